@@ -2,7 +2,8 @@ import { type Environment, readSettings } from '../settings/read.ts'
 import { type KafkaSecurity, kafkaSettings } from './settings.ts'
 
 /**
- * Returns the TLS and sign-in settings of the brokers, for processes that get the brokers' addresses in another way.
+ * Returns the TLS and sign-in settings of the brokers, for processes that do not read the brokers' addresses from the
+ * environment.
  * @throws SettingsError
  */
 export function readKafkaSecurity(env: Environment = process.env): KafkaSecurity {

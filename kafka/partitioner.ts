@@ -1,4 +1,4 @@
-/** Seed and mixing constants of Kafka's murmur2 (org.apache.kafka.common.utils.Utils). */
+/** The seed and the mixing constants are those of Kafka's murmur2 (org.apache.kafka.common.utils.Utils). */
 const SEED = 0x9747b28c | 0
 const MULTIPLIER = 0x5bd1e995
 const SHIFT = 24

@@ -1,11 +1,11 @@
 /**
- * The part of a schema registry that serdes use. kafka/registry.ts (Confluent's REST API) and kafka/memory/registry.ts
- * implement it.
+ * The part of a schema registry that serdes use. It is implemented by kafka/registry.ts (Confluent's REST API) and
+ * kafka/memory/registry.ts.
  */
 export interface SchemaRegistry {
   /**
-   * Registers a schema; the same schema gets the same id. Rejects with the registry's reason when the schema is
-   * incompatible with earlier versions of the subject.
+   * Registers a schema and returns its id. The same schema always gets the same id. Rejects with the registry's reason
+   * when the schema is incompatible with earlier versions of the subject.
    */
   register(subject: string, schemaJsonText: string): Promise<number>
   /**
@@ -16,7 +16,8 @@ export interface SchemaRegistry {
 }
 
 /**
- * The registry has no Avro schema with this id. The record was written with another registry or in another format.
+ * Thrown when the registry has no Avro schema with this id. The record was written with a different registry or in a
+ * different format.
  */
 export class SchemaNotFoundError extends Error {
   override readonly name = 'SchemaNotFoundError'

@@ -25,11 +25,14 @@ export interface RegistryOptions {
 
 export interface RegistryDeps {
   readonly fetch?: typeof fetch
-  /** Default: the system's runtime, without a log. */
+  /** The runtime of the client. The default is the system's runtime, without a log. */
   readonly runtime?: Runtime
 }
 
-/** The registry refuses this schema: it is invalid or incompatible with an earlier version. A retry would not help. */
+/**
+ * Thrown when the registry refuses a schema because it is invalid or incompatible with an earlier version. A retry
+ * would not help.
+ */
 export class SchemaRefusedError extends Error {
   override readonly name = 'SchemaRefusedError'
   readonly subject: string
@@ -42,21 +45,27 @@ export class SchemaRefusedError extends Error {
   }
 }
 
-/** The registry gave no usable answer before the deadline. A later call may succeed. */
+/** Thrown when the registry gave no usable answer before the deadline. A later call may succeed. */
 export class RegistryUnreachableError extends Error {
   override readonly name = 'RegistryUnreachableError'
 }
 
 const REQUEST_TIMEOUT_MS = 5_000
 const DEADLINE_MS = 30_000
-/** Doubles with each attempt, so that a client sends a restarting registry about eight requests, not eight hundred. */
+/**
+ * First wait before a repeated request. The wait doubles with each attempt, so that a client sends a restarting
+ * registry about eight requests, not eight hundred.
+ */
 const FIRST_BACKOFF_MS = 100
 const LONGEST_BACKOFF_MS = 5_000
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
 const TOO_MANY_REQUESTS = 429
-/** The registry's error code for an unknown schema id. Proxies in front of it return 404 for other reasons. */
+/**
+ * The registry's error code for an unknown schema id. The HTTP status is not enough, because proxies in front of the
+ * registry return 404 for other reasons.
+ */
 const SCHEMA_NOT_FOUND_CODE = 40_403
-/** Number of characters of a wrong answer that messages show, which is enough to recognise a proxy's page. */
+/** Number of characters of an unexpected answer that messages show, which is enough to recognise a proxy's page. */
 const SHOWN_CHARACTERS = 120
 const AVRO = 'AVRO'
 
@@ -69,8 +78,8 @@ interface Refusal {
 type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false; readonly refusal: Refusal }
 
 /**
- * Creates a client with two HTTP calls and a cache, which is all that workers and APIs need. (The npm client parses
- * every schema with its own codec, which rounds 64-bit numbers, and it does not distinguish a missing schema from an
+ * Creates a client of the two HTTP calls that workers and APIs need, with a cache. (The npm client would not do: its
+ * own codec parses every schema and rounds 64-bit numbers, and the client does not distinguish a missing schema from an
  * unreachable registry.)
  */
 export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}): RegistryClient {
@@ -123,7 +132,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     }
   }
 
-  /** @returns the answer, or the reason why the request should be repeated */
+  /** Sends a request once. @returns the answer, or the reason why the request should be repeated */
   async function tryOnce<T>(
     target: Endpoint,
     { method, path, body }: Question,
@@ -145,7 +154,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
       if (response.ok) return isExpected(given) ? { ok: true, body: given } : `it answers ${status} with ${shown(content)}`
       const { error_code: code, message } = errorBody(given, content)
       if (status >= 500 || status === TOO_MANY_REQUESTS) return `it answers ${status}: ${message}`
-      // The registry itself always answers with JSON, so this answer comes from something else, such as a proxy.
+      // The registry itself always answers with JSON, so this answer comes from another server, such as a proxy.
       if (given === undefined) return `it answers ${status} with ${shown(content)}`
       return { ok: false, refusal: { status, code: code ?? status, message } }
     } catch (error) {
@@ -187,17 +196,20 @@ function isRegistered(body: unknown): body is { readonly id: number } {
 
 interface KnownSchema {
   readonly schema: string
-  /** Undefined means Avro, and so does the null that some registries return. */
+  /** The format of the schema. Undefined and null (which some registries return) both mean Avro. */
   readonly schemaType?: string | null
 }
 
-/** Returns false for an Avro schema that is not JSON, because it would be cached permanently. */
+/**
+ * Checks the answer with a schema. An Avro schema that is not JSON is rejected here, because it would be cached
+ * permanently.
+ */
 function isKnownSchema(body: unknown): body is KnownSchema {
   const { schema, schemaType } = (body ?? {}) as { schema?: unknown; schemaType?: unknown }
   return typeof schema === 'string' && ((schemaType ?? AVRO) !== AVRO || jsonOf(schema) !== undefined)
 }
 
-/** @returns undefined if the text is not JSON */
+/** Parses JSON. @returns undefined if the text is not JSON */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -13,12 +13,12 @@ export interface ValueTopic<V> {
 // biome-ignore lint/suspicious/noExplicitAny: values are invariant, so no narrower type accepts every topic
 export type AnyValueTopic = ValueTopic<any>
 
-/** Holds schemas by id. Decoders read them synchronously; asynchronous callers load missing ones. */
+/** A cache of schemas by id. Decoders read it synchronously; asynchronous callers load missing schemas. */
 export interface LoadedSchemas extends SchemaLookup {
   /**
    * Fetches a schema after an UnknownSchemaError, so that the value can be decoded again. `not-found` means that the
    * registry has no such schema and that the value is malformed. Rejects when the registry does not answer: the caller
-   * must retry, because the value may be valid.
+   * must then retry, because the value may be valid.
    */
   load(schemaId: number): Promise<'loaded' | 'not-found'>
 }
@@ -33,24 +33,21 @@ export interface Serdes {
 }
 
 export interface SerdesOptions {
-  /** Default: the system's runtime, without a log. */
+  /** The runtime of the serdes. The default is the system's runtime, without a log. */
   readonly runtime?: Runtime
 }
 
 /**
- * How long a missing id is cached. The registry is asked again after this time, because the schema may be registered
- * late.
+ * How long an unknown schema id is cached. After this time the registry is asked again, because the schema may be
+ * registered late.
  */
 const NOT_FOUND_KEPT_MS = 30_000
-/** How many missing ids are cached. The limit keeps a producer of random ids from filling the memory. */
+/** How many unknown schema ids are cached. The limit keeps a producer of random ids from filling the memory. */
 const NOT_FOUND_KEPT = 10_000
 /** The schema id for value formats without a schema. It is never read. */
 const NO_SCHEMA = 0
 
-/**
- * Registers the value schema of each topic under `<topic>-value` and binds the codecs to the ids.
- * @throws Error that names the topic if the registry refuses its schema
- */
+/** Registers the value schema of each topic under `<topic>-value` and binds the codecs to the schema ids. */
 export async function openSerdes(
   registry: SchemaRegistry,
   topics: readonly AnyValueTopic[],

@@ -34,7 +34,7 @@ const variables = {
 
 type KafkaVariables = Values<typeof variables>
 
-/** How to reach brokers that require TLS or a sign-in. */
+/** The TLS and sign-in options of the brokers. */
 export type KafkaSecurity = Pick<KafkaOptions, 'tls' | 'sasl'>
 
 export const kafkaSettings = settingsFragment({

@@ -2,9 +2,9 @@
  * The transport interface hides the Kafka protocol. It has two adapters: a real client (kafka/client) and an in-memory
  * broker (kafka/memory).
  *
- * The parts of a transport enqueue what they receive, and the loop that owns the state polls for it (`poll`,
- * `takeEvent`). The few callbacks only wake that loop or report results. Offsets and timestamps are plain numbers
- * (exact up to 2^53).
+ * The parts of a transport enqueue the data and events that they receive. The loop that owns the state polls for them
+ * (`poll`, `takeEvent`). The few callbacks only wake that loop or report results. Offsets and timestamps are plain
+ * numbers (exact up to 2^53).
  */
 
 /** One partition of one topic. */
@@ -19,14 +19,14 @@ export function partitionKey(topic: string, partition: number): string {
 }
 
 /**
- * The records of one or more record batches, as parallel arrays over one buffer: there is no object per record. Entries
- * 0 to count-1 are valid (the arrays may be longer). A start of -1 means null. A chunk stays valid as long as it is
- * referenced, because the transport never reuses its buffer.
+ * The records of one or more record batches, as parallel arrays over one buffer instead of an object per record.
+ * Entries 0 to count-1 are valid (the arrays may be longer). A start position of -1 means a null key or value. A chunk
+ * stays valid as long as it is referenced, because the transport never reuses its buffer.
  */
 export interface RecordChunk {
   readonly topic: string
   readonly partition: number
-  /** The decompressed bytes that all positions below refer to. */
+  /** The decompressed bytes to which all positions below refer. */
   readonly buffer: Buffer
   readonly count: number
   /** Absolute offsets in ascending order. Compaction may leave gaps. */
@@ -40,8 +40,8 @@ export interface RecordChunk {
   /** Position of the varint that counts the headers; -1 when the record has no headers. */
   readonly headerStart: Int32Array
   /**
-   * The reason, if this chunk replaces a batch that cannot be unpacked. Such a chunk has one record, without key, value
-   * and headers, at the offset where the batch begins.
+   * Set when this chunk replaces a batch that cannot be unpacked, and says why. Such a chunk has one record, without
+   * key, value and headers, at the offset where the batch begins.
    */
   readonly unreadable?: string
 }
@@ -51,7 +51,10 @@ export interface RecordHeader {
   readonly value: Buffer | null
 }
 
-/** All or part of the data that one fetch returned for one partition: only committed data records, in offset order. */
+/**
+ * All or part of the data that one fetch returned for one partition. It contains only committed data records, in offset
+ * order.
+ */
 export interface PartitionData extends TopicPartition {
   readonly chunks: readonly RecordChunk[]
   /** The offset of the next data, after any control records, aborted records and compaction gaps. */
@@ -64,26 +67,29 @@ export interface PartitionData extends TopicPartition {
   /** The end of the log (isolation level 0) when the broker answered. */
   readonly highWatermark: number
   readonly lastStableOffset: number
-  /** Clock reading (epoch ms) before the fetch request was sent: the broker read its log no earlier than this. */
+  /** Clock reading (epoch ms) before the fetch request was sent. The broker read its log no earlier than this. */
   readonly fetchedAt: number
   /**
-   * True when the log had no record at the reader's offset, so that the reader was moved by its reset policy. Records
-   * in between are missing, tombstones among them.
+   * True when the log had no record at the reader's offset, so that the reset policy moved the reader. Records and
+   * tombstones in between are missing.
    */
   readonly wasReset?: boolean
 }
 
-/** Means "no leader epoch known". The broker then does not check for lost records. */
+/** The leader epoch that means "unknown". The broker then does not check for lost records. */
 export const UNKNOWN_LEADER_EPOCH = -1
 
 /**
- * Where a reader continues if the log does not have its offset. If the log has lost records that were already read, as
- * after an unclean election of a leader, `fail` fails, and the other policies continue at the first offset that
- * differs.
+ * Where a reader continues if the log does not have its offset. If the log has lost records that were already read (for
+ * example in an unclean leader election), `fail` throws an error, and the other policies continue at the first offset
+ * that differs.
  */
 export type OffsetReset = 'earliest' | 'latest' | 'fail'
 
-/** `rebuild` is for copies of a whole log: it continues at the earliest record in both cases, with `wasReset`. */
+/**
+ * The policies of a reader. `rebuild` is for copies of a whole log: whether the offset is missing or records were lost,
+ * the reader continues at the earliest record, with `wasReset`.
+ */
 export type ReaderReset = OffsetReset | 'rebuild'
 
 export type UnreadableBatches = 'fail' | 'stand-in'
@@ -97,21 +103,25 @@ export interface FetcherOptions {
    */
   readonly maxWaitMs?: number
   /**
-   * How long the broker may wait after an empty response. The fetcher calls the function before each such request and
-   * limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular answers about idle partitions
-   * returns the time until it needs the next one. Default 5 s, or `maxWaitMs` if that is given.
+   * Returns how long the broker may wait for new data after an empty response. The fetcher calls the function before
+   * each such request and limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular answers
+   * about idle partitions returns the time until it needs the next answer. Default 5 s, or `maxWaitMs` if that is
+   * given.
    */
   readonly idleWaitMs?: () => number
   /**
-   * How long the next request for the same partitions waits after a response with little data, in ms, so that more
-   * records share it. A record that arrives after a pause is still read at once. Default 0.
+   * How long the next request for the same partitions is delayed after a response with little data, in ms, so that more
+   * records share a response. A record that arrives after a pause is still read at once. Default 0.
    */
   readonly collectMs?: number
   /** Maximum bytes of one response. Default 16 MiB. */
   readonly maxBytes?: number
   /** Maximum bytes of one partition in one response. Default 1 MiB. */
   readonly maxPartitionBytes?: number
-  /** Maximum bytes that this process buffers before `poll`. The fetcher sends no fetch above it. Default 64 MiB. */
+  /**
+   * Maximum bytes that this process buffers before `poll`. Above this limit the fetcher sends no requests. Default 64
+   * MiB.
+   */
   readonly maxBufferedBytes?: number
   /**
    * How to treat a compressed batch that cannot be unpacked or unpacks to more than 64 MiB. `fail` throws a fatal
@@ -120,34 +130,34 @@ export interface FetcherOptions {
    */
   readonly unreadableBatches?: UnreadableBatches
   /**
-   * Approximate size of the unpacked records that one `poll` returns. It bounds how long a poll blocks the event loop.
-   * Default 4 MiB.
+   * Approximate size of the unpacked records that one `poll` returns. This limit bounds how long a poll blocks the
+   * event loop. Default 4 MiB.
    */
   readonly maxPollBytes?: number
 }
 
-/** Reads assigned partitions. One fetch per leader is always in flight while the caller processes polled data. */
+/** Reads assigned partitions. While the caller processes polled data, one fetch per leader is always in flight. */
 export interface Fetcher {
   /**
    * Adds a partition at `offset`. If the partition is already assigned, seeks to `offset` and drops the data fetched
    * before.
-   * @param leaderEpoch the epoch of the leader that appended the record before `offset`, or a later one in which that
-   *   record was in the log. With it, the reader notices that the log has lost records before `offset`.
+   *   @param leaderEpoch the epoch of the leader that appended the record before `offset`, or a later epoch in which
+   *   that record was in the log. With this epoch the reader notices when the log has lost records before `offset`.
    */
   assign(partition: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch?: number): void
   unassign(partition: TopicPartition): void
-  /** Leaves the partition out of further fetches. `poll` returns the data already fetched only after `resume`. */
+  /** Excludes the partition from further fetches. `poll` returns data that was already fetched only after `resume`. */
   pause(partition: TopicPartition): void
   resume(partition: TopicPartition): void
   /** Returns the offset of the next record that `poll` will return; undefined for a partition that is not assigned. */
   position(partition: TopicPartition): number | undefined
   /**
-   * Returns everything that has arrived since the last call; waits up to `timeoutMs` if nothing has. A partition
-   * appears with zero chunks when its position or watermarks have moved, or when the broker has answered a fetch
-   * without data, so that the reader learns that it has caught up. Throws TransportError with `fatal` for errors that a
-   * retry cannot cure (authorisation, or an offset out of range with reset `fail`).
-   * @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
-   * records of one partition, and starts with a different partition each time.
+   * Returns everything that has arrived since the last call. If nothing has arrived, waits up to `timeoutMs`. A
+   * partition without new records appears with zero chunks when its position or watermarks have moved, or when the
+   * broker has answered a fetch without data. The reader thus learns that it has caught up. Throws TransportError with
+   * `fatal` for errors that a retry cannot cure (authorisation, or an offset out of range with reset `fail`).
+   *   @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
+   *   records of one partition, and starts with a different partition each time.
    */
   poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]>
   /** Makes a waiting `poll` return at once. */
@@ -157,11 +167,11 @@ export interface Fetcher {
 
 export type GroupEvent =
   /**
-   * The target assignment has changed to exactly these partitions. Finish and commit the work on revoked ones, then
-   * `acknowledge`.
+   * The target assignment has changed to exactly these partitions. Finish and commit the records of revoked partitions,
+   * then `acknowledge`.
    */
   | { readonly type: 'assignment'; readonly partitions: readonly TopicPartition[] }
-  /** The membership is lost. Drop uncommitted work, then `rejoin`. */
+  /** The membership is lost. Drop uncommitted results, then `rejoin`. */
   | { readonly type: 'fenced'; readonly reason: string }
   /** The membership failed for a reason that a retry cannot cure (authorisation, unsupported broker). */
   | { readonly type: 'failed'; readonly error: Error }
@@ -172,7 +182,7 @@ export interface GroupOptions {
   readonly memberId: string
   /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */
   readonly onMemberId?: (memberId: string) => void
-  /** Called when `takeEvent` has something to return, to wake a loop that would check only later by itself. */
+  /** Called when `takeEvent` has an event to return. It can wake a loop that would otherwise check only later. */
   readonly onEvent?: () => void
   readonly topics: readonly string[]
   /** The HTTP address of this process (http://host:port), which the other members can see. */
@@ -185,13 +195,13 @@ export interface GroupOptions {
 /** A group member as its coordinator describes it. */
 export interface GroupPeer {
   readonly memberId: string
-  /** The address that the member gave; undefined when it gave none. */
+  /** The address that the member published; undefined when it published none. */
   readonly address: string | undefined
   /** The partitions that the member owns now. */
   readonly partitions: readonly TopicPartition[]
   /** The topics that the member subscribes to. */
   readonly topics: readonly string[]
-  /** What the member has announced last; undefined if it never did. */
+  /** The last notice that the member announced; undefined if it never announced one. */
   readonly notice: string | undefined
 }
 
@@ -199,8 +209,8 @@ export interface GroupPeer {
 interface GroupOffsets {
   readonly groupId: string
   /**
-   * Returns the committed offsets by `partitionKey`; partitions without one are absent. Waits while a transaction on
-   * them is open (require_stable).
+   * Returns the committed offsets by `partitionKey`; partitions without one are absent. Waits while a transaction that
+   * includes these offsets is open (require_stable).
    */
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
   /**
@@ -212,44 +222,52 @@ interface GroupOffsets {
   members(): Promise<GroupPeer[]>
 }
 
-/** A member of a KIP-848 consumer group. It sends heartbeats by itself from `join` to `leave`. */
+/** A member of a KIP-848 consumer group. It sends heartbeats automatically from `join` to `leave`. */
 export interface GroupMember extends GroupOffsets {
-  /** Changes when the broker refuses the old id at a rejoin (Kafka 4.0 and 4.1). */
+  /** The member's id. It changes when the broker refuses the old id at a rejoin (Kafka 4.0 and 4.1). */
   readonly memberId: string
   /** The member epoch from the last heartbeat response. */
   readonly epoch: number
-  /** How often the membership survived a stall of the event loop, because another thread sent the heartbeats. */
+  /** Number of stalls of the event loop that the membership survived because another thread sent the heartbeats. */
   readonly stalls: number
-  /** Has no effect after `leave`, so that a member which is stopped while it starts does not come back. */
+  /**
+   * Joins the group. Has no effect after `leave`, so that a member that is stopped during its start does not join
+   * again.
+   */
   join(): Promise<void>
-  /** Returns the next event, or undefined. A later assignment replaces an earlier one that was not taken yet. */
+  /**
+   * Returns the next event, or undefined. A new assignment replaces an earlier one that the caller has not taken yet.
+   */
   takeEvent(): GroupEvent | undefined
   /**
-   * Reports the partitions that the member owns now. Must be called after the work on revoked partitions is committed.
+   * Reports the partitions that the member owns now. Must be called after the results for revoked partitions are
+   * committed.
    */
   acknowledge(owned: readonly TopicPartition[]): void
   /**
-   * Joins again without owning anything: after `fenced`, or when the producer was fenced and the worker starts over.
+   * Joins again without owning any partition. Call it after a `fenced` event, or when the producer was fenced and the
+   * worker starts over.
    */
   rejoin(): Promise<void>
   /**
-   * Sends one heartbeat and takes the member epoch from the answer. Rejects if the membership is lost or the
+   * Sends one heartbeat and reads the member epoch from the answer. Rejects if the membership is lost or the
    * coordinator does not answer.
    */
   heartbeat(): Promise<void>
   /**
    * Resolves at once if the group confirmed the membership recently; otherwise asks the coordinator. Must be called
    * before records are sent outside a transaction. A process that was suspended for longer than its session may have
-   * lost its partitions, and only this check keeps it from writing. Rejects with FencedError if the membership is lost.
+   * lost its partitions, and only this check prevents it from writing. Rejects with FencedError if the membership is
+   * lost.
    */
   confirm(): Promise<void>
   /**
    * Replaces the subscribed topics and informs the coordinator at once. The member keeps its partitions of the topics
-   * that remain.
+   * that it still subscribes to.
    */
   subscribe(topics: readonly string[]): void
   /**
-   * Publishes a short text, not empty, that the other members see as `GroupPeer.notice`. It is sent at once if the
+   * Publishes a non-empty short text, which the other members see as `GroupPeer.notice`. It is sent at once if the
    * member has joined.
    */
   announce(notice: string): void
@@ -286,7 +304,9 @@ export interface CommittedOffset {
   readonly leaderEpoch?: number
 }
 
-/** Asks where the batches of a leader epoch, and of all earlier ones, end in a partition's log. */
+/**
+ * A query for the offset at which the batches of a leader epoch, and of all earlier epochs, end in a partition's log.
+ */
 export interface EpochQuery extends TopicPartition {
   readonly leaderEpoch: number
 }
@@ -304,18 +324,18 @@ export type RecordFields = [
 ]
 
 /**
- * The growing record batches of one partition in the open transaction. The producer keeps it from transaction to
- * transaction.
+ * The growing record batches of one partition in the open transaction. The producer uses the same appender for all
+ * transactions.
  */
 export interface RecordAppender extends TopicPartition {
   /**
    * Appends one record and copies its bytes. Pass null for a null key or value.
-   * @param timestamp epoch ms
-   * @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. Nothing is appended then, and
-   *   the transaction can continue.
+   *   @param timestamp epoch ms
+   *   @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. In that case nothing is
+   *   appended, and the transaction can continue.
    */
   append(...record: RecordFields): void
-  /** Records that were appended and are not committed yet. */
+  /** Number of records that were appended and are not committed yet. */
   readonly pendingRecords: number
 }
 
@@ -324,7 +344,10 @@ export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
 export interface ProducerOptions {
-  /** Stable per worker slot. Undefined creates an idempotent producer without transactions (at least once). */
+  /**
+   * The transactional id, which is stable per worker slot. Undefined creates an idempotent producer without
+   * transactions (at least once).
+   */
   readonly transactionalId?: string
   /** Default 10 s. */
   readonly transactionTimeoutMs?: number
@@ -332,10 +355,10 @@ export interface ProducerOptions {
   readonly compression?: Compression
   /**
    * The largest batch that each topic accepts (`Transport.maxBatchBytes`). If the limit of a topic is missing, only the
-   * broker notices a record that is too large, and the whole transaction fails.
+   * broker detects a record that is too large, and then the whole transaction fails.
    */
   readonly maxBatchBytes?: ReadonlyMap<string, number>
-  /** Called synchronously as `commit` passes each step. Crash tests kill the process here. */
+  /** Called synchronously when `commit` completes a step. Crash tests kill the process in this callback. */
   readonly onCommitStep?: (step: CommitStep) => void
 }
 
@@ -344,7 +367,7 @@ export interface ProducerOptions {
  * - `offsets-added`: the group coordinator has accepted the offsets
  * - `committed`: the coordinator has answered EndTxn
  *
- * A producer that overlaps the first two steps may report both of them together, before it sends EndTxn.
+ * A producer that runs the first two steps in parallel may report them together, before it sends EndTxn.
  */
 export type CommitStep = 'produced' | 'offsets-added' | 'committed'
 
@@ -363,20 +386,24 @@ export interface WorkerProducer {
   /** Bytes that were appended and are not acknowledged yet. */
   readonly pendingBytes: number
   /**
-   * Sends the batches that are full or large enough for a request; resolves when they are acknowledged. Calling it from
-   * time to time during a long transaction (without awaiting every call) bounds memory and lets the broker work while
-   * the caller processes records.
+   * Sends the batches that are full or large enough for a request. Resolves when they are acknowledged. Call it from
+   * time to time during a long transaction, without awaiting every call. This bounds memory and lets the broker work
+   * while the caller processes records.
    */
   flushFull(): Promise<void>
   /**
-   * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction; resolves when
-   * it is committed. Records appended after the call belong to the next transaction. The producer holds them back until
-   * this one has ended, and `abort` drops them too. Only one commit can run at a time. Retries all retriable errors.
-   * Throws FencedError when the broker has fenced the producer or the member, or has abandoned the transaction; in that
-   * case nothing of the transaction is or will be committed. Without a transactional id, sends everything and then
-   * commits the offsets through the member.
-   * @returns for every appended partition the next offset after the records of this transaction (`partitionKey` →
-   * offset)
+   * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction. Resolves when
+   * the transaction is committed, and retries all retriable errors. Only one commit can run at a time.
+   *
+   * Records that are appended after the call belong to the next transaction. The producer holds them back until the
+   * current transaction has ended, and `abort` drops them too.
+   *
+   * Throws FencedError when the broker has fenced the producer or the member, or has abandoned the transaction. In that
+   * case nothing of the transaction is or will be committed.
+   *
+   * Without a transactional id, `commit` sends everything and then commits the offsets through the member.
+   *   @returns for every appended partition the next offset after the records of this transaction (`partitionKey` →
+   *   offset)
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
   /** Drops everything that is not committed. Do not call it while a commit is running. */
@@ -386,38 +413,40 @@ export interface WorkerProducer {
 
 export interface PublisherOptions {
   /**
-   * Minimum time between requests to the same broker, in milliseconds. A record without a recent request before it is
-   * sent at once; records that arrive sooner share the next request. Default 0: a record waits only while five requests
-   * to its broker are unanswered.
+   * Minimum time between requests to the same broker, in milliseconds. If the last request is older than this, a record
+   * is sent at once; records that arrive sooner share the next request. Default 0: a record waits only while five
+   * requests to its broker are unanswered.
    */
   readonly spacingMs?: number
   /**
    * How long a request may stay unanswered before its connection is closed and the batch is sent again. Default: the
-   * transport's.
+   * timeout of the transport.
    */
   readonly requestTimeoutMs?: number
-  /** Bytes that may wait or be in flight. `append` throws above this limit. Default 32 MiB. */
+  /** Maximum number of bytes that wait or are in flight. `append` throws above this limit. Default 32 MiB. */
   readonly maxPendingBytes?: number
 }
 
 /** Reports the outcome of every appended record exactly once and, within one partition, in the order of the appends. */
 export interface Receipt {
   /**
-   * Milliseconds after the append, on the monotonic clock. A record that is not acknowledged by then fails with code
-   * `TIMED_OUT`. It is not sent after that unless an earlier request may already have carried it.
+   * Time limit of the record in milliseconds after the append, on the monotonic clock. A record that is not
+   * acknowledged in time fails with code `TIMED_OUT`. After that it is not sent, unless an earlier request may already
+   * have contained it.
    * @default no deadline: the record waits for its broker without a limit
    */
   readonly timeoutMs?: number
   /**
    * Must not throw.
-   * @param count consecutive records that share this receipt
-   * @param error undefined when every in-sync replica has the records. With `fatal`, the broker refused them and they
-   *   are not in the log. Otherwise they timed out or the publisher was closed, and they may be in the log.
+   *   @param count consecutive records that share this receipt
+   *   @param error undefined when every in-sync replica has the records. If `error.fatal` is true, the broker refused
+   *   the records and they are not in the log. If it is false, the records timed out or the publisher was closed, and
+   *   they may be in the log.
    */
   settled(count: number, error: TransportError | undefined): void
 }
 
-/** Accepts the records of one partition. Get it once and keep it. */
+/** Accepts the records of one partition. Callers request it once and keep it. */
 export interface PublishAppender extends TopicPartition {
   /**
    * Appends one record to the partition's next batch and copies its bytes. Pass null for a null key or value.
@@ -428,18 +457,18 @@ export interface PublishAppender extends TopicPartition {
 }
 
 /**
- * Publishes single records and acknowledges each of them. It is idempotent and keeps the order within a partition,
- * without transactions. It pipelines up to five requests per broker. A record is written once even when answers are
- * lost, brokers restart or leaders move. If the broker refuses a record, only that record fails.
+ * Publishes single records and acknowledges each of them. The publisher is idempotent and keeps the order within a
+ * partition, without transactions. It pipelines up to five requests per broker. Each record is written once, even when
+ * answers are lost, brokers restart or leaders move. If the broker refuses a record, only that record fails.
  */
 export interface Publisher {
   appender(topic: string, partition: number): PublishAppender
-  /** Records that are neither acknowledged nor failed yet. */
+  /** Number of records that are neither acknowledged nor failed yet. */
   readonly pendingRecords: number
   readonly pendingBytes: number
   /**
-   * Accepts no more records, waits up to `timeoutMs` (default 2 s) for pending ones, and fails the rest with code
-   * `CLOSED`.
+   * Accepts no more records, waits up to `timeoutMs` (default 2 s) for pending records, and fails the remaining ones
+   * with code `CLOSED`.
    */
   close(timeoutMs?: number): Promise<void>
 }
@@ -451,7 +480,10 @@ export interface TopicSpec {
   readonly replicationFactor?: number
   /** Broker topic configuration, e.g. `cleanup.policy`. */
   readonly config?: Readonly<Record<string, string>>
-  /** True if the configuration keeps a promise to erase records. Provisioning then also sets it for existing topics. */
+  /**
+   * True if this configuration is necessary to erase records in time. Provisioning then also sets it for existing
+   * topics.
+   */
   readonly erases?: boolean
 }
 
@@ -464,7 +496,7 @@ export interface Transport {
    */
   ensureTopics(topics: readonly TopicSpec[]): Promise<void>
   /**
-   * Sets the declared configuration of existing topics.
+   * Applies the declared configuration to existing topics.
    * @throws TransportError when the broker refuses, for example because the client may not change topics
    */
   configureTopics(topics: readonly TopicSpec[]): Promise<void>
@@ -473,8 +505,9 @@ export interface Transport {
   /** Returns the ids of existing topics. A topic that was deleted and created again has a different id. */
   topicIds(topics: readonly string[]): Promise<Map<string, string>>
   /**
-   * Returns the largest record batch, in bytes, that each topic accepts: its `max.message.bytes`, or else the broker's
-   * default. Topics whose configuration the user may not read are absent from the map.
+   * Returns the largest record batch, in bytes, that each topic accepts: its `max.message.bytes`, or the broker's
+   * default if the topic has no value of its own. Topics whose configuration the user may not read are absent from the
+   * map.
    */
   maxBatchBytes(topics: readonly string[]): Promise<Map<string, number>>
   /**
@@ -482,9 +515,9 @@ export interface Transport {
    */
   offsets(partitions: readonly TopicPartition[], at: 'earliest' | 'end'): Promise<Map<string, number>>
   /**
-   * Returns by `partitionKey` the offset at which the batches of a leader epoch, and of all earlier ones, end. State
-   * that was copied beyond that offset contains records that the log has lost. Returns -1 when the log does not contain
-   * the epoch.
+   * Returns, by `partitionKey`, the offset at which the batches of a leader epoch and of all earlier epochs end. State
+   * that was copied from records beyond that offset contains records that the log has lost. The offset is -1 when the
+   * log does not contain the epoch.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
   /** Returns the epoch of the partition's leader in the last metadata; -1 when it is unknown. */
@@ -495,8 +528,8 @@ export interface Transport {
   producer(options: ProducerOptions): WorkerProducer
   publisher(options?: PublisherOptions): Publisher
   /**
-   * Aborts transactions that dead producers left open, so that read_committed consumers need not wait for the timeout.
-   * It fences their transactional ids.
+   * Aborts transactions that dead producers left open, so that read_committed consumers do not have to wait for the
+   * timeout. This fences the transactional ids of those producers.
    * @param prefix only transactional ids with this prefix are considered
    * @param abandoned receives the ids that have an open transaction, and returns those whose producers are gone
    * @returns the ids whose transactions were aborted; if a broker does not answer, its transactions end by the timeout
@@ -506,16 +539,16 @@ export interface Transport {
 }
 
 /**
- * Thrown when the broker has fenced this producer or member in favour of another. Its uncommitted work will never be
- * committed.
+ * Thrown when the broker has fenced this producer or member because another one has replaced it. Its uncommitted work
+ * will never be committed.
  */
 export class FencedError extends Error {
   override readonly name = 'FencedError'
 }
 
 /**
- * Thrown when another process has initialised the same transactional id since. Initialising it again here would only
- * fence that process.
+ * Thrown when another process has initialised the same transactional id after this one. Initialising it again in this
+ * process would only fence the other process.
  */
 export class ReplacedError extends Error {
   override readonly name = 'ReplacedError'

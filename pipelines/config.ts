@@ -20,17 +20,18 @@ export interface ChosenPipeline {
 /** Minimum length of the query token. Shorter tokens can be guessed. */
 const MIN_TOKEN_LENGTH = 16
 const MIB = 1_048_576
-/** Minimum memory for RocksDB. With less, its memtables leave nothing for the cache. */
+/** Minimum memory for RocksDB. With less memory, the memtables would leave nothing for the cache. */
 const MIN_STATE_MEMORY_MB = 16
 const MS_PER_MINUTE = 60_000
 /**
- * Maximum time for which unused state is kept. Older state may have missed tombstones, so it could not be used anyway.
+ * Maximum time for which unused state is kept. State that is older may have missed tombstones, so it could not be used
+ * anyway.
  */
 const MAX_STATE_KEEP_MINUTES = 24 * 60
 const MAX_WARM_UP_MINUTES = 24 * 60
 /**
- * Maximum commit interval. With an interval beyond the transaction time-out, the broker would abort transactions that
- * wait for their commit.
+ * Maximum commit interval. If the interval were longer than the transaction time-out, the broker would abort
+ * transactions that wait for their commit.
  */
 const MAX_COMMIT_INTERVAL_MS = 5_000
 const ALL = 'all'
@@ -107,7 +108,7 @@ const workerSettings = settingsFragment({
   value(env, { home }) {
     const stateDir = env.STATE_DIR ?? join(home, 'state')
     return {
-      /** Number of this worker process on its machine. Each has a separate state folder. */
+      /** Number of this worker process on its machine. Each worker process has a separate state folder. */
       slot: env.WORKER_SLOT,
       nice: env.WORKER_NICE,
       /** Folder for the state of all slots of this machine. */
@@ -135,7 +136,7 @@ export interface PipelinesConfig extends KafkaSettings, StateSettings, ValueOf<t
 /** The variables that every worker reads, regardless of its services. */
 export const WORKER_VARIABLES: readonly Variables[] = [choiceSettings.variables, workerSettings.variables]
 
-/** @throws SettingsError that lists every wrong setting and how to correct it */
+/** Reads the configuration of a worker. @throws SettingsError that lists every wrong setting and how to correct it */
 export function readPipelinesConfig(env: Environment = process.env): PipelinesConfig {
   return readSettings(env, ({ read }) => {
     const choice = read(choiceSettings)

@@ -3,7 +3,10 @@ import type { OptionalServer } from '../state/optional-servers.ts'
 import type { Runner, Topology } from './engine/index.ts'
 import type { SinkContext, SinkDeclaration } from './sinks.ts'
 
-/** `deciding` for topologies whose commits callers wait for, which run in separate workers; `bulk` for all others. */
+/**
+ * The role of a worker. `deciding` workers run topologies for whose commits callers wait; `bulk` workers run all
+ * others.
+ */
 export type WorkerRole = 'bulk' | 'deciding'
 
 /** Folders that the workers of a machine share. */
@@ -12,7 +15,7 @@ export interface WorkerPlace {
   readonly stateDir: string
 }
 
-/** Describes what runs for one service in workers of one role. A service has one description per role. */
+/** Describes the parts of one service that run in workers of one role. A service has one description per role. */
 export interface PipelineService<Settings = unknown, Resources = unknown> {
   /** The name in `PIPELINES`. */
   readonly name: string
@@ -24,14 +27,14 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
    */
   prepare?(settings: Settings, place: WorkerPlace): Resources
   /**
-   * Declares the service's topologies. Provisioning also calls it, without resources, so only processors may call
-   * `resources`.
-   * @param resources returns the result of `prepare`
+   * Declares the service's topologies. Provisioning calls this function as well, without resources, so only processors
+   * may call `resources`.
+   *   @param resources returns the result of `prepare`
    */
   topologies(resources: () => Resources): readonly Topology[]
   /** Sinks that copy the service's topics into Redis and ClickHouse, or deliver their records. */
   readonly sinks: readonly SinkDeclaration<Resources>[]
-  /** Servers that the service uses in addition to those that every service may use. */
+  /** Servers that only some services use, and this one does. */
   readonly optionalServers?: readonly OptionalServer[]
   /** Opens jobs that run in every worker process, in addition to topologies and sinks. */
   jobs?(context: SinkContext): readonly Runner[]

@@ -41,19 +41,28 @@ export interface SinkContext {
   readonly runtime: Runtime
 }
 
-/** The shared resources, and those that the sink's own service prepared. */
+/** The shared resources, and the resources that the sink's own service has prepared. */
 export interface OwnSinkContext<Resources> extends SinkContext {
   readonly resources: Resources
 }
 
-/** Copies topics into a store, or delivers their records. Declaring it opens no connection. */
+/**
+ * Declares a sink, which copies topics into a store or delivers their records. The declaration itself opens no
+ * connection.
+ */
 export interface SinkDeclaration<Resources = unknown> {
-  /** Must not change, because it names the dead-letter topic and the consumer group that holds the offsets. */
+  /**
+   * The name of the sink. It must not change, because the dead-letter topic and the consumer group with the offsets are
+   * named after it.
+   */
   readonly name: string
   readonly topics: readonly AnyTopic[]
-  /** Topics of the sink itself, which nobody else reads or writes. */
+  /** Topics that only this sink reads and writes. */
   readonly ownTopics?: readonly AnyTopic[]
-  /** Sinks of one store share a group member, so that a store that hangs delays only its own partitions. */
+  /**
+   * The store of the sink. Sinks of one store share a group member, so that a store that hangs delays only its own
+   * partitions.
+   */
   readonly store: 'redis' | 'clickhouse' | 'opensearch' | 'http' | 'blobs'
   open(context: OwnSinkContext<Resources>, seat: SinkSeat): Runner
 }
@@ -79,7 +88,7 @@ export function viewSink<K, V>(
   return { name, topics, store: 'redis', open }
 }
 
-/** Copies a topic into a table in ClickHouse, or several topics with the same records. */
+/** Copies topics into a table in ClickHouse. All of the topics must have the same kind of records. */
 export function tableSink<K, V>(name: string, table: Table<K, V>, ...topics: readonly AnyTopic[]): SinkDeclaration {
   function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
     const client = connectSinkClickhouse(config.clickhouse)
@@ -92,7 +101,9 @@ export function tableSink<K, V>(name: string, table: Table<K, V>, ...topics: rea
   return { name, topics, store: 'clickhouse', open }
 }
 
-/** Keeps an index of the search server up to date, once the service's `indexKeeper` has built it. */
+/**
+ * Keeps an index of the search server up to date. The sink waits until the service's `indexKeeper` has built the index.
+ */
 export function indexSink<K, V>(name: string, index: Index<K, V>, topic: Topic<K, V>): SinkDeclaration {
   const topics = [topic]
   function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
@@ -108,16 +119,16 @@ export function indexSink<K, V>(name: string, index: Index<K, V>, topic: Topic<K
 
 /** The topics through which an index is rebuilt on request. */
 export interface IndexRebuilds<Request, Status> {
-  /** One partition; key: name of the index. */
+  /** The topic of requests. It has one partition, and its key is the name of the index. */
   readonly requests: Topic<string, Request>
-  /** Compacted; key: id of the request. */
+  /** The compacted topic of progress. Its key is the id of the request. */
   readonly progress: Topic<string, Status>
   requestId(request: Request): string
   /** @param at epoch ms */
   statusOf(progress: BuildProgress, request: Request, at: number): Status
 }
 
-/** Builds an index where there is none, and on request. Runs once among all processes. */
+/** Builds an index where there is none, and on request. Only one process at a time runs this job. */
 export function indexKeeper<K, V, Request, Status>(
   name: string,
   index: Index<K, V>,
@@ -147,15 +158,15 @@ export function indexKeeper<K, V, Request, Status>(
   return { name, topics: [requests], store: 'opensearch', open }
 }
 
-/** A receiver of single records, with its connections. */
+/** A receiver of single records, with its open connections. */
 export interface OpenReceiver {
   readonly target: DeliveryTarget
   close(): Promise<void>
 }
 
 /**
- * Delivers each record of a topic, at least once. Failed ones wait in the topic `<name>-retries`.
- * @param connect throws TargetUnavailableError to be called again
+ * Delivers each record of a topic, at least once. Failed records wait in the topic `<name>-retries`.
+ *   @param connect throws TargetUnavailableError to be called again
  */
 export function deliverySink<Resources>(
   name: string,

@@ -9,17 +9,19 @@ export interface BrowserGuardOptions {
   /** Further host names of this server, without ports. */
   readonly names?: readonly string[]
   /**
-   * Whether people may open the server's addresses in a browser. Only set it for servers whose requests change nothing.
+   * Whether people may open the server's addresses in a browser. Set it only for servers whose requests change nothing.
    */
   readonly mayBeOpened?: boolean
 }
 
 /**
- * Returns why a local server refuses a request that a web page may have caused; undefined for other requests. The local
- * servers listen on loopback only, but any page that is open in a browser on this machine can send requests there.
- * Browsers add Origin or Sec-Fetch-Site to such requests, and no other client does. The host is checked because of DNS
- * rebinding: a page whose name was rebound to 127.0.0.1 has the same origin as the server, but the browser still sends
- * the page's host.
+ * Returns the reason why a local server refuses a request that a web page may have caused; undefined for other
+ * requests.
+ *
+ * The local servers listen on loopback only, but any page that is open in a browser on this machine can send requests
+ * to them. Browsers add Origin or Sec-Fetch-Site to such requests, and no other client does. The host is checked
+ * because of DNS rebinding: a page whose name was rebound to 127.0.0.1 has the same origin as the server, but the
+ * browser still sends the page's host.
  */
 export function browserRefusal(
   headers: Pick<IncomingHttpHeaders, 'origin' | 'sec-fetch-site' | 'host'>,
@@ -30,7 +32,7 @@ export function browserRefusal(
   if (site !== undefined && !(mayBeOpened && site === OPENED_BY_USER)) {
     return 'Requests with a Sec-Fetch-Site header are refused, because web pages must not use this server'
   }
-  // Only HTTP/1.0 clients send no host, and no browser is one.
+  // Only HTTP/1.0 clients send no host. No browser is such a client.
   if (headers.host === undefined) return undefined
   const name = hostName(headers.host)
   if (LOCAL_NAMES.has(name) || names.some((own) => own.toLowerCase() === name)) return undefined

@@ -2,19 +2,22 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type CountryResponse, Reader } from 'mmdb-lib'
 
-/** Bundled data of the regional registries (NRO, CC BY 4.0) for IPv4 and IPv6. It takes 8 MB of memory. */
+/**
+ * The bundled database, which contains data of the regional registries (NRO, CC BY 4.0) for IPv4 and IPv6. It takes 8
+ * MB of memory.
+ */
 const BUNDLED = '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb'
 
-/** The form in which a dual-stack socket reports IPv4 addresses. */
+/** Prefix with which a dual-stack socket reports IPv4 addresses. */
 const MAPPED_IPV4 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 const COUNTRY_CODE = /^[A-Z]{2}$/
 /**
- * Codes that content delivery networks and databases use for "no country": unknown, Tor, and user-assigned codes of
- * ISO 3166-1.
+ * Codes that content delivery networks and databases use for "no country". They stand for unknown, for Tor, and for
+ * user-assigned codes of ISO 3166-1.
  */
 const NO_COUNTRY = new Set(['XX', 'T1', 'ZZ', 'A1', 'A2', 'AP', 'EU'])
 
-/** A record in one of the two usual forms: that of MaxMind and DB-IP, or the flat one of the bundled database. */
+/** A record in one of the two usual forms: that of MaxMind and DB-IP, or the flat form of the bundled database. */
 type CountryRecord = Partial<CountryResponse> & { readonly country_code?: string }
 
 /** Returns the country of an address, ISO 3166-1 alpha-2; undefined if it is unknown. `ip` may be any text. */
@@ -22,8 +25,8 @@ export type CountryOfAddress = (ip: string) => string | undefined
 
 /**
  * Opens a MaxMind DB file with countries.
- * @param path undefined for the bundled one
- * @throws Error if the file cannot be read or is not a MaxMind DB
+ *   @param path undefined for the bundled database
+ *   @throws Error if the file cannot be read or is not a MaxMind DB
  */
 export function openCountryDatabase(path: string | undefined): CountryOfAddress {
   const file = path ?? createRequire(import.meta.url).resolve(BUNDLED)
@@ -40,7 +43,7 @@ export function openCountryDatabase(path: string | undefined): CountryOfAddress 
   }
 }
 
-/** Returns the code if it names a country. */
+/** Returns the code if it names a country, and undefined otherwise. */
 export function knownCountry(code: string): string | undefined {
   return COUNTRY_CODE.test(code) && !NO_COUNTRY.has(code) ? code : undefined
 }

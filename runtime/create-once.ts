@@ -4,12 +4,13 @@ import { dirname } from 'node:path'
 
 /** File mode that lets only the owner read the secret. */
 const PRIVATE_MODE = 0o600
-/** Mode of its folder, which only the owner may list. */
+/** File mode of the secret's folder, which only the owner may list. */
 const PRIVATE_FOLDER_MODE = 0o700
 
 /**
- * Reads a secret from a file, or creates it on first use. Several processes may start at once. Linking to an existing
- * name fails, so exactly one of several writers succeeds, and no reader sees a partial file.
+ * Reads a secret from a file, or creates it on first use. Several processes may start at once. Each process writes its
+ * own file and links it to the path. Linking to an existing name fails, so exactly one of several writers succeeds, and
+ * no reader sees a partial file.
  */
 export function createOnce(path: string, make: () => string): string {
   try {

@@ -3,16 +3,19 @@ import { getPriority, setPriority } from 'node:os'
 
 /** The greatest nice value of Linux. */
 export const LOWEST_PRIORITY = 19
-/** Field of /proc/<pid>/stat with the session, counted from the state, which follows the name in parentheses. */
+/**
+ * Position of the session id in /proc/<pid>/stat. It is counted from the state, which follows the name in parentheses.
+ */
 const SESSION_FIELD = 3
 const AUTOGROUP = '/proc/self/autogroup'
 
 /**
- * Lets other processes of the machine go first. Threads that start later, such as those of RocksDB, inherit the value.
+ * Lowers the CPU priority of this process in favour of the other processes of the machine. Threads that start later,
+ * such as those of RocksDB, inherit the value.
  *
  * A desktop kernel shares the CPU between sessions first, and a process's nice value counts only within its session.
- * The leader of a session therefore gives the value to its session, too.
- * @param nice 0 to 19; lower than today's changes nothing
+ * The leader of a session therefore also sets the value for its session.
+ *   @param nice from 0 to 19; a value below the current one changes nothing
  */
 export function lowerPriority(nice: number): void {
   if (nice <= getPriority()) return
@@ -21,7 +24,7 @@ export function lowerPriority(nice: number): void {
   try {
     writeFileSync(AUTOGROUP, String(nice))
   } catch {
-    // This kernel has no groups for sessions, or the process is in a container whose groups count instead.
+    // This kernel does not group processes by session, or the process is in a container, whose group counts instead.
   }
 }
 

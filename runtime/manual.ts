@@ -10,9 +10,9 @@ export interface ManualRuntimeOptions {
 
 /** A runtime for tests: time passes only in `advance`, all random numbers are 0.5, and ids count up. */
 export interface ManualRuntime extends Runtime {
-  /** Advances both clocks. Each timer that becomes due on the way fires at its own time. */
+  /** Advances both clocks. Each timer that becomes due in the meantime fires at its own time. */
   advance(ms: number): void
-  /** Sets only the wall clock, as an operator can do. */
+  /** Sets only the wall clock, like an operator who sets the system time. */
   setNow(epochMs: number): void
 }
 
@@ -27,7 +27,7 @@ const ID_DIGITS = 12
 
 export function manualRuntime({ startAt = DEFAULT_START_MS, log = silentLog }: ManualRuntimeOptions = {}): ManualRuntime {
   let passed = 0
-  /** The wall clock reading at time 0 of the monotonic clock. */
+  /** The reading of the wall clock when the monotonic clock is at 0. */
   let origin = startAt
   let ids = 0
   const timers = new Set<Timer>()

@@ -1,11 +1,11 @@
 import type { CancelTimer } from './runtime.ts'
 
-/** A timer that fires late by more than this shows that the process was busy. */
+/** Delay of a timer above which the process must have been busy. */
 const LATE_MS = 1
 
 export interface PatientTimers {
   setTimer(ms: number, callback: () => void): CancelTimer
-  /** Calls back after sockets were read. */
+  /** Calls back after the sockets have been read. */
   afterTurn(callback: () => void): void
   /** Monotonic ms. */
   monotonic(): number
@@ -22,9 +22,9 @@ export const systemTimers: PatientTimers = {
 }
 
 /**
- * Calls back once after `ms`, for a limit on how long another process may take. A timer that fires late shows that this
- * process was busy. The answer may then be unread in a socket, or the question unsent, so the timer waits once more,
- * up to `mostMs` in all. A limit of at least `mostMs` is not prolonged.
+ * Calls back once after `ms`, to limit how long another process may take. A timer that fires late shows that this
+ * process was busy. The other process's answer may then be unread in a socket, or the request may not have been sent
+ * yet. The timer therefore waits once more, up to `mostMs` in total. A limit of at least `mostMs` is not prolonged.
  */
 export function patientTimer(timers: PatientTimers, ms: number, mostMs: number, callback: () => void): CancelTimer {
   const start = timers.monotonic()

@@ -1,6 +1,6 @@
 /**
- * The methods of pino that the project uses. The event is a stable snake_case name; all varying data belongs in the
- * fields.
+ * The methods of pino that the project uses. An event is named by a stable snake_case name; all varying data belongs in
+ * the fields.
  */
 export interface Log {
   debug(fields: object, event: string): void
@@ -10,24 +10,27 @@ export interface Log {
 }
 
 /**
- * Everything that a program takes from its environment and that differs from run to run: time, timers, randomness, ids
- * and the destination of its log. Code that uses nothing else for these can be simulated: the same runtime produces the
- * same run. `systemRuntime` is the real one; in tests, the time of `manualRuntime` advances only on request.
+ * The inputs of a program that differ from run to run: time, timers, randomness, ids and the destination of its log.
+ * Code that gets them only from a runtime can be simulated: the same runtime produces the same run. `systemRuntime` is
+ * the runtime of production; the time of `manualRuntime`, for tests, advances only on request.
  */
 export interface Runtime {
   /** Epoch milliseconds of the wall clock. An operator or NTP may set it back. */
   now(): number
-  /** Milliseconds since an arbitrary moment. It is never set back, so durations, retries and timeouts use it. */
+  /**
+   * Milliseconds since an arbitrary moment. This clock is never set back, so durations, retries and timeouts use it.
+   */
   monotonic(): number
   /**
-   * Resolves after `ms`, or as soon as `signal` fires; the state of the signal distinguishes the two. Never rejects.
+   * Resolves after `ms`, or as soon as `signal` fires. The caller can check `signal.aborted` to distinguish these
+   * cases. Never rejects.
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Resolves in the next turn of the event loop, after sockets were read and due timers have fired. */
   nextTurn(): Promise<void>
   /** Calls `callback` once after `ms`. */
   setTimer(ms: number, callback: () => void): CancelTimer
-  /** Returns a random number x with 0 ≤ x < 1. Not for secrets. */
+  /** Returns a random number x with 0 ≤ x < 1. The number is not suitable for secrets. */
   random(): number
   /** Creates a UUID. */
   id(): string

@@ -2,14 +2,14 @@
 const NS_PER_MS = 1_000_000n
 
 /**
- * Returns whole milliseconds since an arbitrary moment that is the same for all threads of the machine, unlike that of
- * `performance.now`. It is never set back.
+ * Returns whole milliseconds since an arbitrary moment. Unlike the start time of `performance.now`, this moment is the
+ * same for all threads of the machine. The clock is never set back.
  */
 export function sharedMonotonicMs(): number {
   return Number(process.hrtime.bigint() / NS_PER_MS)
 }
 
-/** A moment that one thread sets and another one reads. */
+/** A point in time that one thread sets and another thread reads. */
 export class SharedMoment {
   readonly memory: SharedArrayBuffer
   readonly #cell: BigInt64Array

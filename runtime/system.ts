@@ -16,7 +16,7 @@ export function systemRuntime(log: Log = silentLog): Runtime {
       try {
         await delay(ms, undefined, { signal })
       } catch {
-        // The signal ended the wait; callers check the signal themselves.
+        // The wait ended because the signal fired. Callers check the signal themselves.
       }
     },
     nextTurn,

@@ -1,4 +1,4 @@
-/** Towns of the public list (`<country code> <name>`) whose names differ in GeoNames. */
+/** Names in GeoNames of those towns of the public list (`<country code> <name>`) that have a different name there. */
 export const otherNames: Readonly<Record<string, string>> = {
   'BY Gomel': 'Homyel',
   'BY Grodno': 'Hrodna',

@@ -3,7 +3,10 @@ import type { Region } from '../schemas/trends/places/regions.ts'
 /** The line width in biome.json. */
 const LINE_WIDTH = 140
 
-/** Writes the regions as JSON in the layout of the formatter, so that a new table differs only where its data does. */
+/**
+ * Returns the regions as JSON in the layout of the formatter, so that a new table differs from the old one only where
+ * the data differs.
+ */
 export function placeTable(regions: readonly Region[]): string {
   return `[\n${regions.map(rowOf).join(',\n')}\n]\n`
 }

@@ -10,23 +10,24 @@ import { placeTable } from './place-table.ts'
 import declaration from './places.command.ts'
 
 /**
- * Builds schemas/trends/places/regions.json, the 551 regions of the trends service, from the public list of trend
- * locations and GeoNames: the world, the 50 countries with the most towns in the list (ties by population) and 500
- * cities. The cities are the list's towns, followed by the largest cities of those countries. See places.command.ts.
+ * Number of countries among the regions. This module builds schemas/trends/places/regions.json, the 551 regions of the
+ * trends service, from the public list of trend locations and GeoNames: the world, the 50 countries with the most towns
+ * in the list (ties by population) and 500 cities. The cities are the list's towns, followed by the largest cities of
+ * those countries. See places.command.ts.
  */
 const COUNTRIES = 50
 const CITIES = 500
 /**
- * Cities that are missing from the public list get this number plus their GeoNames id. It is far above every woeid of
- * the list.
+ * Offset of the woeids of cities that are missing from the public list. Such a city gets this number plus its GeoNames
+ * id, which is far above every woeid of the list.
  */
 const GEONAMES_WOEID_BASE = 100_000_000
 /**
- * GeoNames lists districts of big cities as separate places. A place this close to a larger region is considered part
- * of it.
+ * Maximum distance within which two places count as one city, because GeoNames lists districts of big cities as
+ * separate places.
  */
 const SAME_CITY_KM = 10
-/** The public list has two cities (Soweto, Ahsa) of type "Unknown". */
+/** Types of towns in the public list. Two of its cities (Soweto, Ahsa) have the type "Unknown". */
 const TOWN_TYPES = ['Town', 'Unknown']
 const SECTION_OF_A_CITY = 'PPLX'
 const EARTH_RADIUS_KM = 6371
@@ -159,7 +160,7 @@ function byWoeid(places: readonly Region[]): Region[] {
   return places.toSorted((a, b) => a.woeid - b.woeid)
 }
 
-/** Reads rows of geonameid, name, country, admin1, feature_code, population, lat and lon. */
+/** Reads rows with the fields geonameid, name, country, admin1, feature_code, population, lat and lon. */
 function readCities(path: string): City[] {
   const [header, ...lines] = gunzipSync(readFileSync(path)).toString('utf8').trimEnd().split('\n')
   const columns = header.trimEnd().split(',').length

@@ -7,9 +7,12 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Time limit for installing packages from PyPI, up to 150 MB, which takes seconds from a nearby mirror. */
+/** Time limit for installing packages from PyPI. They are up to 150 MB, which takes seconds from a nearby mirror. */
 const INSTALL_TIMEOUT_MS = 5 * 60_000
-/** `flock` lets only one of several concurrent processes build it. The stamp is written last. */
+/**
+ * Builds the environment. `flock` makes sure that only one of several concurrent processes builds it. The stamp is
+ * written last.
+ */
 const BUILD = `
 set -e
 [ -e "$1/ready" ] && exit 0
@@ -21,13 +24,13 @@ touch "$1/ready"
 
 export interface PythonEnvironment {
   readonly name: string
-  /** Path of the file that lists the packages. A changed list makes a new environment. */
+  /** Path of the file that lists the packages. When the list changes, a new environment is built. */
   readonly requirements: string
-  /** The folder that holds downloaded tools. */
+  /** The folder that contains downloaded tools. */
   readonly tools: string
 }
 
-/** Makes a Python environment on first use, and returns its folder of programs. */
+/** Creates a Python environment on first use. Returns the folder that contains its programs. */
 export async function pythonEnvironment({ name, requirements, tools }: PythonEnvironment): Promise<string> {
   const hash = createHash('sha256')
     .update(await readFile(requirements))

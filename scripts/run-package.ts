@@ -7,8 +7,8 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const BIN = join(ROOT, 'node_modules', '.bin')
 
 /**
- * Destination of a command's output: `through` forwards it immediately; `lines` forwards whole lines, so that commands
- * can run concurrently; `at-end` forwards everything when the command has ended.
+ * What happens to a command's output. `through` forwards it immediately. `lines` forwards whole lines, so that commands
+ * can run concurrently. `at-end` forwards everything when the command has ended.
  */
 export type Output = 'through' | 'lines' | 'at-end'
 

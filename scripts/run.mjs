@@ -2,7 +2,7 @@
  * The entry point of every `npm run` command of this project. It makes sure that the packages, Node 24 and the system
  * programs are installed, then runs the task's TypeScript file with Node 24. It is plain JavaScript without
  * dependencies, because it runs before anything is installed, on any Node from version 18. When everything is
- * installed, it takes milliseconds.
+ * installed, these checks take milliseconds.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -17,7 +17,10 @@ import { ensurePrograms } from './setup/programs.mjs'
 import { TASKS } from './tasks.mjs'
 import { sweepTrial, testDisk, trialFolder, whenOrphaned } from './trial.mjs'
 
-/** Tasks that need no real disk. Benchmarks measure it, and a soak run would fill the memory. */
+/**
+ * Prefix of tasks that need no real disk. Benchmarks do need one, because they measure it, and a soak run would fill
+ * the memory.
+ */
 const IN_MEMORY = 'test'
 /** Tasks whose processes and folders are cleaned up even when the task is killed. */
 const TRIAL = /^(test|bench:)/
@@ -62,7 +65,10 @@ function unknown(name) {
   return `unknown command ${name}${guess} Commands: ${Object.keys(TASKS).join(', ')}`
 }
 
-/** Handles `--help` and wrong options before anything is installed or deleted. Declarations need no packages. */
+/**
+ * Handles `--help` and wrong options before anything is installed or deleted. The declarations of commands need no
+ * packages.
+ */
 async function isAnswered(declaration, args) {
   if (!existsSync(declaration)) return false
   const { answerOf } = await import('./command-line/check.ts')
@@ -71,7 +77,7 @@ async function isAnswered(declaration, args) {
   return exitCode !== undefined
 }
 
-/** Does the same with a different Node if this one cannot load TypeScript. */
+/** Handles `--help` and wrong options with a different Node, for the case that this Node cannot load TypeScript. */
 function isAnsweredBy(node, declaration, args) {
   if (!existsSync(declaration)) return false
   const answer = fileURLToPath(new URL('./command-line/answer.ts', import.meta.url))
@@ -87,7 +93,7 @@ function folderFor(task) {
 }
 
 /**
- * Runs the task as a child, forwards signals to it and exits with its code. The task may receive a signal twice: from
+ * Runs the task as a child, forwards signals to it and exits with its code. The task may receive a signal twice, from
  * the terminal and from this process.
  */
 function handOver(node, args, path, folder) {

@@ -1,5 +1,5 @@
 interface Task {
-  /** A few words for the list of commands. */
+  /** A short description for the list of commands. */
   readonly does: string
   /** Path relative to the repository's root. */
   readonly file: string

@@ -7,8 +7,9 @@ import { runningFile, type TestTotals } from './verify-reporter.ts'
 
 const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
 /**
- * A lane takes ten minutes on an idle machine. Vitest's time limits cannot end a test that never leaves its loop. A run
- * that takes much longer is therefore killed, and the error names the test files that were running.
+ * Time limit of a lane, which takes ten minutes on an idle machine. Vitest's own time limits cannot end a test that
+ * blocks the event loop forever. A lane that exceeds the limit is therefore killed, and the error names the test files
+ * that were running.
  */
 const LANE_TIMEOUT_MS = 45 * 60_000
 const NOTHING_RAN: TestTotals = { passed: 0, failed: 1, skipped: [], repeated: [], durations: [] }
@@ -45,7 +46,7 @@ export async function runTests(projects: readonly string[], files: readonly stri
     const code = await runPackage('vitest', args, output, LANE_TIMEOUT_MS)
     if (!existsSync(totalsFile)) throw new Error(`these files were running: ${unfinished(totalsFile)}`)
     const totals = JSON.parse(readFileSync(totalsFile, 'utf8')) as TestTotals
-    // Vitest also reports failures that belong to no test, such as those of a global teardown.
+    // Vitest's exit code also covers failures that belong to no test, such as those of a global teardown.
     return code !== 0 && totals.failed === 0 ? { ...totals, failed: 1 } : totals
   } catch (error) {
     process.stdout.write(`the run of ${projects.join(', ')} did not finish: ${(error as Error).message}\n`)

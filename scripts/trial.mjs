@@ -5,27 +5,27 @@ import { join } from 'node:path'
 /** How often a run checks whether its parent process still exists. */
 const PARENT_CHECK_MS = 1_000
 
-/** File system in memory, on Linux. */
+/** Folder on Linux whose files are in memory. */
 const MEMORY_DISK = '/dev/shm'
-/** All servers of a test run together write less than 1 GB. */
+/** Size of the memory disk that tests need. All servers of a test run together write less than 1 GB. */
 const MEMORY_DISK_BYTES = 4 * 1024 ** 3
-/** A test run needs 4 GB for its servers and processes, and 4 GB for its files in memory. */
+/** Free memory that tests need: 4 GB for servers and processes, and 4 GB for files in memory. */
 const FREE_MEMORY_BYTES = 8 * 1024 ** 3
 
 /**
- * Creates the temporary folder of one run of a test or benchmark. Every descendant process inherits its name in the
- * environment, so that processes left over from a killed run (a broker, a Redis) can be found.
- * @param parent default: the system's folder of temporary files
+ * Creates the temporary folder of one run of a test or benchmark. Every descendant process inherits the name of the
+ * folder in its environment, so that processes left over from a killed run (a broker, a Redis) can be found.
+ *   @param parent the folder in which it is created; by default, the system's folder of temporary files
  */
 export function trialFolder(parent = tmpdir()) {
   return mkdtempSync(join(parent, 'millrace-run-'))
 }
 
 /**
- * Returns the folder for a test run's temporary files: in memory if there is enough of it. Tests start and stop servers
- * all the time, and each server waits for the disk at every file and every fsync. Files in memory survive a kill -9 as
- * well.
- * @param env a folder that the user chose by TMPDIR is kept
+ * Returns the folder for a test run's temporary files. It is in memory if there is enough memory. Tests start and stop
+ * servers all the time, and each server waits for the disk at every file and every fsync. Like files on disk, files in
+ * memory survive a kill -9.
+ *   @param env environment variables; a folder that the user chose with TMPDIR is kept
  */
 export function testDisk(env, memoryDisk = MEMORY_DISK) {
   if (env.TMPDIR || !isRoomy(memoryDisk)) return tmpdir()
@@ -43,7 +43,7 @@ function isRoomy(folder) {
   }
 }
 
-/** Newer Node versions take the memory limit of a container into account. */
+/** Returns the available memory. Newer Node versions take the memory limit of a container into account. */
 function availableMemory() {
   return process.availableMemory?.() ?? freemem()
 }
@@ -56,7 +56,7 @@ function forbidsPrograms(folder) {
   return mounted === undefined || mounted[3].split(',').includes('noexec')
 }
 
-/** Kills the processes that a run has left behind and removes its folder. Processes are only found on Linux. */
+/** Kills the processes that a run has left behind and removes its folder. The processes can be found only on Linux. */
 export function sweepTrial(folder) {
   for (const pid of processIds()) {
     if (!knowsFolder(pid, folder)) continue

@@ -12,15 +12,24 @@ export interface TestTotals {
   readonly durations: readonly { readonly name: string; readonly ms: number }[]
 }
 
-/** This project runs files again in order to skip tests that need public data, so its skips are not reported. */
+/**
+ * The project that runs some files a second time in order to skip tests that need public data. Its skips are not
+ * reported.
+ */
 const SKIPS_ON_PURPOSE = 'without-data'
 
-/** Returns the path of the file that names the running test files, for a run that does not finish. */
+/**
+ * Returns the path of the file in which a run lists the test files that are running. The list is used when the run does
+ * not finish.
+ */
 export function runningFile(totals: string): string {
   return `${totals}.running`
 }
 
-/** A vitest reporter that writes the totals of a run to a file. The command line names it and passes `outputFile`. */
+/**
+ * A vitest reporter that writes the totals of a run to a file. The command line selects the reporter and passes
+ * `outputFile`.
+ */
 export default class VerifyReporter implements Reporter {
   readonly #running = new Set<string>()
 

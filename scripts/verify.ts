@@ -18,17 +18,17 @@ const CHECKS: readonly { readonly name: string; readonly command: string; readon
 ]
 /**
  * These lanes run concurrently. Unit tests use the CPU; the others mostly wait for servers and for intervals that the
- * services' contracts define. All take about the same time, or the last one would leave a core idle. The last lane is
- * the shortest, so repeated tests run after it.
+ * services' contracts define. All lanes should take about the same time, because otherwise the last one would leave a
+ * core idle. The last lane is the shortest, so repeated tests run after it.
  */
 const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos']]
-/** The project that repeats the files that read public data, with the data missing. */
+/** The project that runs the files that read public data a second time, without the data. */
 const WITHOUT_DATA = 'without-data'
 const SLOWEST_OF_ALL = 20
 
 /**
- * Runs everything, even after failures, and ends with one line. With paths or projects, runs only those tests and no
- * checks.
+ * Runs all checks and tests, even after failures, and prints one line at the end. With paths or projects, runs only
+ * those tests and no checks.
  */
 async function main(): Promise<number> {
   const { projects, slowest, 'also-without-data': isTwice, PATH: files } = commandLine(declaration)
@@ -75,8 +75,8 @@ function seconds(ms: number): string {
 }
 
 /**
- * Downloads the Java servers and the independent Python clients, so that tests need not wait for them within their time
- * limits.
+ * Downloads the Java servers and the independent Python clients, so that tests do not have to wait for the downloads
+ * within their time limits.
  */
 async function prepareTools(): Promise<boolean> {
   try {

@@ -5,7 +5,7 @@ import type { Context } from './options.ts'
 import { describeTransactionsV0, initProducerIdV4, listTransactionsV1 } from './protocol.ts'
 
 const ANY_DURATION = -1n
-/** Lists all transactions, because only a later version of the request can filter them by a pattern. */
+/** Filter of the list request. It is empty, because only a later version of the request can filter by a pattern. */
 const NO_PATTERN = null
 
 /** An open transaction as its coordinator describes it. */
@@ -18,8 +18,8 @@ interface OpenTransaction {
 }
 
 /**
- * See `Transport.endTransactions`. Does not retry. A caller that is still waiting calls it again, and the transaction
- * timeout ends all other transactions.
+ * See `Transport.endTransactions`. This function does not retry. A caller that still waits for a transaction calls the
+ * function again; all other transactions end by their timeout.
  */
 export async function endAbandonedTransactions(
   { runtime: { log } }: Pick<Context, 'runtime'>,

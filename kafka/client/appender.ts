@@ -4,20 +4,23 @@ import { BatchWriter, NO_STAMP, recordBytesBound } from '../record-batch/writer.
 import { type Compression, partitionKey, type RecordAppender, type RecordHeader, TransportError } from '../transport.ts'
 
 /**
- * Brokers accept 1 MiB (`max.message.bytes`) by default. The margin covers compression that makes a batch larger. A
+ * Brokers accept 1 MiB (`max.message.bytes`) by default. The margin allows for data that grows when it is compressed. A
  * record above this limit gets a batch to itself, because its topic may accept more.
  */
 export const BATCH_LIMIT_BYTES = 900 * 1_024
-/** Share of a topic's lower limit that a batch may fill, which leaves the same margin. */
+/**
+ * Largest share of a topic's limit that a batch may fill, for topics whose limit is below the default. It leaves the
+ * same margin as `BATCH_LIMIT_BYTES`.
+ */
 const SMALL_LIMIT_SHARE = 7 / 8
 /**
  * Size from which `flushFull` sends a batch that is not full yet, so that the broker works while the caller processes
  * further records.
  */
 const EARLY_BATCH_BYTES = 256 * 1_024
-/** Maximum memory of acknowledged batches that is kept for later batches. */
+/** Maximum memory that is kept for reuse after its batches are acknowledged. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
-/** Sequence numbers are unsigned 31-bit integers and wrap around to 0. */
+/** Number of different sequence numbers, which are unsigned 31-bit integers and wrap around to 0. */
 export const SEQUENCE_SPAN = 2 ** 31
 
 /** The producer id and epoch that are written into batches. */
@@ -35,7 +38,7 @@ export interface SentBatch {
   readonly count: number
 }
 
-/** Buffers of acknowledged batches, for reuse. */
+/** A pool of buffers of acknowledged batches, for reuse. */
 export interface BufferPool {
   take(): Buffer | undefined
   give(buffer: Buffer): void
@@ -76,7 +79,7 @@ export interface AppenderOptions {
 
 /**
  * The records of one partition from `append` to their acknowledgement, in order, with one batch in flight at a time.
- * During a commit it collects the records of the next transaction without sending them.
+ * During a commit the appender collects the records of the next transaction without sending them.
  */
 export class PartitionAppender implements RecordAppender {
   readonly topic: string
@@ -86,19 +89,19 @@ export class PartitionAppender implements RecordAppender {
   readonly #phase: TransactionPhase
   readonly #codec: Compression
   readonly #maxBatchBytes: number
-  /** A batch is closed before it exceeds this size, unless a single record does. */
+  /** Maximum size of a batch, unless a single record is larger. */
   readonly #batchLimitBytes: number
   #current: BatchWriter | undefined
   #full: BatchWriter[] = []
-  /** Full batches of the next transaction. */
+  /** Full batches that wait for the next transaction. */
   #held: BatchWriter[] = []
   #heldRecords = 0
   #sent: SentBatch | undefined
   #sequence = 0
   #pendingRecords = 0
-  /** True while a request that contains `#sent` is in flight. */
+  /** True while a request that contains the batch `#sent` is in flight. */
   inFlight = false
-  /** Clock reading before which the batch must not be sent again. */
+  /** Clock reading before which the current batch must not be sent again. */
   retryAt = 0
   attempts = 0
   /** Clock reading of the first failed attempt for the current batch. */
@@ -122,12 +125,12 @@ export class PartitionAppender implements RecordAppender {
       maxBatchBytes < DEFAULT_MAX_BATCH_BYTES ? Math.min(BATCH_LIMIT_BYTES, maxBatchBytes * SMALL_LIMIT_SHARE) : BATCH_LIMIT_BYTES
   }
 
-  /** Includes the records of the next transaction. */
+  /** Number of unacknowledged records, including those of the next transaction. */
   get pendingRecords(): number {
     return this.#pendingRecords + this.#heldRecords
   }
 
-  /** Records of the open transaction, whether sent or not. */
+  /** Number of records in the open transaction, whether sent or not. */
   get admittedRecords(): number {
     return this.#pendingRecords
   }
@@ -169,7 +172,7 @@ export class PartitionAppender implements RecordAppender {
     else this.#pendingRecords++
   }
 
-  /** Checks a record as the broker will, in a batch of its own. */
+  /** Checks whether the broker will accept a record. @param alone a batch that contains only this record */
   #checkSize(alone: BatchWriter): void {
     const bytes = this.#codec === 'none' ? alone.bytes : alone.finish(NO_STAMP, this.#codec).length
     if (bytes <= this.#maxBatchBytes) return
@@ -184,17 +187,20 @@ export class PartitionAppender implements RecordAppender {
     this.#current = undefined
   }
 
-  /** Closes the current batch if it is large enough for a request and no other batch of this partition waits. */
+  /**
+   * Closes the current batch if it is large enough for a request and no other batch of this partition is waiting to be
+   * sent.
+   */
   sealLarge(): void {
     if (this.#current !== undefined && this.#current.bytes >= EARLY_BATCH_BYTES && !this.hasWork) this.seal()
   }
 
-  /** True while a batch is in flight or ready. */
+  /** True while a batch is in flight or ready to be sent. */
   get hasWork(): boolean {
     return this.#sent !== undefined || this.#full.length > 0
   }
 
-  /** Returns the batch to send now: a batch that must be repeated, or else the next one. */
+  /** Returns the batch to send now: first a batch that must be repeated, then the next full one. */
   take(identity: ProducerIdentity): SentBatch {
     if (this.#sent !== undefined) return this.#sent
     const writer = this.#full.shift() as BatchWriter
@@ -209,12 +215,12 @@ export class PartitionAppender implements RecordAppender {
     return baseOffset >= 0 && baseOffset < this.#logEnd
   }
 
-  /** Must be called when the producer starts over. */
+  /** Forgets the known end of the log. Must be called when the producer starts over. */
   forgetLogEnd(): void {
     this.#logEnd = -1
   }
 
-  /** @param baseOffset -1 when the broker did not return it */
+  /** Handles the acknowledgement of the batch in flight. @param baseOffset -1 when the broker did not return it */
   acknowledge(baseOffset: number): void {
     const batch = this.#sent as SentBatch
     this.nextOffset = baseOffset < 0 ? -1 : baseOffset + batch.count
@@ -273,7 +279,7 @@ export class PartitionAppender implements RecordAppender {
     this.#heldRecords = 0
   }
 
-  /** Restarts the sequence at 0, as every new producer epoch does. */
+  /** Restarts the sequence numbers at 0. Must be called for every new producer epoch. */
   restartSequence(): void {
     this.#sequence = 0
   }

@@ -8,13 +8,13 @@ import { backoff } from './retry.ts'
 
 const LEADER_WAIT_MS = 20
 
-/** The answer of a leader for one partition. */
+/** A leader's answer for one partition. */
 export interface LeaderAnswer {
   readonly errorCode: number
   readonly offset: number
 }
 
-/** Sends one request for partitions of a broker. @returns the answers by `partitionKey` */
+/** Sends a broker one request for all of the given partitions. Returns the answers by `partitionKey`. */
 export type AskLeader<Asked> = (connection: Connection, asked: readonly Asked[]) => Promise<Map<string, LeaderAnswer>>
 
 /**
@@ -38,7 +38,9 @@ export async function askLeaders<Asked extends TopicPartition>(
   const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs
   let lastReason = 'no leader'
 
-  /** @returns the reason why an offset is still missing; undefined when none is */
+  /**
+   * Asks one broker for the missing offsets. @returns the reason why an offset is still missing; undefined when none is
+   */
   async function askBroker(broker: Broker, asked: readonly Asked[]): Promise<string | undefined> {
     let missing: string | undefined
     try {

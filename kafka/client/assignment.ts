@@ -1,36 +1,36 @@
 import { partitionKey, type TopicPartition } from '../transport.ts'
 
 /**
- * The partitions of one member: its target assignment, the ones it owns, and the ones it last reported to the
+ * The partitions of one member in three states: assigned to it as a target, owned by it, and last reported to the
  * coordinator.
  */
 export interface Assignment {
   /**
    * Takes the target assignment from a response.
-   * @param joined true if the member has just joined; even an unchanged target counts as changed then
-   * @returns whether the target has changed
+   *   @param joined true if the member has just joined; in that case even an unchanged target counts as changed
+   *   @returns whether the target has changed
    */
   setTarget(partitions: readonly TopicPartition[], joined: boolean): boolean
-  /** Returns the target assignment once after each change. */
+  /** Returns the target assignment if it has changed since the last call; undefined otherwise. */
   takeChangedTarget(): TopicPartition[] | undefined
   /** The partitions that the member owns. */
   readonly owned: readonly TopicPartition[]
-  /** Records that the member has given up all other partitions. */
+  /** Records that the member now owns only these partitions. */
   setOwned(partitions: readonly TopicPartition[]): void
-  /** Returns what the next heartbeat must report. */
+  /** Returns the ownership report for the next heartbeat. */
   nextReport(): OwnershipReport
-  /** Makes the next report a full one, because it is unknown which report the coordinator has. */
+  /** Makes the next report a full one. Call it when it is unknown which report the coordinator has received. */
   forgetReported(): void
-  /** Ends the membership: the member owns nothing. */
+  /** Ends the membership, so that the member owns nothing. */
   clear(): void
 }
 
 export interface OwnershipReport {
-  /** True when the heartbeat must carry every field, not only the partitions. */
+  /** True when the heartbeat must contain every field, not only the partitions. */
   readonly full: boolean
-  /** Undefined when unchanged since the last report. */
+  /** The owned partitions; undefined when they have not changed since the last report. */
   readonly owned: readonly TopicPartition[] | undefined
-  /** Call when the coordinator has answered the report. */
+  /** Must be called when the coordinator has answered the report. */
   confirmed(): void
 }
 
@@ -38,7 +38,7 @@ export function openAssignment(): Assignment {
   let target: readonly TopicPartition[] | undefined
   let changed = false
   let owned: readonly TopicPartition[] = []
-  /** The owned partitions as last reported. */
+  /** The owned partitions in the last confirmed report. */
   let reported: string | undefined
   /** Reports created before the last `forgetReported` must not be confirmed. */
   let lastForgotten = 0

@@ -6,9 +6,12 @@ import type { Context } from './options.ts'
 import { describeConfigsV4 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** The resource type of topics in DescribeConfigs. */
+/** The numeric code of topics as a resource type in DescribeConfigs requests. */
 const TOPIC = 2 as const
-/** The response contains the broker's default if the topic has no value of its own. */
+/**
+ * Kafka's setting for the largest batch of a topic. The response contains the broker's default if the topic does not
+ * set it.
+ */
 const MAX_BATCH_SETTING = 'max.message.bytes'
 const RETRY_MS = 50
 

@@ -3,7 +3,7 @@ import { ask } from './connections.ts'
 import { errorName } from './errors.ts'
 import { apiVersionsV3, type Connection } from './protocol.ts'
 
-/** Every request type that the transport sends, with its API key and the one version that the transport speaks. */
+/** Every request type that the transport sends, with its API key and the only version that the transport supports. */
 const NEEDED: readonly { readonly name: string; readonly key: number; readonly version: number }[] = [
   { name: 'ConsumerGroupHeartbeat', key: 68, version: 1 },
   { name: 'Fetch', key: 1, version: 17 },
@@ -32,8 +32,9 @@ interface Versions {
 }
 
 /**
- * @returns the version of transactions that the cluster has enabled
- * @throws TransportError with code UNSUPPORTED_BROKER, fatal, for brokers before Kafka 4.0
+ * Checks that the broker supports all requests of the transport.
+ *   @returns the version of transactions that the cluster has enabled
+ *   @throws TransportError with code UNSUPPORTED_BROKER, fatal, for brokers before Kafka 4.0
  */
 export async function checkBrokerVersion(connection: Connection): Promise<number> {
   const versions = await ask(connection, apiVersionsV3.api, 'millrace', '1')

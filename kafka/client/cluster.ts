@@ -18,7 +18,7 @@ interface KnownTopic {
   readonly leaders: readonly (Leader | undefined)[]
 }
 
-/** A request for metadata, and the topics that it names. */
+/** A request for metadata and the topics for which it asks. */
 interface Refresh {
   readonly done: Promise<void>
   readonly covers: Set<string>
@@ -34,21 +34,21 @@ const METADATA_MAX_AGE_MS = 300_000
 
 /**
  * The cluster's metadata: brokers, leaders, topic ids and coordinators. It remembers all requested topics and refreshes
- * all of them every five minutes. Any other refresh covers only the topics that a caller names, so that a look-up of
- * one topic does not make the broker describe hundreds.
+ * all of them every five minutes. All other refreshes cover only the topics that a caller names, so that the look-up of
+ * one topic does not make the broker describe hundreds of topics.
  */
 export interface Cluster {
   connect(): Promise<void>
   /**
-   * Version of transactions that the cluster had enabled at the time of `connect`. A later change needs no attention,
-   * since brokers follow the version of each request.
+   * Version of transactions that the cluster had enabled at the time of `connect`. A later change of that version does
+   * not matter, because brokers follow the version of each request.
    */
   transactionVersion(): number
-  /** Returns the shared connection for short requests to any broker that responds. */
+  /** Returns a connection to any broker that responds. Its callers share it, so their requests must be short. */
   anyBroker(): Promise<Connection>
   /** Returns the brokers of the last metadata response. */
   brokers(): readonly Broker[]
-  /** Returns the shared connection for short requests to one broker. */
+  /** Returns the shared connection to one broker, for short requests only. */
   connectionTo(broker: Broker): Promise<Connection>
   leader(topic: string, partition: number): Leader | undefined
   topicId(topic: string): string | undefined
@@ -57,7 +57,7 @@ export interface Cluster {
   partitionCount(topic: string): number | undefined
   /** Refreshes these topics. Calls that are made while another request is in flight share the next request. */
   refresh(topics: readonly string[]): Promise<void>
-  /** Waits while a coordinator is being elected. @throws Disconnected when no broker answers */
+  /** Finds the coordinator, and waits while one is being elected. @throws Disconnected when no broker answers */
   findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker>
   close(): Promise<void>
 }
@@ -73,7 +73,7 @@ export function openCluster(context: Context): Cluster {
   let brokers: readonly Broker[] = []
   let transactionVersion = 0
   let refreshing: Refresh | undefined
-  /** The next request, which collects topics while another one is in flight. */
+  /** The next request. It collects topics while another request is in flight. */
   let waiting: Refresh | undefined
   let refreshedAt = Number.NEGATIVE_INFINITY
   let refreshFailedAt = Number.NEGATIVE_INFINITY
@@ -134,7 +134,7 @@ export function openCluster(context: Context): Cluster {
 
   async function refresh(wanted: readonly string[]): Promise<void> {
     for (const topic of wanted) known.add(topic)
-    // A running request covers only the topics that it names.
+    // A running request helps the caller only if it covers all of the wanted topics.
     if (refreshing !== undefined && wanted.every((topic) => refreshing?.covers.has(topic))) return refreshing.done
     if (waiting === undefined) {
       const begun = (refreshing?.done ?? Promise.resolve()).catch(() => {}).then(refreshWaiting)

@@ -32,8 +32,8 @@ export interface Connections {
 }
 
 /**
- * Maximum number of unanswered requests per connection. Further requests wait here instead of in the broker. With more
- * than 5, idempotent produce requests could lose their order.
+ * Maximum number of unanswered requests per connection. Further requests wait in this process instead of in the broker.
+ * With more than 5, idempotent produce requests could lose their order.
  */
 const MAX_IN_FLIGHT = 5
 
@@ -56,7 +56,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
       if (open.get(key) === opening) open.delete(key)
       if (live.get(key) === connection) live.delete(key)
     }
-    // This listener must stay: an error event without a listener would end the process.
+    // This listener must stay, because an error event without a listener would end the process.
     connection.on('error', forget)
     connection.once('close', forget)
     const opening = open.get(key)
@@ -88,8 +88,8 @@ export function openConnections({ options, newConnection = systemConnection }: P
   }
 
   /**
-   * Returns whether requests can be sent. A connection that reauthenticates at the end of its session becomes usable
-   * again soon; a request before that would close it.
+   * Returns whether requests can be sent. A connection that reauthenticates at the end of its session soon becomes
+   * usable again, but a request that is sent too early would close it.
    */
   async function isUsable(connection: Connection): Promise<boolean> {
     if (connection.isConnected()) return true
@@ -109,7 +109,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
 
   function drop(broker: Broker): void {
     const key = keyOf(broker)
-    // A connection that fails to open needs no closing.
+    // A connection that fails to open does not have to be closed.
     open
       .get(key)
       ?.then((connection) => connection.close())

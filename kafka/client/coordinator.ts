@@ -6,9 +6,9 @@ import type { API } from './protocol.ts'
 
 /** Sends requests to the coordinator of one group or transactional id, on a separate connection. */
 export interface Coordinator {
-  /** @throws Disconnected when there is no answer; the next call looks up the coordinator again */
+  /** Sends a request. @throws Disconnected when there is no answer; the next call looks up the coordinator again */
   send<Args extends unknown[], Response>(api: API<Args, Response>, ...args: Args): Promise<Response>
-  /** Must be called when the coordinator has moved. The next request looks it up again. */
+  /** Must be called when the coordinator has moved. The next request looks up the coordinator again. */
   forget(): void
   close(): Promise<void>
 }

@@ -8,8 +8,8 @@ import { type Connection, offsetForLeaderEpochV4 } from './protocol.ts'
 const NOT_A_FOLLOWER = -1
 
 /**
- * Returns where each leader epoch ends in the log of its partition, by `partitionKey`; -1 when the log does not contain
- * the epoch. Repeats the requests until all leaders have answered.
+ * Returns the end offset of each leader epoch in its partition's log, by `partitionKey`. The offset is -1 when the log
+ * does not contain the epoch. Repeats the requests until all leaders have answered.
  */
 export function epochEnds(context: Context, cluster: Cluster, queries: readonly EpochQuery[]): Promise<Map<string, number>> {
   async function askOne(connection: Connection, asked: readonly EpochQuery[]): Promise<Map<string, LeaderAnswer>> {

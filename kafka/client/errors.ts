@@ -12,22 +12,31 @@ export function errorName(code: number): ErrorName {
   return (protocolErrorsCodesById as Record<number, string>)[code] ?? `ERROR_${code}`
 }
 
-/** The request was not answered: the broker is down, overloaded or unreachable. Its effect is unknown. */
+/**
+ * Thrown when a request was not answered because the broker is down, overloaded or unreachable. The effect of the
+ * request is unknown.
+ */
 export class Disconnected extends TransportError {
   constructor(message: string, cause?: unknown) {
     super('DISCONNECTED', message, { fatal: false, cause })
   }
 }
 
-/** Throws if the part of the transport to which a waiting request belongs was closed. */
+/** Throws if the waiting request belongs to a part of the transport that was closed. */
 export function throwIfClosed(closing: AbortSignal | undefined): void {
   if (closing?.aborted) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
 }
 
-/** The member has lost its place in the group. Its producer is not affected, so the transaction can be aborted. */
+/**
+ * Thrown when the member has lost its place in the group. The producer is not affected, so the transaction can be
+ * aborted.
+ */
 export class MemberFenced extends FencedError {}
 
-/** The errors that a retry or a similar reaction may cure, grouped by that reaction. Every other error is fatal. */
+/**
+ * Classes of errors after which the transport can continue, each named after a cause that needs its own reaction. Every
+ * other error is fatal.
+ */
 const REACTIONS = {
   /** The leader has moved or is being elected: refresh the metadata and retry. */
   'stale-leader': [
@@ -42,9 +51,9 @@ const REACTIONS = {
     'KAFKA_STORAGE_ERROR',
     'OFFSET_NOT_AVAILABLE',
   ],
-  /** The coordinator has moved or is loading its log. */
+  /** The coordinator has moved or is loading its log: look the coordinator up again and retry. */
   'stale-coordinator': ['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'],
-  /** Transient states of a broker or of a transaction coordinator. */
+  /** A broker or a transaction coordinator is in a transient state: retry. */
   passing: [
     'REQUEST_TIMED_OUT',
     'NOT_ENOUGH_REPLICAS',
@@ -71,9 +80,9 @@ const REACTIONS = {
     'UNKNOWN_PRODUCER_ID',
     'OUT_OF_ORDER_SEQUENCE_NUMBER',
   ],
-  /** The member is no longer part of the group. */
+  /** The member is no longer part of the group, so it must join again. */
   'member-lost': ['UNKNOWN_MEMBER_ID', 'FENCED_MEMBER_EPOCH', 'FENCED_INSTANCE_ID', 'GROUP_ID_NOT_FOUND'],
-  /** The member epoch has increased since: a heartbeat returns the new one. */
+  /** The member epoch has been raised since the request was made: a heartbeat returns the new epoch. */
   'member-epoch-old': ['ILLEGAL_GENERATION', 'STALE_MEMBER_EPOCH'],
   none: ['NONE'],
 } as const satisfies Record<string, readonly ErrorName[]>
@@ -84,7 +93,7 @@ const CLASSES = new Map<ErrorName, ErrorClass>(
   Object.entries(REACTIONS).flatMap(([kind, names]) => names.map((name) => [name, kind as ErrorClass])),
 )
 
-/** Classifies an error by the reaction that it needs. */
+/** Returns the class of an error, which decides how a request loop reacts to it. */
 export function classify(name: ErrorName): ErrorClass {
   return CLASSES.get(name) ?? 'fatal'
 }

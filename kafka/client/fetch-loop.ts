@@ -10,28 +10,31 @@ import type { Context } from './options.ts'
 
 /**
  * Maximum number of requests in flight per leader, each on a separate connection. A partition that is assigned or
- * resumed while the first request waits for data must not wait with it.
+ * resumed while the first request waits for data must not have to wait for that request.
  */
 const SLOTS_PER_LEADER = 2
-/** A response of at least this size shows that there is more to read, so that the next request follows at once. */
+/** Size from which a response shows that there is more to read, so that the next request follows at once. */
 const FULL_RESPONSE_BYTES = 65_536
-/** Waits that end within this time of each other count as ending together. */
+/** Two waits that end within this time of each other count as ending together. */
 const TOGETHER_MS = 20
 
 /** A request in flight. */
 interface UnderWay {
   readonly states: readonly FetchPosition[]
-  /** True when the last answers for all of its partitions were empty, so that the broker may take long to answer. */
+  /**
+   * True when the last answers for all partitions of the request were empty, so that the broker may wait long before it
+   * answers.
+   */
   readonly idle: boolean
-  /** Reading of `Runtime.monotonic` at which the broker's wait ends. */
+  /** Reading of `Runtime.monotonic` at which the broker answers even without data. */
   readonly endsAt: number
-  /** True when its answer will be ignored. */
+  /** True when the answer to the request will be ignored. */
   abandoned: boolean
 }
 
 /**
- * Maximum number of full responses of a partition that may wait for `poll`. Fetches omit the partition until there are
- * fewer.
+ * Maximum number of full responses of a partition that may wait for `poll`. Fetches omit the partition while this many
+ * are waiting.
  */
 const RESPONSES_AHEAD = 2
 
@@ -39,13 +42,17 @@ const RESPONSES_AHEAD = 2
 export interface FetchLoopHooks {
   /** Called after responses were stored and the next request was sent. */
   arrived(): void
-  /** Called with the error that `poll` must throw. The affected positions are marked and not fetched again. */
+  /**
+   * Called with the error that `poll` must throw. The positions with this error are marked, and the loop no longer
+   * fetches them.
+   */
   failed(error: Error): void
 }
 
 /**
  * Keeps fetches in flight for all positions that need one, and stores the answers in the positions.
- * @param positions by partition key; the fetcher adds and removes them, and answers for removed ones are dropped
+ *   @param positions by partition key; the fetcher adds and removes entries, and the loop drops answers for removed
+ *   positions
  */
 export function openFetchLoop(
   context: Context,
@@ -57,7 +64,7 @@ export function openFetchLoop(
   const { runtime } = context
   /** Connections by slot number. */
   const slots: Connections[] = Array.from({ length: SLOTS_PER_LEADER }, () => openConnections(context))
-  /** By leader, then by slot number. */
+  /** The requests in flight, by leader and then by slot number. */
   const underWay = new Map<number, (UnderWay | undefined)[]>()
   const closing = new AbortController()
   let scheduled = false
@@ -66,8 +73,8 @@ export function openFetchLoop(
   const responses = openFetchResponses(context, cluster, positions, { retry, schedule, failed: hooks.failed, signal: closing.signal })
 
   /**
-   * Returns the number of bytes that wait for `poll`. Paused partitions do not count: each has a separate limit, and
-   * they must not starve the others.
+   * Returns the number of fetched bytes that wait for `poll`. Paused partitions do not count, because each has a
+   * separate limit and must not starve the others.
    */
   function bufferedBytes(): number {
     let total = 0
@@ -75,7 +82,7 @@ export function openFetchLoop(
     return total
   }
 
-  /** Returns true if the partition was unassigned, or assigned again, since the request. */
+  /** Returns true if the partition has been unassigned, or assigned again, since its data was requested. */
   function isGone(state: FetchPosition): boolean {
     return positions.get(partitionKey(state.topic, state.partition)) !== state
   }
@@ -92,7 +99,7 @@ export function openFetchLoop(
   }
 
   /**
-   * Sends a fetch to every leader that has a free slot and partitions that wait for one. Call it after `poll` has
+   * Sends a fetch to every leader that has a free slot and partitions that wait for a request. Call it after `poll` has
    * removed data.
    */
   function schedule(): void {
@@ -119,15 +126,15 @@ export function openFetchLoop(
       if (free >= 0) send(leader, free, requests, states)
       else cutWait(leader, requests)
     }
-    // The metadata of a new topic is requested at once.
+    // A partition without a known leader needs new metadata. For a new topic, the metadata is requested at once.
     if (leaderless) retry.refreshSoon(firstTry ? 0 : undefined)
   }
 
   /**
    * Frees a slot for partitions that would otherwise have to wait for the answers to requests about other partitions.
-   * It gives up an idle fetch, or a fetch of partitions that are no longer assigned. A broker answers the requests of a
-   * connection in order, so the connection is dropped with the request. Those partitions of the request that are still
-   * assigned are then fetched again together with the new ones.
+   * To do so, it gives up an idle fetch, or a fetch of partitions that are no longer assigned. A broker answers the
+   * requests of a connection in order, so the connection is dropped with the request. The next fetch then covers the
+   * waiting partitions and those of the dropped request that are still assigned.
    */
   function cutWait(leader: Leader, requests: (UnderWay | undefined)[]): void {
     const slot = requests.findIndex((request) => request !== undefined && (request.idle || request.states.every(isGone)))
@@ -146,7 +153,7 @@ export function openFetchLoop(
     const request: UnderWay = { states, idle, endsAt: runtime.monotonic() + waitMs, abandoned: false }
     requests[slot] = request
     for (const state of states) state.inFlight = true
-    // Brokers fill a response in the order of the request, so the partitions take turns in the first place.
+    // Brokers fill a response in the order of the request, so each partition comes first in turn.
     turn = (turn + 1) % states.length || 0
     const rotated = [...states.slice(turn), ...states.slice(0, turn)]
     const fetchedAt = runtime.now()
@@ -161,7 +168,10 @@ export function openFetchLoop(
       if (!closing.signal.aborted) responses.lost(leader, rotated, error as Error)
       release()
     }
-    /** Sends the next request before it reports the data, so that the broker works while the data is processed. */
+    /**
+     * Frees the slot. Sends the next request before it reports the data, so that the broker works while the data is
+     * processed.
+     */
     function release(): void {
       requests[slot] = undefined
       for (const state of states) state.inFlight = false
@@ -172,7 +182,10 @@ export function openFetchLoop(
     exchange(leader, slot, rotated, waitMs).then(answered, failed)
   }
 
-  /** Delays the next fetch if the response had few records, so that more of them share a response. */
+  /**
+   * Delays the next fetch of these partitions if the response had few records, so that more records share the next
+   * response.
+   */
   function collect(states: readonly FetchPosition[], { partitions }: FetchResponse): void {
     if (options.collectMs === 0) return
     const bytes = partitions.reduce((sum, { records }) => sum + records.length, 0)
@@ -180,15 +193,15 @@ export function openFetchLoop(
     const until = runtime.monotonic() + options.collectMs
     for (const state of states) state.collectsUntil = until
     runtime.setTimer(options.collectMs, () => {
-      // Timers may fire a moment early.
+      // A timer may fire slightly early, so this callback compares the times for equality instead of reading the clock.
       for (const state of states) if (state.collectsUntil === until) state.collectsUntil = 0
       schedule()
     })
   }
 
   /**
-   * Returns how long the broker may hold the next request. The wait ends together with that of another idle request, so
-   * that one request can then replace both.
+   * Returns how long the broker may delay its answer to the next request. That wait ends together with the wait of
+   * another idle request, so that one request can then replace both.
    */
   function idleWaitMs(requests: readonly (UnderWay | undefined)[]): number {
     const longest = Math.max(options.maxWaitMs, options.idleWaitMs())
@@ -197,7 +210,7 @@ export function openFetchLoop(
   }
 
   /**
-   * Returns true when another idle request is about to be answered. The partitions that wait can then share the next
+   * Returns true when another idle request is about to be answered. The waiting partitions can then share the next
    * request.
    */
   function endsNow(requests: readonly (UnderWay | undefined)[]): boolean {
@@ -219,8 +232,8 @@ export function openFetchLoop(
   }
 
   /**
-   * Sends the fetches that are due at the end of this turn, so that partitions assigned in succession share one
-   * request.
+   * Sends the due fetches at the end of this turn of the event loop, so that partitions assigned in succession share
+   * one request.
    */
   function scheduleSoon(): void {
     if (scheduled) return

@@ -5,7 +5,8 @@ import { type ReaderReset, type TopicPartition, UNKNOWN_LEADER_EPOCH } from '../
 import type { EpochEnd, FetchedPartition } from './fetch-request.ts'
 
 /**
- * The data of one response for one partition that `poll` has not returned yet. It is decoded only when it is polled.
+ * The part of a response with the data of one partition that `poll` has not returned yet. The data is decoded only when
+ * it is polled.
  */
 export interface Segment {
   readonly from: number
@@ -22,8 +23,8 @@ export interface Segment {
 }
 
 /**
- * The reading state of one assigned partition. Each assignment creates a new state, so that late answers to an old one
- * are ignored.
+ * The reading state of one assigned partition. Each assignment creates a new state, so that late answers for an old
+ * assignment are ignored.
  */
 export class FetchPosition implements TopicPartition {
   readonly topic: string
@@ -37,8 +38,8 @@ export class FetchPosition implements TopicPartition {
   fetchOffset: number
   /**
    * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. The value may be
-   * a later epoch, but never an earlier one. The broker compares it with its log to detect that records before
-   * `fetchOffset` are gone.
+   * a later epoch, but never an earlier epoch. The broker compares the value with its log to detect that records before
+   * `fetchOffset` are lost.
    */
   leaderEpoch: number
   paused = false
@@ -49,7 +50,10 @@ export class FetchPosition implements TopicPartition {
   failed = false
   /** Reading of `Runtime.monotonic` before which the partition must not be fetched. */
   retryAt = 0
-  /** Reading of `Runtime.monotonic` until which more records may collect before the next request. */
+  /**
+   * Reading of `Runtime.monotonic` until which the next request is delayed, so that more records can collect at the
+   * broker.
+   */
   collectsUntil = 0
   attempts = 0
   queue: Segment[] = []
@@ -74,7 +78,7 @@ export class FetchPosition implements TopicPartition {
     const from = this.fetchOffset
     const { offset: nextOffset, leaderEpoch } = endOfBatches(records, { offset: from, leaderEpoch: this.leaderEpoch })
     const last = this.queue.at(-1)
-    // A newer response replaces an empty one that waits, because an empty response only reports offsets.
+    // A newer response replaces an empty one that is still queued, because an empty response only reports offsets.
     const isReplaced = last !== undefined && last.records.length === 0
     if (isReplaced) this.queue.pop()
     const wasReset = this.wasReset || (isReplaced && last.wasReset)
@@ -87,7 +91,7 @@ export class FetchPosition implements TopicPartition {
     this.quiet = records.length === 0
   }
 
-  /** Continues at the offset that the reset policy gives, after the queued data. */
+  /** Continues at the offset that the reset policy gives, once the queued data has been polled. */
   resetTo(offset: number): void {
     this.fetchOffset = offset
     this.leaderEpoch = UNKNOWN_LEADER_EPOCH
@@ -95,7 +99,7 @@ export class FetchPosition implements TopicPartition {
     if (this.queue.length === 0) this.position = offset
   }
 
-  /** Drops the data that `poll` has not returned yet. */
+  /** Drops the fetched data that `poll` has not returned yet. */
   dropQueue(): void {
     this.queue = []
     this.reading = undefined
@@ -106,7 +110,7 @@ export class FetchPosition implements TopicPartition {
   /**
    * Continues at the offset from which the log differs from the data that was read. Data that `poll` has not returned
    * yet is fetched again.
-   * @param end where the log and the data that was read begin to differ
+   * @param end the point at which the log and the data that was read begin to differ
    */
   truncateTo(end: EpochEnd): void {
     this.dropQueue()

@@ -3,12 +3,12 @@ import { Disconnected } from './errors.ts'
 import { type Connection, type Reader, Writer } from './protocol.ts'
 
 /**
- * Fetch v17 with a custom parser that keeps the record bytes of each partition in one buffer. The protocol package's
- * parser creates an object per record.
+ * Fetch v17 with a custom parser that keeps the record bytes of each partition in one buffer. The parser of the
+ * protocol package would create an object per record.
  */
 const FETCH_KEY = 1
 const FETCH_VERSION = 17
-/** Requests use no fetch session, so every request names all its partitions. */
+/** Requests use no fetch session, so every request names all of its partitions. */
 const NO_SESSION_ID = 0
 const NO_SESSION_EPOCH = -1
 const NO_LOG_START = -1n
@@ -51,11 +51,12 @@ export interface FetchedPartition {
   readonly highWatermark: number
   readonly lastStableOffset: number
   readonly aborted: readonly AbortedTransaction[]
-  /** One contiguous buffer; empty when there were no records. */
+  /** The records in one contiguous buffer, which is empty when the response has none. */
   readonly records: Buffer
   /**
-   * Set when the log has no batch of the requested epoch, or when that epoch ends below the requested offset. It is the
-   * end of the last epoch up to the requested one. The response then contains no data.
+   * Set when the log has no batch of the requested epoch, or when that epoch ends below the requested offset. The value
+   * is the end of the last epoch in the log that is not later than the requested epoch. The response then contains no
+   * data.
    */
   readonly diverging: EpochEnd | undefined
 }
@@ -67,7 +68,7 @@ export interface FetchResponse {
 
 const NO_RECORDS = Buffer.alloc(0)
 
-/** @throws Disconnected when there is no answer */
+/** Sends a fetch request. @throws Disconnected when there is no answer */
 export function fetch(connection: Connection, request: FetchRequest): Promise<FetchResponse> {
   return new Promise((resolve, reject) => {
     connection.send<FetchResponse>(
@@ -142,7 +143,7 @@ function readPartition(reader: Reader, topicId: string): FetchedPartition {
   return { topicId, partition, errorCode, highWatermark, lastStableOffset, aborted, records, diverging }
 }
 
-/** Reads the tagged fields of a partition. The diverging epoch is the only one that matters to a client. */
+/** Reads the tagged fields of a partition. Of these, a client needs only the diverging epoch. */
 function readDiverging(reader: Reader): EpochEnd | undefined {
   let diverging: EpochEnd | undefined
   for (let left = reader.readUnsignedVarInt(); left > 0; left--) {

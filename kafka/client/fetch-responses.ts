@@ -19,7 +19,7 @@ export interface FetchResponseHooks {
 
 /**
  * Applies responses to the fetched positions: data, a retry, a new offset, or a permanent failure.
- * @param positions the assigned positions; data for any other is dropped
+ * @param positions the assigned positions; data for other partitions is dropped
  */
 export function openFetchResponses(
   context: Context,
@@ -30,7 +30,7 @@ export function openFetchResponses(
   const { log } = context.runtime
   let arrived = false
 
-  /** Returns true once after data arrived for a partition that is not paused. */
+  /** Returns true if data for a partition that is not paused has arrived since the last call. */
   function takeArrived(): boolean {
     const before = arrived
     arrived = false
@@ -38,8 +38,8 @@ export function openFetchResponses(
   }
 
   /**
-   * Returns false, and fails the position, if the topic was deleted and created again: the offsets refer to other
-   * records then.
+   * Checks that the topic was not deleted and created again. If it was, offsets refer to other records, so the position
+   * fails and the result is false.
    */
   function isSameTopic(state: FetchPosition): boolean {
     const id = cluster.topicId(state.topic)
@@ -57,7 +57,7 @@ export function openFetchResponses(
   }
 
   /**
-   * Passes the data of a response to the positions that it was requested for.
+   * Passes the data of a response to the positions for which it was requested.
    * @param fetchedAt clock reading before the request was sent
    */
   function take(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void {
@@ -73,7 +73,7 @@ export function openFetchResponses(
     }
   }
 
-  /** Handles a request without a response. */
+  /** Handles a request that got no response. */
   function lost(leader: Leader, states: readonly FetchPosition[], error: Error): void {
     if (error instanceof Disconnected) {
       log.debug({ err: error, node: leader.nodeId }, 'kafka_fetch_failed')
@@ -113,11 +113,14 @@ export function openFetchResponses(
     retry.refreshSoon()
   }
 
-  /** Handles the answer that the log no longer agrees with what was read, as after an unclean election of a leader. */
+  /**
+   * Handles the answer that the log differs from the data that was read, for example after an unclean leader election.
+   */
   function receiveDiverging(state: FetchPosition, end: EpochEnd): void {
     const { topic, partition, position, reset } = state
     if (end.offset >= position) {
-      // Everything that the reader has is in the log. Only data that it does not have yet is gone.
+      // The log still contains everything that the reader has received. Only data that the reader does not have yet is
+      // lost.
       state.truncateTo(end)
       return
     }

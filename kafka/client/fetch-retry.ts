@@ -20,13 +20,13 @@ export function openFetchRetry(context: Context, cluster: Cluster, positions: Re
   let cancelRetry: CancelTimer | undefined
   let closed = false
 
-  /** Delays the next fetch of a position, longer each time. */
+  /** Delays the next fetch of a position, by a longer time after each failure. */
   function postpone(state: FetchPosition): void {
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(state.attempts++, 10), LONGEST_RETRY_MS)
     state.retryAt = runtime.monotonic() + wait * (0.9 + 0.2 * runtime.random())
   }
 
-  /** Refreshes the metadata and schedules again. */
+  /** Schedules a refresh of the metadata, after which the waiting positions are fetched. */
   function refreshSoon(afterMs = FIRST_RETRY_MS): void {
     if (cancelRetry !== undefined || closed) return
     cancelRetry = runtime.setTimer(afterMs, async () => {

@@ -26,17 +26,17 @@ const DEFAULTS = {
   maxPartitionBytes: MIB,
   maxBufferedBytes: 64 * MIB,
   /**
-   * About 20,000 records of 200 bytes. This makes multi-gets efficient, and takes far less than half a heartbeat
-   * interval to process.
+   * Enough for about 20,000 records of 200 bytes. That many records make multi-gets efficient, and their processing
+   * takes far less than half a heartbeat interval.
    */
   maxPollBytes: 4 * MIB,
 } as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
 /**
- * How long the broker may hold a fetch of idle partitions, unless the reader says otherwise. New data ends the wait at
- * once. With a short wait, fetches would be most of the work of an idle process.
+ * How long the broker may delay its answer to a fetch of idle partitions, unless the reader sets another limit. New
+ * data ends the wait at once. With a short wait, an idle process would spend most of its CPU time on fetches.
  */
 const IDLE_WAIT_MS = 5_000
-/** The longest wait that a reader may ask for. A request that waits longer would look lost to many proxies. */
+/** The longest wait that a reader may request. Many proxies would treat a request that waits longer as lost. */
 const LONGEST_IDLE_WAIT_MS = 15_000
 
 /** Reads partitions from their leaders; see `Fetcher`. */
@@ -46,7 +46,8 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   const longestWaitMs = Math.min(LONGEST_IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
   const periodMs = Math.min(IDLE_WAIT_MS, longestWaitMs)
   /**
-   * Aligns the answers of all fetchers in a process, so that the process and the broker wake up once for all of them.
+   * Returns a wait that aligns the answers of all fetchers in a process, so that the process and the broker wake up
+   * once for all of these answers.
    */
   function alignedWaitMs(): number {
     const wantedMs = Math.min(longestWaitMs, idleWaitMs())
@@ -77,7 +78,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   }
 
   function unassign({ topic, partition }: TopicPartition): void {
-    // Its buffered data no longer counts, so the other partitions may continue.
+    // Data that is buffered for this partition no longer counts, so the other partitions may continue.
     if (positions.delete(partitionKey(topic, partition))) loop.scheduleSoon()
   }
 
@@ -133,7 +134,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       budget -= data.bytes
       taken.push(data.entry)
       if (data.bytes > 0) {
-        // Moves the partition to the end, so that it comes last in the next call.
+        // The partition is moved to the end, so that it comes last in the next call.
         positions.delete(key)
         positions.set(key, state)
       }
@@ -185,8 +186,8 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   }
 
   /**
-   * Continues a segment. `state.reading` is set while part of it remains.
-   * @returns the approximate size of the decoded records
+   * Decodes the next portion of a segment. `state.reading` is set while a part of the segment remains.
+   *   @returns the approximate size of the decoded records
    */
   function decode(state: FetchPosition, segment: Segment, maxBytes: number, into: RecordChunk[]): number {
     if (segment.records.length === 0) return 0

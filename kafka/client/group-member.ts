@@ -15,23 +15,23 @@ import { backoff } from './retry.ts'
 /** Member epochs with a special meaning (KIP-848). */
 const JOIN_EPOCH = 0
 const LEAVE_EPOCH = -1
-/** Used until the first response brings the group's heartbeat interval. */
+/** Heartbeat interval until the first response, which contains the group's interval. */
 const FIRST_INTERVAL_MS = 1_000
 /**
  * A member that owns every partition of its topics sends a heartbeat only once in this many intervals. No other member
- * can give it partitions, so it need not learn of changes early, and the shortest session that Kafka recommends has
- * three intervals.
+ * can give it partitions, so it does not have to learn of changes early. The shortest session that Kafka recommends
+ * lasts three intervals, so the member stays in the group.
  */
 const OWNER_OF_ALL_INTERVALS = 2
 /**
- * A confirmation is valid for this many heartbeat intervals: longer than the usual time between two heartbeats, and
- * shorter than the shortest session that Kafka recommends.
+ * Number of heartbeat intervals for which a confirmation is valid. This is longer than the usual time between two
+ * heartbeats, and shorter than the shortest session that Kafka recommends.
  */
 const CONFIRMED_INTERVALS = 2.5
-/** Pauses between two requests for a confirmation that are not answered. */
+/** Pause before an unanswered request for a confirmation is repeated. */
 const CONFIRM_RETRY_MS = 50
 const LONGEST_CONFIRM_RETRY_MS = 1_000
-/** Maximum wait for the response when leaving. Without a response, the session timeout removes the member. */
+/** Maximum wait for the response when leaving the group. Without a response, the session timeout removes the member. */
 const LEAVE_TIMEOUT_MS = 3_000
 
 /**
@@ -61,16 +61,16 @@ export function openGroupMember(
   let epoch = JOIN_EPOCH
   let state: State = 'idle'
   let intervalMs = FIRST_INTERVAL_MS
-  /** True after the group has dropped the member once, because its session may then be shorter than two intervals. */
+  /** True after the group has removed the member once. Its session may then be shorter than two intervals. */
   let wasFenced = false
   /** Monotonic time (ms) at which the last answered heartbeat was sent. */
   let confirmedAt = Number.NEGATIVE_INFINITY
   let notice: string | undefined
-  /** The notice that the coordinator has confirmed. */
+  /** The last notice that the coordinator has confirmed. */
   let confirmedNotice: string | undefined
   let pendingEnd: GroupEvent | undefined
   let guarded: GuardedMembership | undefined
-  /** The last state that the guard got. */
+  /** The last state that was passed to the guard, to notice changes. */
   let guardedState = ''
   let stalls = 0
   let running: Promise<void> | undefined
@@ -101,7 +101,7 @@ export function openGroupMember(
     try {
       const news = report.full || said !== confirmedNotice ? said : undefined
       const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned, news)
-      // The response belongs to a membership that has ended in the meantime.
+      // The membership of this response has ended in the meantime.
       if (isLeft() || (!joining && !isMember())) return
       const name = errorName(answer.errorCode)
       if (name !== 'NONE') {
@@ -121,15 +121,16 @@ export function openGroupMember(
       if (isMember()) updateGuard()
       if (assigned !== undefined && assignment.setTarget(assigned, joining)) options.onEvent?.()
     } catch (error) {
-      // Neither side knows what the other has received, so the next heartbeat and its response carry all fields.
+      // After a lost answer, neither side knows what the other has received, so the next heartbeat and its response
+      // carry all fields.
       assignment.forgetReported()
       throw error
     }
   }
 
   /**
-   * Takes over the answers that the thread received while the event loop was blocked. The next heartbeat carries all
-   * fields, because the thread drops the assignments in its answers.
+   * Takes over the member epoch that the stall thread received while the event loop was blocked. The next heartbeat
+   * contains all fields, because the thread drops the assignments in its answers.
    */
   function takeGuardedEpoch(): void {
     const guardedEpoch = guarded?.takeEpoch()
@@ -190,7 +191,7 @@ export function openGroupMember(
     options.onEvent?.()
   }
 
-  // These are functions because the compiler does not see that the state changes during an await.
+  // The state is read through functions, because the compiler does not see that it changes during an await.
   function isMember(): boolean {
     return state === 'member'
   }
@@ -217,7 +218,10 @@ export function openGroupMember(
     if (isMember()) running = heartbeat.run()
   }
 
-  /** A worker also calls this while it is a member, after its producer was fenced. It owns nothing from then on. */
+  /**
+   * A worker also calls this while it is still a member, after its producer was fenced. The member owns no partitions
+   * from then on.
+   */
   async function rejoin(): Promise<void> {
     if (state === 'member') {
       state = 'fenced'
@@ -240,14 +244,14 @@ export function openGroupMember(
   function acknowledge(partitions: readonly TopicPartition[]): void {
     if (state !== 'member') return
     assignment.setOwned(partitions)
-    // Other members wait for the revoked partitions: the coordinator must learn of the revocation now, not at the next
-    // interval.
+    // Other members wait for the revoked partitions, so the coordinator must learn of the revocation now, not at the
+    // next interval.
     heartbeat.hurry()
   }
 
   function subscribe(to: readonly string[]): void {
     topics = to
-    // The next heartbeat carries all fields.
+    // This makes the next heartbeat contain all fields.
     assignment.forgetReported()
     heartbeat.hurry()
   }

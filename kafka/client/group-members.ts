@@ -5,7 +5,7 @@ import type { Context } from './options.ts'
 import { consumerGroupDescribeV0 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** Separates the client id from the address in the client id of a member with an address. */
+/** Separates the original client id from the address in the client id of a member that has an address. */
 const SEPARATOR = '@http'
 const RETRY_MS = 50
 const NO_OPERATIONS = false
@@ -17,7 +17,7 @@ export function addressedClientId(clientId: string, address: string | undefined)
   return address === undefined ? clientId : `${clientId}@${address}`
 }
 
-/** Returns the address in a client id; undefined when there is none. */
+/** Returns the address that a client id contains; undefined when there is none. */
 function addressIn(clientId: string): string | undefined {
   const at = clientId.lastIndexOf(SEPARATOR)
   return at < 0 ? undefined : clientId.slice(at + 1)

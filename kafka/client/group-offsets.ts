@@ -14,17 +14,17 @@ import type { Context } from './options.ts'
 import { offsetCommitV9, offsetFetchV9 } from './protocol.ts'
 import { backoff, markerBackoff } from './retry.ts'
 
-/** Means "no member". Kafka accepts it while the group is empty. */
+/** The identity that stands for "no member" in a commit. Kafka accepts it while the group is empty. */
 export const NO_MEMBER = { memberId: '', epoch: -1 } as const
 /**
- * Interval of attempts while a transaction on the offsets is open. It is short because a restart waits for the end of
- * that transaction.
+ * Interval between attempts while a transaction that includes the offsets is open. It is short because a restart waits
+ * for the end of that transaction.
  */
 const UNSTABLE_WAIT_MS = 10
 const NO_OFFSET = -1n
 /**
- * Maximum number of attempts with one member epoch. If heartbeats do not change a refused epoch, another process has
- * taken this member's place.
+ * Maximum number of attempts with one member epoch. If the broker refuses an epoch and heartbeats do not change it,
+ * another process has taken this member's place.
  */
 const MAX_EPOCH_REPEATS = 20
 
@@ -34,14 +34,17 @@ export interface OffsetOwner {
   readonly memberId: string
   readonly epoch: number
   /**
-   * Fetches a new member epoch if there is one.
+   * Sends a heartbeat, whose answer contains the member epoch if it has changed.
    * @throws FencedError when the membership is lost, Disconnected when there is no answer
    */
   heartbeat(): Promise<void>
   readonly signal: AbortSignal
 }
 
-/** Fetches committed offsets; partitions without one are absent. Waits while a transaction on them is open. */
+/**
+ * Fetches the committed offsets of partitions; partitions without one are absent from the result. Waits while a
+ * transaction that includes the offsets is open.
+ */
 export async function fetchCommitted(
   context: Context,
   coordinator: Coordinator,
@@ -102,8 +105,8 @@ export async function commitOffsets(
 }
 
 /**
- * Repeats a request of the member until every part of the answer is good or an error shows that repeating would not
- * help.
+ * Repeats a member's request until every part of the answer is a success, or until an error shows that repeating would
+ * not help.
  */
 export async function repeat(
   context: Context,

@@ -2,7 +2,7 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { Disconnected } from './errors.ts'
 import { type Backoff, backoff } from './retry.ts'
 
-/** A timer may fire early by this share of the interval without causing two heartbeats in succession. */
+/** Share of the interval by which a timer may fire early without causing two heartbeats in succession. */
 const EARLY_BEAT = 0.1
 const RETRY_MS = 50
 const LONGEST_RETRY_MS = 1_000
@@ -12,7 +12,7 @@ export interface HeartbeatLoopOptions {
   readonly groupId: string
   isMember(): boolean
   intervalMs(): number
-  /** Sends one heartbeat and handles the answer. Rejects with Disconnected when there is none. */
+  /** Sends one heartbeat and handles the answer. Rejects with Disconnected when there is no answer. */
   exchange(): Promise<void>
   /** Called with an error that a retry cannot cure. */
   failed(error: Error): void
@@ -31,9 +31,13 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
     while (underWay !== undefined) await underWay.catch(() => {})
   }
 
-  /** Sends one heartbeat after the one in flight, so that requests never overlap. Rejects when it is not answered. */
+  /**
+   * Sends one heartbeat after the one in flight, so that requests never overlap. Rejects when the new heartbeat is not
+   * answered.
+   */
   async function exchangeOnce(): Promise<void> {
-    // No await between the check and the start: otherwise two callers could both find nothing in flight.
+    // There must be no await between this check and the start of the heartbeat. With an await, two callers could both
+    // find that none is in flight.
     while (underWay !== undefined) await underWay.catch(() => {})
     underWay = exchange().finally(() => {
       underWay = undefined
@@ -42,7 +46,8 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Aligns the heartbeats of all members in a process, so that the process and the broker wake up once for all of them.
+   * Returns the time until the next heartbeat. It is aligned for all members in a process, so that the process and the
+   * broker wake up once for all heartbeats.
    */
   function untilNext(): number {
     const interval = intervalMs()
@@ -62,15 +67,18 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Sends heartbeats in succession while `isWanted` returns true, i.e. until the member has joined. Backs off after
-   * unanswered ones.
+   * Sends heartbeats in succession while `isWanted` returns true, which means until the member has joined. Backs off
+   * after each unanswered heartbeat.
    */
   async function sendWhile(isWanted: () => boolean): Promise<void> {
     const retry = backoff({ runtime }, RETRY_MS, LONGEST_RETRY_MS)
     while (isWanted()) await answered(retry)
   }
 
-  /** @returns false, after the back-off, when the heartbeat must be repeated */
+  /**
+   *   @returns true after an answer or a permanent failure; false, after the back-off, when the heartbeat must be
+   *   repeated
+   */
   async function answered(retry: Backoff): Promise<boolean> {
     try {
       await exchangeOnce()

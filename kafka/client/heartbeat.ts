@@ -5,7 +5,7 @@ import { Disconnected } from './errors.ts'
 import type { OwnedPartitions } from './kept-session.ts'
 import { consumerGroupHeartbeatV1 } from './protocol.ts'
 
-/** Means "unchanged since the last heartbeat". */
+/** The rebalance timeout that means "unchanged since the last heartbeat". */
 const UNCHANGED_TIMEOUT = -1
 /** Kafka's max.poll.interval.ms: how long a member may take to revoke partitions. */
 const REBALANCE_TIMEOUT_MS = 300_000
@@ -23,11 +23,11 @@ export function heartbeatExchange(
   topics: () => readonly string[],
 ) {
   /**
-   * @param full sends all fields, as needed to join and when the coordinator may not know them; otherwise sends only
-   *   the given ones
-   * @param owned undefined when unchanged
-   * @param notice undefined when unchanged. It is sent as the rack id: no other text of a member can change, and the
-   *   assignors of KIP-848 do not look at racks.
+   *   @param full true to send all fields, which is necessary to join and when the coordinator may not have them; false
+   *   to send only the given fields
+   *   @param owned undefined when unchanged
+   *   @param notice undefined when unchanged. It is sent as the rack id, because a member cannot change any other text,
+   *   and the assignors of KIP-848 ignore racks.
    */
   async function send(
     member: { id: string; epoch: number },
@@ -50,14 +50,17 @@ export function heartbeatExchange(
     )
   }
 
-  /** A deleted topic has no id, so its partitions are no longer reported. */
+  /**
+   * Returns the partitions with the ids of their topics, after a refresh of unknown topics. A deleted topic has no id,
+   * so its partitions are no longer reported.
+   */
   async function refreshedIds(partitions: readonly TopicPartition[]): Promise<OwnedPartitions[]> {
     const unknown = partitions.filter(({ topic }) => cluster.topicId(topic) === undefined)
     if (unknown.length > 0) await cluster.refresh([...new Set(unknown.map(({ topic }) => topic))])
     return topicIds(partitions)
   }
 
-  /** Names the topics by their ids and leaves out those without one. */
+  /** Replaces topic names by topic ids, and leaves out topics without an id. */
   function topicIds(partitions: readonly TopicPartition[]): OwnedPartitions[] {
     const known = partitions.filter(({ topic }) => cluster.topicId(topic) !== undefined)
     return [...Map.groupBy(known, ({ topic }) => topic)].map(([topic, entries]) => ({
@@ -73,7 +76,7 @@ export function heartbeatExchange(
     for (const { topicId, partitions: numbers } of assignment.topicPartitions) {
       if (cluster.topicName(topicId) === undefined) await cluster.refresh(topics())
       const topic = cluster.topicName(topicId)
-      // The topic was created a moment ago, and the broker that was asked does not know it yet.
+      // The topic was created a moment ago, and the broker that answered has no metadata about it yet.
       if (topic === undefined) throw new Disconnected(`no metadata yet for topic id ${topicId}`)
       for (const partition of numbers) partitions.push({ topic, partition })
     }

@@ -45,7 +45,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
 
   function groupMember(options: Parameters<Transport['groupMember']>[0]): GroupMember {
     const member = openGroupMember(context, cluster, options)
-    // `leave` does nothing for a member that has already left.
+    // The member may already have left before the transport is closed. `leave` then does nothing.
     open.add(() => member.leave())
     return member
   }

@@ -7,13 +7,15 @@ import type { Context, ResolvedKafkaOptions } from './options.ts'
 import { consumerGroupHeartbeatV1 } from './protocol.ts'
 import type { BeatAnswer, KeptMember } from './stall-watch.ts'
 
-/** Time limit of one request. Sending the next heartbeat is worth more than waiting for a late answer. */
+/**
+ * Time limit of one request. After this time, sending the next heartbeat is more useful than waiting for a late answer.
+ */
 const REQUEST_TIMEOUT_MS = 3_000
 const UNCHANGED_TIMEOUT = -1
 
 /**
  * Sends heartbeats for a member over separate connections. The heartbeats repeat what the member last reported. They
- * neither join nor give up partitions, and only keep the member's epoch current.
+ * neither join the group nor give up partitions; they only keep the session alive and the member's epoch current.
  */
 export function openKeptMember(options: ResolvedKafkaOptions, { groupId, clientId }: KeptSession): KeptMember {
   const closing = new AbortController()

@@ -4,7 +4,7 @@ export interface OwnedPartitions {
   readonly partitions: number[]
 }
 
-/** What is needed to repeat the heartbeats of a member that is in its group. */
+/** The data that is needed to repeat the heartbeats of a member that has joined its group. */
 export interface KeptSession {
   readonly groupId: string
   readonly memberId: string
@@ -12,14 +12,17 @@ export interface KeptSession {
   /** The partitions that the member last reported as its own. */
   readonly owned: OwnedPartitions[]
   readonly intervalMs: number
-  /** The client id of its heartbeats, which other members see. */
+  /** The client id of the repeated heartbeats, which other members see. */
   readonly clientId: string
 }
 
-/** Results of the heartbeats that the stall thread sent for one membership. Both threads see them. */
+/**
+ * Results of the heartbeats that the stall thread sent for one membership. The object is shared between the main thread
+ * and the stall thread.
+ */
 export class KeptBeats {
   readonly memory: SharedArrayBuffer
-  /** Epoch of the last answer, and the number of answers. */
+  /** The epoch of the last answer, and the number of answers so far. */
   readonly #cells: Int32Array
 
   constructor(memory = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)) {
@@ -55,8 +58,8 @@ export interface GuardedMembership {
 }
 
 /**
- * Repeats the heartbeats of this process's members in a thread while the event loop is busy with one long piece of
- * work. It stops when that work takes longer than `stallToleranceMs`, so that a process that hangs loses its
+ * Repeats the heartbeats of this process's members in a separate thread while a long computation blocks the event loop.
+ * The thread stops when the loop is blocked for longer than `stallToleranceMs`, so that a process that hangs loses its
  * partitions. The thread starts with the first membership.
  */
 export interface StallGuard {

@@ -34,7 +34,7 @@ export function listOffsets(
         name,
         partitions: entries.map(({ partition }) => ({
           partitionIndex: partition,
-          // The broker also accepts the value for an unknown epoch.
+          // The broker also accepts the value that stands for an unknown epoch.
           currentLeaderEpoch: cluster.leader(name, partition)?.epoch ?? UNKNOWN_LEADER_EPOCH,
           timestamp: TIMESTAMPS[at],
         })),

@@ -3,19 +3,19 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import type { StallGuard } from './kept-session.ts'
 import type { Connection, ConnectionOptions } from './protocol.ts'
 
-/** Kafka's default for request.timeout.ms. A broker that does not answer for longer is treated as lost. */
+/** Kafka's default for request.timeout.ms. A broker that has not answered within this time is treated as lost. */
 const REQUEST_TIMEOUT_MS = 30_000
 /**
  * Time limit for opening a connection. A healthy broker nearby accepts connections at once, and a dead host must not
  * delay the attempt to reach the next one for long.
  */
 const CONNECT_TIMEOUT_MS = 5_000
-/** Kafka's delivery.timeout.ms: how long sending is retried before the caller gets an error. */
+/** Kafka's delivery.timeout.ms: how long a batch is sent again before the caller gets an error. */
 const DELIVERY_TIMEOUT_MS = 120_000
 
 /**
- * How long a thread keeps the memberships of a process alive while its event loop is blocked. It is the counterpart of
- * Kafka's max.poll.interval.ms (5 minutes), but shorter, because no other worker has the partitions in the meantime.
+ * How long a thread keeps the memberships of a process alive while its event loop is blocked. The limit corresponds to
+ * Kafka's max.poll.interval.ms (5 minutes), but is shorter, because nobody processes the partitions in the meantime.
  */
 const STALL_TOLERANCE_MS = 30_000
 
@@ -53,15 +53,16 @@ export const kafkaOptions = z
     sasl: sasl.optional(),
     connectTimeoutMs: z.number().int().positive().default(CONNECT_TIMEOUT_MS),
     requestTimeoutMs: z.number().int().positive().default(REQUEST_TIMEOUT_MS),
-    /** Applies to at-least-once producers and to the steps of a transaction before EndTxn. */
+    /** Time limit for at-least-once producers and for the steps of a transaction before EndTxn. */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
     /**
-     * How long a thread repeats the heartbeats of members while the event loop is blocked. With 0 there is no such
-     * thread.
+     * How long a thread repeats the heartbeats of members while the event loop is blocked. With 0 no such thread is
+     * started.
      */
     stallToleranceMs: z.number().int().nonnegative().default(STALL_TOLERANCE_MS),
     /**
-     * Verifies the CRC-32C of every fetched batch. With the native checksum, this is 3 to 4 % of the cost of consuming.
+     * Verifies the CRC-32C of every fetched batch. With the native checksum, the verification is 3 to 4 % of the cost
+     * of consuming.
      */
     verifyChecksums: z.boolean().default(true),
   })
@@ -76,22 +77,25 @@ export type ResolvedKafkaOptions = z.output<typeof kafkaOptions>
 export type NewConnection = (clientId: string, options: ConnectionOptions) => Connection
 
 export interface KafkaDeps {
-  /** `runtime.now` provides the timestamps of fetches, so their readers must use the same clock. */
+  /**
+   * The runtime of the transport. Its `now` provides the timestamps of fetches, so readers of these timestamps must use
+   * the same clock.
+   */
   readonly runtime: Runtime
   /**
-   * The simulation passes connections to simulated brokers.
+   * Creates the connections to brokers. The simulation sets it to connect to simulated brokers.
    * @default TCP connections
    */
   readonly newConnection?: NewConnection
 }
 
-/** Shared by the parts of the transport. */
+/** What all parts of the transport share. */
 export interface Context {
   readonly options: ResolvedKafkaOptions
   readonly runtime: Runtime
   readonly newConnection?: NewConnection
-  /** Keeps memberships alive while the event loop is blocked. Undefined if there is no such guard. */
+  /** Keeps memberships alive while the event loop is blocked; undefined when no thread does so. */
   readonly stallGuard?: StallGuard
-  /** Fires when the transport is closed. Nothing is retried afterwards. */
+  /** Fires when the transport is closed. No request is retried afterwards. */
   readonly closing: AbortSignal
 }

@@ -2,10 +2,13 @@ import { partitionKey, type TransportError } from '../transport.ts'
 import { classify, Disconnected, type ErrorName, errorName, fatal } from './errors.ts'
 import { type Connection, produceV11, ResponseError, Writer } from './protocol.ts'
 
-/** Produce with a custom writer that sends finished batches unchanged. Versions 11 and 12 have the same format. */
+/**
+ * A Produce request with a custom writer, which sends finished batches unchanged. Versions 11 and 12 have the same
+ * format.
+ */
 const PRODUCE_KEY = 0
 const PRODUCE_VERSION = 11
-/** In this version a leader adds its partition to the transaction (KIP-890). */
+/** From this version on, a leader itself adds its partition to the transaction (KIP-890). */
 const ADDING_PRODUCE_VERSION = 12
 const ALL_REPLICAS = -1
 /**
@@ -13,7 +16,7 @@ const ALL_REPLICAS = -1
  * to make the round trip cheap.
  */
 export const REQUEST_LIMIT_BYTES = 8 * 1_048_576
-/** Replaces the broker's message, which names neither the record nor the limit. */
+/** Our message for invalid timestamps. The broker's own message names neither the record nor the limit. */
 const BAD_TIMES =
   'records are further ahead of its clock than message.timestamp.after.max.ms, one hour unless the topic says otherwise: is the clock of this machine right?'
 
@@ -60,7 +63,7 @@ export interface ProducePartition {
 export interface ProducedPartition {
   readonly errorCode: number
   readonly errorMessage: string | null
-  /** -1 when the broker no longer knows it. */
+  /** Offset of the first record of the batch; -1 when the broker no longer knows it. */
   readonly baseOffset: number
 }
 

@@ -28,7 +28,8 @@ const TRANSACTION_TIMEOUT_MS = 10_000
 /**
  * - `new`: `init` has not been answered
  * - `ready`: records may be committed
- * - `fenced`: another producer has the id, or the broker has given up the transaction; only `init` recovers
+ * - `fenced`: another producer has the transactional id, or the broker has given up the transaction; only `init` makes
+ *   the producer usable again
  */
 type Status = 'new' | 'ready' | 'fenced'
 
@@ -47,7 +48,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   const closing = new AbortController()
   let status: Status = 'new'
   let id: ProducerId = { producerId: -1, producerEpoch: -1 }
-  /** The member whose work is being committed without a transaction. */
+  /** The member whose offsets and records are being committed without a transaction. */
   let committing: GroupMember | undefined
 
   const sender = openSender(context, cluster, {
@@ -71,7 +72,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
           'remains a separate state folder (a copied folder contains the same identity)',
       )
     }
-    // An unanswered request may already have raised the epoch, so a higher epoch proves nothing from here on.
+    // An unanswered request may already have raised the epoch, so from here on a higher epoch does not prove that
+    // another process exists.
     status = 'new'
     id = transactions === undefined ? await anonymousProducerId(context, cluster, closing.signal) : await transactions.init()
     dropRecords()
@@ -89,7 +91,10 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     else await renewIdentity(log)
   }
 
-  /** Call it between two transactions. It does not throw: without a new identity, the next transaction fails. */
+  /**
+   * Gets a new identity between two transactions. It does not throw: without a new identity, the next transaction
+   * fails.
+   */
   async function renewIdentity(log: TransactionLog): Promise<void> {
     try {
       const next = await log.renew(id)
@@ -113,7 +118,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     )
   }
 
-  /** Returns the appenders with records of the open transaction. */
+  /** Returns the appenders that have records of the open transaction. */
   function pending(): PartitionAppender[] {
     return [...appenders.values()].filter((known) => known.admittedRecords > 0)
   }
@@ -127,7 +132,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     )
   }
 
-  /** Runs a step. After a fence every further step fails until `init`. */
+  /** Runs a step of the producer. Once a step was fenced, every further step fails until `init`. */
   async function fenceAware<Result>(step: () => Promise<Result>): Promise<Result> {
     requireReady()
     try {
@@ -201,7 +206,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     for (const known of appenders.values()) known.endTransaction()
   }
 
-  /** Also drops the records that are held back for the next transaction. */
+  /** Drops all records, including those that are held back for the next transaction. */
   function dropRecords(): void {
     phase.committing = false
     for (const known of appenders.values()) known.clear()
@@ -217,7 +222,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       else if (transactions?.isOpen) await end(transactions, 'abort')
     } catch (error) {
       if (!(error instanceof FencedError)) throw error
-      // The broker has already aborted the transaction or refuses this producer: in both cases it commits nothing.
+      // The broker has already aborted the transaction or refuses this producer. In both cases it commits nothing.
       status = 'fenced'
       log.warn({ err: error, transactionalId }, 'kafka_abort_fenced')
     }
@@ -225,7 +230,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
 
   async function close(): Promise<void> {
     closing.abort()
-    // Closes both in parallel, because the last step of the sender may wait for the transaction to be opened.
+    // Closes the sender and the transactions in parallel, because the sender's last step may wait for the transaction
+    // to be opened.
     await Promise.all([sender.close(), transactions?.close()])
   }
 
@@ -244,7 +250,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 }
 
-/** Returns the offset after the records of a transaction for each partition. */
+/** Returns the next offset of each partition after the records of a transaction. */
 async function nextOffsets(
   dirty: readonly PartitionAppender[],
   endOffsets: (partitions: readonly TopicPartition[]) => Promise<Map<string, number>>,
@@ -255,12 +261,13 @@ async function nextOffsets(
     if (known.nextOffset === undefined || known.nextOffset < 0) unknown.push(known)
     else next.set(known.key, known.nextOffset)
   }
-  // The log already contained such a batch (DUPLICATE_SEQUENCE_NUMBER), so its offsets are below the end of the log.
+  // Acknowledgements of a repeated batch (DUPLICATE_SEQUENCE_NUMBER) contain no offset. The log already contains such a
+  // batch, so the end of the log is above all of its offsets.
   if (unknown.length > 0) for (const [key, offset] of await endOffsets(unknown)) next.set(key, offset)
   return next
 }
 
-/** Throws the most significant failure, if there is one. A fence explains all others. */
+/** Throws the most significant failure, if there is one. A fence explains all other failures. */
 function throwWorst(steps: readonly PromiseSettledResult<void>[]): void {
   const reasons: unknown[] = steps.filter((step) => step.status === 'rejected').map((step) => step.reason)
   if (reasons.length > 0) throw reasons.find((reason) => reason instanceof FencedError) ?? reasons[0]

@@ -4,18 +4,18 @@ import { type BatchStamp, BatchWriter, NO_STAMP } from '../record-batch/writer.t
 import type { Receipt, RecordFields, TransportError } from '../transport.ts'
 
 /**
- * Consecutive records that share a receipt and a deadline. Buffered records of a topic need one entry per batch instead
- * of one per record.
+ * Consecutive records that share a receipt and a deadline. With runs, the buffered records of a topic need one entry
+ * per batch instead of one per record.
  */
 interface Run {
-  /** Undefined when the outcome has already been reported. */
+  /** The receipt of the records; undefined when the outcome has already been reported. */
   receipt: Receipt | undefined
-  /** Monotonic ms; infinite for a record without a time limit. */
+  /** Monotonic time (ms) at which the records expire; infinite for records without a time limit. */
   readonly deadline: number
   count: number
 }
 
-/** Size of all records that one publisher holds. */
+/** Number and size of all records that one publisher holds. */
 export interface Holdings {
   records: number
   bytes: number
@@ -43,7 +43,7 @@ export class PublishBatch {
     return this.writer.bytes
   }
 
-  /** Monotonic ms; the earliest deadline of the records whose outcome is not reported yet. */
+  /** The earliest deadline (monotonic ms) of the records whose outcome is not reported yet. */
   get earliestDeadline(): number {
     return this.#earliestDeadline
   }
@@ -73,13 +73,15 @@ export class PublishBatch {
     return this.#stamped
   }
 
-  /** Reports the outcome to every receipt that still waits. The batch must not be used afterwards. */
+  /** Reports the outcome to every receipt that is still waiting. The batch must not be used afterwards. */
   settle(error: TransportError | undefined): void {
     for (const run of this.#runs) this.#report(run, error)
     this.#holdings.bytes -= this.writer.bytes
   }
 
-  /** Reports the expired records but keeps them in the batch, because it may already have been sent. */
+  /**
+   * Reports the expired records as failed, but keeps them in the batch, because the batch may already have been sent.
+   */
   abandonExpired(now: number, error: () => TransportError): void {
     for (const run of this.#runs) if (run.deadline <= now) this.#report(run, error())
     const waiting = this.#runs.filter(({ receipt }) => receipt !== undefined)
@@ -87,8 +89,8 @@ export class PublishBatch {
   }
 
   /**
-   * Copies the records in [`from`, `to`) whose receipts still wait into a new, unstamped batch; returns undefined when
-   * there are none. The caller must `discard` this batch after it has copied all that it needs.
+   * Copies the records in [`from`, `to`) whose receipts are still waiting into a new, unstamped batch. Returns
+   * undefined when there are none. The caller must `discard` this batch after it has copied all that it needs.
    */
   select(from = 0, to = this.count): PublishBatch | undefined {
     let target: PublishBatch | undefined
@@ -105,14 +107,14 @@ export class PublishBatch {
         const headers = headersOf(chunk, row)
         target ??= new PublishBatch(this.#holdings)
         target.append(receipt, deadline, timestamps[row], key, keyStart[row], keyEnd[row], value, valueStart[row], valueEnd[row], headers)
-        // The old and the new batch would count the record twice until `discard`.
+        // Until `discard`, the old and the new batch would both count the record.
         this.#holdings.records--
       }
     }
     return target
   }
 
-  /** Releases the batch after its records were copied. Reports nothing. */
+  /** Releases the batch after its records were copied, without reporting an outcome. */
   discard(): void {
     this.#holdings.bytes -= this.writer.bytes
   }

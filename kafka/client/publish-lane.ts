@@ -12,15 +12,15 @@ import type { ProducerId } from './transaction.ts'
  */
 const MAX_UNRESOLVED_BATCHES = 5
 /**
- * How long after an acknowledgement the broker certainly knows the producer. A broker that does not know a producer
- * accepts any sequence number from it. It forgets idle producers after a day (`producer.id.expiration.ms`).
+ * Time after an acknowledgement in which the broker certainly remembers the producer. A broker that does not remember a
+ * producer accepts any sequence number from it. Idle producers are forgotten after a day (`producer.id.expiration.ms`).
  */
 const REMEMBERED_FOR_MS = 10 * 60_000
-/** Epochs are signed 16-bit integers. After the last one the lane needs a new producer id. */
+/** The last epoch, because epochs are signed 16-bit integers. After this epoch the lane needs a new producer id. */
 const LAST_EPOCH = 2 ** 15 - 1
 const FIRST_RETRY_MS = 10
 const LONGEST_RETRY_MS = 1_000
-/** These errors concern a batch but may be caused by a single record in it. */
+/** Errors that concern a whole batch but may be caused by a single record in it. */
 const DIVISIBLE: ReadonlySet<string> = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',
@@ -30,7 +30,7 @@ const DIVISIBLE: ReadonlySet<string> = new Set([
 ])
 const TOO_LARGE: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
-/** A batch with a sequence number. Its bytes do not change while it has that number. */
+/** A batch with a sequence number. The bytes of the batch do not change while it has that number. */
 export interface StampedBatch {
   readonly batch: PublishBatch
   readonly bytes: Buffer
@@ -58,28 +58,29 @@ export interface LaneDeps {
  * Batches get sequence numbers in order, and up to five of them are in flight at a time. After a batch was not
  * acknowledged, the lane sends no new batch. When all responses have arrived, it sends the unacknowledged batches
  * again, in order and with the same bytes. The broker accepts a batch only after the preceding one, so one
- * acknowledgement settles all earlier batches, regardless of their own responses. This also works with a restarted
- * broker, which recognises only the last batch of a producer. The first batch of an epoch is sent alone. If every batch
- * is refused as out of sequence, the log contains none of them, and they get new numbers under a new epoch.
+ * acknowledgement settles all earlier batches, regardless of their own responses. This order prevents duplicates even
+ * with a restarted broker, which recognises only the last batch of a producer. The first batch of an epoch is sent
+ * alone. If every batch is refused as out of sequence, the log contains none of them, and they get new numbers under a
+ * new epoch.
  */
 export class PublishLane implements PublishAppender {
   readonly topic: string
   readonly partition: number
   readonly key: string
   readonly #deps: LaneDeps
-  /** Undefined until the publisher assigns one, before anything is sent. */
+  /** The producer id and epoch; undefined until the publisher assigns them, before anything is sent. */
   identity: ProducerId | undefined
   /** True when another broker may lead the partition now. */
   leaderLost = false
-  /** Monotonic ms before which nothing is sent. */
+  /** Monotonic time (ms) before which nothing is sent. */
   retryAt = 0
-  /** True while a batch must be repeated; no new batch is sent before it. */
+  /** True while a batch must be repeated; no new batch is sent before that batch. */
   #isRepeating = false
   /** The reason for the last failed attempt; undefined after a success. */
   trouble: string | undefined
   #attempts = 0
   #sequence = 0
-  /** Monotonic ms of the last acknowledgement under this identity. */
+  /** Monotonic time (ms) of the last acknowledgement under this identity. */
   #acknowledgedAt = Number.NEGATIVE_INFINITY
   #limitBytes = BATCH_LIMIT_BYTES
   #current: PublishBatch | undefined
@@ -115,7 +116,8 @@ export class PublishLane implements PublishAppender {
     this.#current ??= new PublishBatch(this.#deps.holdings, this.#deps.pool.take())
     const deadline = receipt.timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#deps.runtime.monotonic() + receipt.timeoutMs
     this.#current.append(receipt, deadline, timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
-    // The publisher already knows of waiting records, but a deadline may be due before it looks again.
+    // The publisher already knows that records are waiting. A deadline, however, may be due before it checks them
+    // again.
     if (!isWaiting || receipt.timeoutMs !== undefined) this.#deps.onWork(this)
   }
 
@@ -142,8 +144,8 @@ export class PublishLane implements PublishAppender {
   }
 
   /**
-   * Returns how many batches may be unresolved. Until the broker has acknowledged a batch of this sequence, only one
-   * may be, because the broker might accept the second batch without the first.
+   * Returns how many batches may be unresolved. The limit is one until the broker has acknowledged a batch of this
+   * sequence, because the broker might accept the second batch without the first.
    */
   #maxUnresolved(now: number): number {
     return now - this.#acknowledgedAt < REMEMBERED_FOR_MS ? MAX_UNRESOLVED_BATCHES : 1
@@ -177,12 +179,12 @@ export class PublishLane implements PublishAppender {
     return stamped
   }
 
-  /** Handles the outcome of one request. */
+  /** Handles the outcome of one request for a batch. */
   answered(stamped: StampedBatch, outcome: Outcome): void {
     stamped.isInFlight = false
     stamped.outcome = outcome
     const index = this.#stamped.indexOf(stamped)
-    // The acknowledgement of a later batch has already settled it.
+    // The acknowledgement of a later batch has already settled this batch.
     if (index < 0) return
     if (outcome.kind === 'appended') this.#acknowledgeUpTo(index)
     else {
@@ -196,14 +198,14 @@ export class PublishLane implements PublishAppender {
   #acknowledgeUpTo(index: number): void {
     for (const { batch, isInFlight, sends } of this.#stamped.splice(0, index + 1)) {
       batch.settle(undefined)
-      // An unanswered request may still read this memory, so it is not reused then.
+      // An unanswered request may still read this memory, so the memory is not reused in that case.
       if (!isInFlight && sends === 1) this.#deps.pool.give(batch.writer.release())
     }
     this.#attempts = 0
     this.#acknowledgedAt = this.#deps.runtime.monotonic()
   }
 
-  /** Decides the next step when every batch of this round is answered. */
+  /** Decides what to do next once every batch of this round is answered. */
   #conclude(): void {
     if (this.#stamped.some((one) => one.isInFlight || one.outcome === undefined)) return
     if (this.#stamped.length === 0) {
@@ -232,16 +234,16 @@ export class PublishLane implements PublishAppender {
       for (const part of [refused.select(0, middle), refused.select(middle)]) if (part !== undefined) parts.push(part)
       refused.discard()
     } else refused.settle(error)
-    // The broker cannot accept the sequence numbers of the later batches without this one.
+    // The broker cannot accept the sequence numbers of later batches without this batch.
     this.#renumber(rest)
     this.#ready.unshift(...parts)
     this.#recover()
   }
 
-  /** The log contains none of these batches. Puts them back at the front of the queue, to be sent under a new epoch. */
+  /** Puts batches that the log does not contain back at the front of the queue, to be sent under a new epoch. */
   #renumber(batches: readonly PublishBatch[]): void {
     this.#stamped = []
-    // Copies, because an old connection may still read the memory of a batch that was sent.
+    // The records are copied, because an old connection may still read the memory of a batch that was sent.
     const copies = batches.flatMap((batch) => {
       const copy = batch.select()
       batch.discard()
@@ -252,7 +254,8 @@ export class PublishLane implements PublishAppender {
     this.#acknowledgedAt = Number.NEGATIVE_INFINITY
     const { identity } = this
     if (identity === undefined) return
-    // The broker tracks the epoch per partition, and refuses late requests of earlier epochs.
+    // With the new epoch, the broker refuses late requests of earlier epochs. It tracks the epoch of a producer per
+    // partition.
     this.identity = identity.producerEpoch < LAST_EPOCH ? { ...identity, producerEpoch: identity.producerEpoch + 1 } : undefined
   }
 
@@ -264,7 +267,7 @@ export class PublishLane implements PublishAppender {
     this.retryAt = 0
   }
 
-  /** Delays the next attempt, twice as long each time. */
+  /** Delays the next attempt, by twice the time after each failure. */
   postpone(reason?: string): void {
     this.trouble = reason ?? this.trouble
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(this.#attempts++, 10), LONGEST_RETRY_MS)
@@ -272,7 +275,9 @@ export class PublishLane implements PublishAppender {
     if (this.#stamped.length === 0) this.#isRepeating = false
   }
 
-  /** Reports the expired records. Unsent ones are dropped; sent ones stay until their outcome is known. */
+  /**
+   * Reports the expired records as failed. Unsent records are dropped; sent records stay until their outcome is known.
+   */
   expire(now: number): void {
     if (this.earliestDeadline > now) return
     const { key, trouble } = this
@@ -294,8 +299,8 @@ export class PublishLane implements PublishAppender {
   }
 
   /**
-   * Drops batches whose outcomes have all been reported. Late requests that contain them cannot get between later
-   * batches, because those have a new epoch.
+   * Drops batches whose outcomes have all been reported. A late request that contains a dropped batch cannot interfere
+   * with later batches, because they have a new epoch.
    */
   #dropAbandoned(): boolean {
     if (this.#stamped.length === 0 || !this.#stamped.every(({ batch }) => batch.isAbandoned)) return false

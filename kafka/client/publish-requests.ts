@@ -4,11 +4,11 @@ import type { Context } from './options.ts'
 import { type Outcome, outcomeOf, type ProducedPartition, type ProduceTarget, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
 import type { PublishLane, StampedBatch } from './publish-lane.ts'
 
-/**
- * Limit per broker. More requests would not help, because a broker handles the requests of a connection in order and
- * remembers five batches of a producer.
- */
 const NO_TRANSACTION: ProduceTarget = { transactionalId: null, addsPartitions: false }
+/**
+ * Maximum number of unanswered requests per broker. More requests would not help, because a broker handles the requests
+ * of a connection in order and remembers five batches of a producer.
+ */
 const MAX_REQUESTS_IN_FLIGHT = 5
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
@@ -18,7 +18,8 @@ const NEVER = Number.POSITIVE_INFINITY
 export interface PublishRequests {
   /**
    * Sends the next batch of each partition to the broker that leads them, in as many requests as are allowed now.
-   * @returns when to call again (monotonic ms); infinite when nothing is left or `onChange` will announce the time
+   *   @returns when to call again (monotonic ms); infinite when nothing is left to send or when `onChange` will signal
+   *   the next call
    */
   send(broker: Broker, lanes: readonly PublishLane[], now: number): number
   close(): Promise<void>
@@ -29,7 +30,7 @@ export interface PublishRequestHooks {
   /** Called after the lane has handled the outcome. */
   onAnswered(lane: PublishLane, outcome: Outcome): void
   onUnreachable(lanes: readonly PublishLane[], error: Error): void
-  /** Called when another request may be sent or a connection attempt has ended. */
+  /** Called when another request may be sent or when a connection attempt has ended. */
   onChange(): void
 }
 
@@ -42,7 +43,7 @@ export interface PublishRequestOptions {
 interface Flow {
   readonly broker: Broker
   requests: number
-  /** Monotonic ms when the last request was sent. */
+  /** Monotonic time (ms) at which the last request was sent. */
   sentAt: number
   isConnecting: boolean
 }
@@ -82,7 +83,7 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
     return NEVER
   }
 
-  /** Takes one batch of each partition until the request is full. */
+  /** Takes one batch from each partition until the request is full. */
   function nextEntries(lanes: readonly PublishLane[], now: number): Entry[] {
     const entries: Entry[] = []
     let bytes = 0
@@ -116,7 +117,7 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
       answers = await produce(connection, NO_TRANSACTION, replicationTimeoutMs, batches)
     } catch (error) {
       context.runtime.log.debug({ broker: flow.broker, reason: (error as Error).message }, 'kafka_publish_unanswered')
-      // A connection that has lost one answer may lose all of them.
+      // A connection that has lost one answer may lose all answers.
       if (connections.established(flow.broker) === connection) connections.drop(flow.broker)
     }
     flow.requests--

@@ -10,13 +10,16 @@ const RETRY_MS = 250
 
 /** Assigns producer ids to partitions. Each partition numbers its batches under its id. */
 export interface Identities {
-  /** @returns false while there is no id; one is then requested, and `onChange` is called when it arrives */
+  /**
+   * Gives the lane a producer id. @returns false while there is none; an id is then requested, and `onChange` is called
+   * when it arrives
+   */
   give(lane: PublishLane): boolean
 }
 
 export interface IdentityHooks {
   readonly signal: AbortSignal
-  /** Called when there is a producer id or it is time to ask again. */
+  /** Called when a producer id has arrived or when it is time to ask for one again. */
   onChange(): void
   /** Called when the broker refuses to assign an id. */
   onRefused(error: TransportError): void

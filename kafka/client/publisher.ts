@@ -23,14 +23,14 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   const { spacingMs = 0, maxPendingBytes = MAX_PENDING_BYTES, requestTimeoutMs = context.options.requestTimeoutMs } = given
   const holdings: Holdings = { records: 0, bytes: 0 }
   const lanes = new Map<string, PublishLane>()
-  /** Lanes with records, the least recently sent first. */
+  /** Lanes that have records, starting with the one that was sent least recently. */
   const busy = new Set<PublishLane>()
   const closing = new AbortController()
   let isLocating = false
   let isScheduled = false
   let cancelTimer: CancelTimer | undefined
   let timerAt = Number.POSITIVE_INFINITY
-  /** True while some partition has errors and the log has reported it. */
+  /** True while some partition has errors that were already logged. */
   let isInterrupted = false
   let isClosed = false
   let onDrained: (() => void) | undefined
@@ -40,7 +40,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     { spacingMs, requestTimeoutMs },
     {
       onSent(lane) {
-        // Moves the lane to the end, so that it comes last in the next request.
+        // The lane is moved to the end, so that it comes last in the next request.
         busy.delete(lane)
         busy.add(lane)
       },
@@ -77,7 +77,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     },
   }
 
-  /** Sends at the end of this turn of the event loop, so that all records of the turn share the request. */
+  /** Sends at the end of this turn of the event loop, so that all records of the turn share a request. */
   function schedule(): void {
     if (isScheduled) return
     isScheduled = true
@@ -94,7 +94,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     })
   }
 
-  /** Sends what may be sent now, and sets the timer for the rest. */
+  /** Sends what may be sent now, and sets a timer for the remaining records. */
   function pump(): void {
     isScheduled = false
     const now = runtime.monotonic()

@@ -1,13 +1,18 @@
 import type { Context } from './options.ts'
 
-/** The first wait is short because coordinators write the markers of a commit within a few milliseconds. */
+/**
+ * First wait before a retry. It is short because coordinators write the markers of a commit within a few milliseconds.
+ */
 const FIRST_WAIT_MS = 2
-/** A failed broker gets about two requests a second: this notices its return quickly and is cheap during the outage. */
+/**
+ * A failed broker gets about two requests a second. At this rate its return is noticed quickly, and the requests cost
+ * little during the outage.
+ */
 const LONGEST_WAIT_MS = 500
 
 /**
- * The coordinator writes the markers of a commit a few milliseconds after the EndTxn response. Until then it responds
- * with CONCURRENT_TRANSACTIONS.
+ * Wait for the markers of a commit, which the coordinator writes a few milliseconds after the EndTxn response. Until
+ * then it responds with CONCURRENT_TRANSACTIONS.
  */
 const MARKER_WAIT_MS = 1
 export const LONGEST_MARKER_WAIT_MS = 20
@@ -17,11 +22,11 @@ export function markerBackoff(context: Pick<Context, 'runtime'>): Backoff {
   return backoff(context, MARKER_WAIT_MS, LONGEST_MARKER_WAIT_MS)
 }
 
-/** Waits that double each time, with a jitter of up to 20 %. One instance per request loop. */
+/** The waits of one request loop. They double each time, with a jitter of up to 20 %. */
 export interface Backoff {
   /** Returns the next wait in milliseconds. */
   next(): number
-  /** Waits. Resolves early, without an error, when `signal` fires. */
+  /** Waits for the time that `next` returns. Resolves early, without an error, when `signal` fires. */
   wait(signal?: AbortSignal): Promise<void>
   reset(): void
 }

@@ -10,7 +10,8 @@ import type { Connection } from './protocol.ts'
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
 /**
- * The broker error "Unable to verify the partition has been added to the transaction" disappears within milliseconds.
+ * First wait before a retry. It is short because the broker error "Unable to verify the partition has been added to the
+ * transaction" disappears within milliseconds.
  */
 const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
@@ -33,9 +34,10 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   let failure: Error | undefined
   let stopping = new AbortController()
 
-  /** Sends everything that is ready, including what becomes ready in the meantime. */
+  /** Sends everything that is ready, including batches that become ready in the meantime. */
   async function drain(): Promise<void> {
-    // A loop that is about to end misses batches that have just become ready, so this checks again at the end.
+    // A loop that is about to end misses batches that have just become ready, so the condition is checked again at the
+    // end.
     do {
       draining ??= loop().finally(() => {
         draining = undefined
@@ -66,7 +68,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     }
     await Promise.all(underWay)
     if (failure !== undefined) throw failure
-    // Records that were not acknowledged must not look as if they were.
+    // Without an error, the caller would treat unacknowledged records as acknowledged.
     if (stopping.signal.aborted)
       throw new TransportError('STOPPED', 'sending was stopped before everything was acknowledged', { fatal: false })
   }
@@ -89,7 +91,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     }
   }
 
-  /** Sends one or more requests to a leader, none of them above the size limit. */
+  /** Sends batches to a leader in one or more requests, each within the size limit. */
   function sendTo(broker: Broker, appenders: readonly PartitionAppender[]): void {
     const identity = hooks.identity()
     let request: Entry[] = []
@@ -132,7 +134,10 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     }
   }
 
-  /** Also learns the leaders' epochs, since a broker that restarted may lead the same partitions in a new epoch. */
+  /**
+   * Opens the connection again and refreshes the leaders' epochs, since a broker that restarted may lead the same
+   * partitions in a new epoch.
+   */
   async function reconnect(broker: Broker, request: readonly Entry[]): Promise<Connection> {
     const connection = await connections.get(broker)
     await cluster.refresh([...new Set(request.map(({ appender }) => appender.topic))])
@@ -153,8 +158,8 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   }
 
   /**
-   * An unclean election of a leader removes acknowledged records from the log. The transaction must not be committed
-   * then, since the state of the producer's owner may be ahead of its changelog.
+   * An unclean election of a leader removes acknowledged records from the log. In that case the transaction must not be
+   * committed, because the worker's state may be ahead of its changelog.
    */
   function acknowledge(appender: PartitionAppender, baseOffset: number, doing: string): void {
     if (appender.isBelowLogEnd(baseOffset)) {

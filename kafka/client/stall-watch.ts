@@ -3,18 +3,18 @@ import { KeptBeats, type KeptSession } from './kept-session.ts'
 /** How often the thread checks whether the event loop is running. */
 export const CHECK_EVERY_MS = 1_000
 /**
- * The event loop leaves a mark every second. Without a mark for this long, it counts as blocked. The member may have
- * sent its last heartbeat up to two seconds (two intervals) before that mark, so the thread sends its first heartbeat
- * at most about 4.5 s after the member's last one. The shortest session in use is 6 s.
+ * Time without a sign of life after which the event loop counts as blocked. The loop gives one every second. The member
+ * may have sent its last heartbeat up to two seconds (two intervals) before the last sign of life, so the thread sends
+ * its first heartbeat at most about 4.5 s after the member's last one. The shortest session in use is 6 s.
  */
 const STALLED_AFTER_MS = 1_500
-/** A check may be early by this share of the heartbeat interval. */
+/** Share of the heartbeat interval by which a check may be early. */
 const EARLY_BEAT = 0.1
 
 /** The answer to a heartbeat of the thread. */
 export type BeatAnswer =
   | { readonly type: 'kept'; readonly epoch: number }
-  /** There was no answer, or the coordinator is moving. The next check repeats the heartbeat. */
+  /** There was no answer, or the coordinator is moving. The thread repeats the heartbeat at its next check. */
   | { readonly type: 'again' }
   /** The group refuses the member. Only the member itself may join again. */
   | { readonly type: 'lost' }
@@ -26,9 +26,9 @@ export interface KeptMember {
 }
 
 export interface StallWatchDeps {
-  /** Milliseconds of the clock that both threads share. */
+  /** Milliseconds of the clock that the main thread and the stall thread share. */
   now(): number
-  /** Time on the same clock at which the event loop last ran. */
+  /** Time on the same clock at which the event loop last gave a sign of life. */
   lastTurn(): number
   readonly toleranceMs: number
   open(session: KeptSession): Promise<KeptMember>

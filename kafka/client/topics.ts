@@ -7,7 +7,7 @@ import type { Context } from './options.ts'
 import { ConfigResourceTypes, createTopicsV7, IncrementalAlterConfigOperationTypes, incrementalAlterConfigsV1 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** Makes the broker use its `default.replication.factor`. */
+/** Replication factor that makes the broker use its `default.replication.factor`. */
 const BROKER_DEFAULT = -1
 const CREATE_TIMEOUT_MS = 15_000
 const RETRY_MS = 50
@@ -45,7 +45,7 @@ export async function ensureTopics(context: Context, cluster: Cluster, specs: re
   await listOffsets(context, cluster, all, 'earliest')
 }
 
-/** @returns the reason to try again; undefined when every topic is known */
+/** Creates the missing topics. @returns the reason to try again; undefined when every topic exists and has leaders */
 async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: readonly string[]): Promise<string | undefined> {
   try {
     await cluster.refresh(names)
@@ -76,7 +76,7 @@ function request({ name, partitions, replicationFactor, config }: TopicSpec) {
   }
 }
 
-/** Sets the declared configuration of existing topics. */
+/** Applies the declared configuration to topics that already exist. */
 export async function configureTopics(cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
   const resources = specs.map(({ name, config }) => ({
     resourceType: ConfigResourceTypes.TOPIC,
@@ -96,13 +96,13 @@ export async function configureTopics(cluster: Cluster, specs: readonly TopicSpe
   }
 }
 
-/** Topics that do not exist are absent from the map. */
+/** Returns the partition count of each topic. Topics that do not exist are absent from the map. */
 export async function partitionCounts(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, number>> {
   await refreshPatiently(context, cluster, topics)
   return factsOf(topics, cluster.partitionCount)
 }
 
-/** Topics that do not exist are absent from the map. */
+/** Returns the id of each topic. Topics that do not exist are absent from the map. */
 export async function topicIds(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, string>> {
   await refreshPatiently(context, cluster, topics)
   return factsOf(topics, cluster.topicId)

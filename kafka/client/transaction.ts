@@ -19,29 +19,28 @@ import { backoff, LONGEST_MARKER_WAIT_MS, markerBackoff } from './retry.ts'
 import { type EndTxnResponse, endTxnV5, txnOffsetCommitV5 } from './transactions-v2.ts'
 
 /**
- * While the coordinator itself ends a transaction, which takes about ten milliseconds, it fails requests with this code
- * (because of an IllegalStateException).
+ * Error code of requests that arrive while the coordinator itself ends a transaction, which takes about ten
+ * milliseconds. The cause is an IllegalStateException in the coordinator.
  */
 const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const MAX_UNEXPLAINED = 20
 /**
- * Means "no producer id known". The coordinator assigns one, or raises the epoch of the existing one, no matter which
- * process had it.
+ * The producer id that stands for "unknown" in InitProducerId. The coordinator then assigns an id, or raises the epoch
+ * of the existing one, no matter which process had it.
  */
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
 /**
- * States of a transaction that the coordinator itself aborts. A transactional id that was initialised again starts in
- * `Empty` instead.
+ * States of a transaction that the coordinator has aborted on its own. A transactional id that was initialised again is
+ * in state `Empty` instead.
  */
 const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort', 'CompleteAbort'])
 /**
- * Maximum number by which an abort by the coordinator raises the epoch. Under transaction version 2 it raises it by
- * two.
+ * Maximum number by which an abort by the coordinator raises the epoch. Transactions of version 2 reach this maximum.
  */
 const EPOCHS_OF_AN_ABORT = 2
 
-/** Version 4 leaves the identity as it is. */
+/** The answer of EndTxn. Version 4 does not change the producer id or epoch, so it returns neither. */
 type EndTxnAnswer = Pick<EndTxnResponse, 'errorCode'> & Partial<EndTxnResponse>
 
 export interface ProducerId {
@@ -51,7 +50,7 @@ export interface ProducerId {
 
 export type TransactionLog = ReturnType<typeof openTransactionLog>
 
-/** Since this version the leaders of partitions and groups add them to the transaction (KIP-890). */
+/** From this version on, the leaders of partitions and groups add them to the transaction (KIP-890). */
 const LEADERS_ADD = 2
 
 /** Exchanges requests with the coordinator of one transactional id. */
@@ -62,11 +61,14 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   const groups = new Map<string, Coordinator>()
   const closing = new AbortController()
   let opened = false
-  /** Stays the same from one `init` to the next. */
+  /** True if transactions of version 2 are in use. The value stays the same from one `init` to the next. */
   let isVersion2 = false
   /** The previous producer id, which the coordinator replaced because its epochs were used up. */
   let formerProducerId: number | undefined
-  /** True after a request with this epoch was not answered, so that the brokers may still carry it out later. */
+  /**
+   * True after a request with the current epoch was not answered, so that the brokers may still execute the request
+   * later.
+   */
   let unanswered = false
   /** Partitions and groups that the coordinator has added to the open transaction. */
   const members = new Set<string>()
@@ -76,7 +78,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     return runtime.monotonic() + options.deliveryTimeoutMs
   }
 
-  /** Repeats a request until every part of the answer is good. A fatal error in one part ends the attempts. */
+  /** Repeats a request until every part of the answer is a success. A fatal error in one part ends the attempts. */
   async function sendUntilAnswered<Answer>(
     doing: string,
     until: number,
@@ -114,7 +116,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     }
   }
 
-  /** Fences any producer with this id, and aborts its transaction. */
+  /** Fences any producer with this transactional id, and aborts its transaction. */
   async function init(): Promise<ProducerId> {
     isVersion2 = cluster.transactionVersion() >= LEADERS_ADD
     const answer = await sendUntilAnswered(
@@ -130,11 +132,11 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Returns the identity for the next transaction. Under transaction version 1 all transactions of a producer have the
-   * same epoch. A broker may execute an unanswered request late, when its repetition has long been answered, and so
-   * apply it to the next transaction. A late EndTxn commits that transaction before its records are in the log, and a
-   * late TxnOffsetCommit sets its offsets back (KIP-890). After an unanswered request the next transaction therefore
-   * gets a new epoch.
-   * @throws FencedError when another process has initialised the id since
+   * same epoch. A broker may execute an unanswered request late, long after its repetition was answered, and thus apply
+   * it to the next transaction. A late EndTxn commits that transaction before its records are in the log, and a late
+   * TxnOffsetCommit sets its offsets back (KIP-890). After an unanswered request the next transaction therefore gets a
+   * new epoch.
+   * @throws FencedError when another process has initialised the transactional id after this one
    */
   async function renew(id: ProducerId): Promise<ProducerId> {
     if (!unanswered) return id
@@ -149,8 +151,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   /**
-   * Returns true if another process has initialised the id since. An abort by the coordinator (after a timeout or on
-   * behalf of another worker) does not count.
+   * Returns true if another process has initialised the transactional id after this one. An abort by the coordinator
+   * (after a timeout or on behalf of another worker) does not count.
    */
   async function isReplaced({ producerId, producerEpoch }: ProducerId): Promise<boolean> {
     const { transactionStates } = await sendUntilAnswered(
@@ -161,9 +163,9 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
         answer.transactionStates.map(({ errorCode }) => errorName(errorCode)).filter((name) => name !== 'TRANSACTIONAL_ID_NOT_FOUND'),
     )
     const [now] = transactionStates
-    // The id has expired, so no other process has it.
+    // The transactional id has expired, so no other process has initialised it.
     if (now.errorCode !== 0) return false
-    // The coordinator still writes the markers that end the last transaction of the former producer id.
+    // The coordinator is still writing the markers that end the last transaction of the former producer id.
     if (Number(now.producerId) === formerProducerId) return false
     if (Number(now.producerId) !== producerId) return true
     const ahead = now.producerEpoch - producerEpoch
@@ -177,7 +179,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       name,
       partitions: entries.map(({ partition }) => partition),
     }))
-    // Set before sending, because even an unanswered request may have opened the transaction.
+    // This is set before sending, because even an unanswered request may have opened the transaction.
     opened = true
     if (isVersion2) return
     await sendUntilAnswered(
@@ -258,12 +260,13 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   /**
-   * Repeats the request until the outcome is known.
-   * @returns the identity of the next transaction if the coordinator has raised the epoch
+   * Ends the transaction. Repeats the request until the outcome is known.
+   *   @returns the identity of the next transaction if the coordinator has raised the epoch
    */
   async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<ProducerId | undefined> {
     const api: API<Parameters<typeof endTxnV4.createRequest>, EndTxnAnswer> = isVersion2 ? endTxnV5 : endTxnV4.api
-    // There is no deadline: after the request was sent, only the answer shows whether the transaction is committed.
+    // The repetition has no deadline: after the request was sent, only the answer shows whether the transaction is
+    // committed.
     const { producerId, producerEpoch } = await sendUntilAnswered(
       `EndTxn (${outcome}) of ${transactionalId}`,
       Number.POSITIVE_INFINITY,
@@ -294,7 +297,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       return isVersion2
     },
     renew,
-    /** True once the coordinator may know of the open transaction, so that the transaction must be ended. */
+    /** True once the coordinator may know of the open transaction. The transaction must then be ended. */
     get isOpen() {
       return opened
     },

@@ -1,14 +1,14 @@
 import { createAPI, endTxnV4, type Reader, ResponseError, txnOffsetCommitV4 } from './protocol.ts'
 
 /**
- * Requests of transactions of version 2 (KIP-890), which the protocol package lacks. The coordinator learns of
- * partitions and groups from the leaders that get the records and the offsets. It raises the epoch whenever a
+ * Requests of transactions of version 2 (KIP-890), which the protocol package lacks. The leaders that receive records
+ * and offsets report their partitions and groups to the coordinator. The coordinator raises the epoch whenever a
  * transaction ends, so that a record that arrives late cannot enter the next transaction.
  */
 
 const END_TXN_KEY = 26
 const TXN_OFFSET_COMMIT_KEY = 28
-/** These versions of EndTxn and TxnOffsetCommit mean transactions of version 2. */
+/** The version of EndTxn and TxnOffsetCommit from which these requests mean transactions of version 2. */
 const VERSION = 5
 
 export interface EndTxnResponse {
@@ -19,7 +19,7 @@ export interface EndTxnResponse {
   readonly producerEpoch: number
 }
 
-/** Like version 4, but the response contains the identity of the next transaction. */
+/** EndTxn like in version 4, but the response contains the identity of the next transaction. */
 export const endTxnV5 = createAPI<Parameters<typeof endTxnV4.createRequest>, EndTxnResponse>(
   END_TXN_KEY,
   VERSION,

@@ -16,7 +16,7 @@ import { type MemoryGroups, memoryGroups } from './groups.ts'
 import { chunksOf, type LogRecord, type NewRecord, type PartitionLog, partitionLog } from './log.ts'
 
 export interface MemoryBrokerOptions {
-  /** Default: the system's runtime, without a log. */
+  /** The runtime of the broker. The default is the system's runtime, without a log. */
   readonly runtime?: Runtime
 }
 
@@ -33,13 +33,13 @@ export interface TransactionOffsets {
 }
 
 /**
- * A synchronous Kafka broker in memory, for tests. Transactions are atomic and leave a control record in every
- * partition that they wrote.
+ * A synchronous Kafka broker in memory, for tests. Transactions are atomic and write a control record to every
+ * partition that received their records.
  */
 export interface MemoryBroker {
   readonly runtime: Runtime
   readonly groups: MemoryGroups
-  /** Throws if the topic exists with a different partition count. */
+  /** Creates a topic. Throws if the topic exists with a different partition count. */
   createTopic(spec: TopicSpec): void
   deleteTopic(name: string): void
   /** Raises the partition count of a topic. */
@@ -49,37 +49,37 @@ export interface MemoryBroker {
   topics(): string[]
   topic(name: string): TopicSpec
   log(topic: string, partition: number): PartitionLog
-  /** Returns the topic's `max.message.bytes`, or else the default of brokers. */
+  /** Returns the topic's `max.message.bytes`, or the brokers' default if the topic does not set it. */
   maxBatchBytes(topic: string): number
-  /** @throws TransportError `MESSAGE_TOO_LARGE` when the topic does not accept the record */
+  /** Checks that the topic accepts the record. @throws TransportError `MESSAGE_TOO_LARGE` when it does not */
   checkSize(topic: string, record: NewRecord): void
-  /** Appends a record outside any transaction, as a plain producer does. */
+  /** Appends a record outside any transaction, like a plain producer. */
   append(topic: string, partition: number, record: NewRecord): void
-  /** Returns the result of a fetch from `offset`. It contains at least one record if there is one. */
+  /** Returns the result of a fetch from `offset`. The result contains at least one record if the log has one. */
   fetch(topic: string, partition: number, offset: number, maxRecords: number, maxBytes?: number): PartitionData
   /** Returns all records of a topic, partition by partition. */
   records(topic: string): (LogRecord & TopicPartition)[]
-  /** InitProducerId: fences earlier producers with the id. @returns the epoch of the new producer */
+  /**
+   * Initialises a producer like InitProducerId, and fences earlier producers with the same id. @returns the epoch of
+   * the new producer
+   */
   initProducer(transactionalId: string): number
-  /** Throws ReplacedError when another producer has initialised the id since. */
+  /** Throws ReplacedError when another producer has initialised the transactional id after this one. */
   checkNotReplaced(transactionalId: string, epoch: number): void
-  /** Throws FencedError when another producer has initialised the id since. */
+  /** Throws FencedError when another producer has initialised the transactional id after this one. */
   checkProducer(transactionalId: string, epoch: number): void
   /**
    * Appends all records and commits the offsets, or does neither.
-   * @returns by partition key the offset after its records
+   * @returns for each partition key, the offset after the records of the transaction
    */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>
-  /**
-   * Commits of workers wait until this promise resolves, and fail with its reason if it rejects. Undefined if commits
-   * need not wait.
-   */
+  /** While this promise is set, commits of workers wait until it resolves, and fail with its reason if it rejects. */
   commitGate: Promise<void> | undefined
-  /** Number of commits that wait at the gate. */
+  /** Number of commits that are waiting for `commitGate`. */
   waitingCommits: number
   /**
-   * Acknowledgements of published records wait until this promise resolves, and fail with its reason if it rejects.
-   * Undefined if they need not wait.
+   * While this promise is set, acknowledgements of published records wait until it resolves, and fail with its reason
+   * if it rejects.
    */
   publishGate: Promise<void> | undefined
   /**
@@ -114,7 +114,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     return Number(known(topic).spec.config?.['max.message.bytes'] ?? DEFAULT_MAX_BATCH_BYTES)
   }
 
-  /** Checks the size of a record as a broker does for a batch that contains nothing else. */
+  /** Checks the size of a record in the same way as a broker checks a batch that contains only this record. */
   function checkSize(topic: string, { key, value, headers }: NewRecord): void {
     const limit = maxBatchBytes(topic)
     const bytes = recordBytesBound(key?.length ?? 0, value?.length ?? 0, headers)

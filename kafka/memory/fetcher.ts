@@ -20,8 +20,8 @@ interface Assigned extends TopicPartition {
 }
 
 /**
- * A waiting poll ends after this time, as it does when a broker responds without data, and soon enough for group
- * events.
+ * Time after which a waiting poll ends, as it does when a broker responds without data. It is short enough for group
+ * events to be noticed soon.
  */
 const MAX_WAIT_MS = 100
 /** Maximum number of records of one partition that one poll returns. */
@@ -32,7 +32,10 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
   const assigned = new Map<string, Assigned>()
   let wakeUp: (() => void) | undefined
 
-  /** @throws TransportError when the log does not have the offset and the reset policy is "fail" */
+  /**
+   * Returns the offset at which reading starts. @throws TransportError when the log does not have the offset and the
+   * reset policy is "fail"
+   */
   function startOf({ topic, partition }: TopicPartition, offset: number, reset: ReaderReset): number {
     const log = broker.log(topic, partition)
     if (offset >= log.startOffset && offset <= log.endOffset) return offset
@@ -43,7 +46,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
     return reset === 'latest' ? log.endOffset : log.startOffset
   }
 
-  /** @param all includes partitions without news, as an empty response of a broker does */
+  /** @param all true to include partitions without new data, as an empty response of a broker does */
   function collect(all: boolean, maxBytes: number): PartitionData[] {
     const result: PartitionData[] = []
     let budget = maxBytes
@@ -60,7 +63,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
       each.wasReset = false
       if (data.chunks.length === 0) continue
       budget -= data.chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0)
-      // Moves the partition to the end, so that it comes last in the next call.
+      // The partition is moved to the end, so that it comes last in the next call.
       assigned.delete(key)
       assigned.set(key, each)
     }

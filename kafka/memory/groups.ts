@@ -10,13 +10,13 @@ import {
 } from '../transport.ts'
 
 /**
- * Consumer groups as in KIP-848: a partition goes to its next owner after the previous one has reported that it gave
- * the partition up.
+ * Consumer groups as in KIP-848: a partition goes to its next owner only after the previous owner has reported that it
+ * gave the partition up.
  */
 export interface MemoryGroups {
   /**
-   * @returns a number that identifies this membership, because each membership with the same member id gets separate
-   *   assignments
+   * Adds a member to the group. @returns a number that identifies this membership, because each membership with the
+   * same member id gets separate assignments
    */
   join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
   leave(groupId: string, memberId: string): void
@@ -24,7 +24,10 @@ export interface MemoryGroups {
   announce(groupId: string, memberId: string, notice: string | undefined, life: number): void
   /** Simulates the session timeout of a member that stopped answering. */
   expire(groupId: string, memberId: string): void
-  /** @param life the membership; defaults to the last one that joined with the id */
+  /**
+   * Returns the next event of a membership. @param life the membership; defaults to the last one that joined with the
+   * id
+   */
   takeEvent(groupId: string, memberId: string, life?: number): GroupEvent | undefined
   acknowledge(groupId: string, memberId: string, owned: readonly TopicPartition[], life?: number): void
   epoch(groupId: string, memberId: string): number
@@ -33,11 +36,14 @@ export interface MemoryGroups {
   /** Returns the members, as `GroupMember.members` does. */
   peers(groupId: string): GroupPeer[]
   committed(groupId: string): ReadonlyMap<string, CommittedOffset>
-  /** @throws FencedError when the member is not in the group, or when no member is given and the group has members */
+  /**
+   * Commits offsets. @throws FencedError when the member is not in the group, or when no member is given and the group
+   * has members
+   */
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
   /** Throws FencedError when the member is not in the group. */
   check(groupId: string, memberId: string): void
-  /** Deletes the group's offsets, as the broker does after their retention time. */
+  /** Deletes the group's offsets, like the broker after their retention time. */
   forgetOffsets(groupId: string): void
 }
 
@@ -77,8 +83,8 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
   }
 
   /**
-   * Assigns contiguous partitions per topic, as the `range` assignor does. Topics of equal size get the same partition
-   * numbers.
+   * Returns the target assignment of a member. It consists of contiguous partitions per topic, as with the `range`
+   * assignor. For topics of equal size, it has the same partition numbers.
    */
   function target(of: Group, memberId: string): TopicPartition[] {
     const member = of.members.get(memberId)
@@ -95,7 +101,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     })
   }
 
-  /** Returns the target assignment without the partitions that another member has not given up yet. */
+  /** Returns the target assignment without those partitions that another member still owns. */
   function assignable(of: Group, memberId: string): TopicPartition[] {
     const others = [...of.members].filter(([id]) => id !== memberId)
     return target(of, memberId).filter(

@@ -14,16 +14,16 @@ export interface LogRecord {
 /** A record before it has an offset. */
 export type NewRecord = Omit<LogRecord, 'offset'>
 
-/** The log of one partition. Offsets ascend, with gaps left by control records and compaction. */
+/** The log of one partition. Offsets ascend; control records and compaction leave gaps between them. */
 export interface PartitionLog {
   readonly startOffset: number
   readonly endOffset: number
   append(record: NewRecord): void
-  /** Uses up an offset as a commit or abort marker does. Readers see no record there. */
+  /** Uses up one offset, as a commit or abort marker does. Readers see no record at that offset. */
   appendControl(): void
   /**
-   * Returns at most `limit` records from an offset on. Keys and values count towards `maxBytes`, and the last record
-   * may exceed it.
+   * Returns at most `limit` records from an offset on. The sizes of keys and values count towards `maxBytes`, and the
+   * last record may exceed that limit.
    */
   read(from: number, limit: number, maxBytes?: number): LogRecord[]
   /** Removes records below an offset, as retention does. */
@@ -90,7 +90,10 @@ export function partitionLog(): PartitionLog {
   }
 }
 
-/** Encodes and decodes the records with the real record-batch codec, to return them in the form of a fetch. */
+/**
+ * Encodes the records with the real record-batch codec and decodes them again, in order to return them in the form of a
+ * fetch.
+ */
 export function chunksOf(topic: string, partition: number, records: readonly LogRecord[]): RecordChunk[] {
   if (records.length === 0) return []
   const writer = new BatchWriter()
@@ -98,7 +101,7 @@ export function chunksOf(topic: string, partition: number, records: readonly Log
     writer.append(timestamp, key, 0, key?.length ?? 0, value, 0, value?.length ?? 0, headers)
   const bytes = writer.finish(NO_STAMP, 'none')
   const chunks = readChunks({ topic, partition, records: bytes, from: 0, aborted: null, verifyChecksums: false })
-  // A batch numbers its records without gaps, so the log's own offsets replace the numbers.
+  // A batch numbers its records without gaps, so these numbers are replaced by the offsets of the log.
   for (const chunk of chunks) for (let i = 0; i < chunk.count; i++) chunk.offsets[i] = records[chunk.offsets[i]].offset
   return chunks
 }

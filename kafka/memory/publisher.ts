@@ -12,8 +12,8 @@ interface Pending {
 }
 
 /**
- * Creates a publisher of the in-memory broker. Records reach the log in the order of their appends, after the turn in
- * which they were appended.
+ * Creates a publisher of the in-memory broker. Records reach the log in the order of their appends, after the turn of
+ * the event loop in which they were appended.
  */
 export function memoryPublisher(broker: MemoryBroker): Publisher {
   const pending = new Set<Pending>()
@@ -35,7 +35,7 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
     isSending = false
   }
 
-  /** @returns the reason if the broker refuses the record */
+  /** Appends a record. @returns the reason if the broker refuses it */
   function appended({ topic, partition, record }: Pending): TransportError | undefined {
     try {
       broker.append(topic, partition, record)
@@ -94,7 +94,7 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
     },
     async close() {
       isClosed = true
-      // All records that are not held at the gate arrive within one turn.
+      // All records that the gate does not hold back arrive within one turn of the event loop.
       await broker.runtime.nextTurn()
       for (const one of [...pending]) settle(one, failed('CLOSED', 'the publisher was closed before the record was acknowledged'))
     },

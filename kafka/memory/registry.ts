@@ -3,7 +3,7 @@ import type { AvroSchema } from '../../schemas/topic.ts'
 import { SchemaNotFoundError, type SchemaRegistry } from '../registry-interface.ts'
 
 export interface MemoryRegistry extends SchemaRegistry {
-  /** While true every request is rejected, as if the registry were unreachable. */
+  /** While this is true, every request is rejected, as if the registry were unreachable. */
   unreachable: boolean
   /** Number of requests for schemas by id so far. */
   readonly requests: number
@@ -11,7 +11,7 @@ export interface MemoryRegistry extends SchemaRegistry {
 
 /**
  * Creates a schema registry in memory, for tests. Ids start at 1, one per schema. A new schema must be able to read
- * data of the subject's previous one.
+ * data that was written with the subject's previous schema.
  */
 export function memoryRegistry(): MemoryRegistry {
   const texts: string[] = []

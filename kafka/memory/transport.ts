@@ -11,10 +11,10 @@ import { memoryFetcher } from './fetcher.ts'
 import { memoryProducer } from './producer.ts'
 import { memoryPublisher } from './publisher.ts'
 
-/** No partition ever changes its leader. */
+/** The leader epoch of every partition, because no partition ever changes its leader. */
 const FIRST_EPOCH = 0
 
-/** Creates a transport on an in-memory broker, for engine workers that need no real broker. */
+/** Creates a transport that uses an in-memory broker, for engine workers that need no real broker. */
 export function memoryTransport(broker: MemoryBroker): Transport {
   return {
     async connect() {},
@@ -39,7 +39,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
         }),
       )
     },
-    // No log ever loses records at its end.
+    // Logs in memory never lose records at their end.
     epochEnds: async (queries) =>
       new Map(queries.map(({ topic, partition }) => [partitionKey(topic, partition), broker.log(topic, partition).endOffset])),
     leaderEpoch: () => FIRST_EPOCH,
@@ -54,7 +54,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
     }),
     producer: (options) => memoryProducer(broker, options),
     publisher: () => memoryPublisher(broker),
-    // A commit writes the whole transaction at once, so no transaction is ever open.
+    // A commit writes the whole transaction at once, so there are no open transactions.
     endTransactions: async () => [],
     async close() {},
   }

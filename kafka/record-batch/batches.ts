@@ -24,22 +24,24 @@ export interface BatchHeader {
   readonly start: number
   readonly end: number
   readonly baseOffset: number
-  /** Compaction keeps this field when it removes records: the log continues after it. */
+  /**
+   * Compaction keeps this field when it removes records, so the next batch of the log always begins after this offset.
+   */
   readonly lastOffset: number
   readonly attributes: number
   readonly producerId: number
   readonly recordCount: number
 }
 
-/** The key of a control record holds a version and a type, both 16 bits; type 0 is ABORT. */
+/** The key of a control record consists of a version and a type, both 16 bits long. Type 0 is ABORT. */
 const CONTROL_TYPE_AT = 2
 const CONTROL_KEY_BYTES = 4
 const ABORT_TYPE = 0
 
 /**
- * Parses the header of the batch at `start`. Returns undefined when the response ends inside the batch: a broker cuts a
- * response at its byte limit, and the next fetch returns the rest.
- * @throws TransportError with code CORRUPT_BATCH for anything other than a batch of version 2
+ * Parses the header of the batch at `start`. Returns undefined when the response ends inside the batch. A broker cuts a
+ * response at its byte limit, and the next fetch returns the whole batch.
+ *   @throws TransportError with code CORRUPT_BATCH for anything other than a batch of version 2
  */
 export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined {
   if (start + RECORDS_AT > buffer.length) return undefined
@@ -69,7 +71,7 @@ export interface BatchesEnd {
   readonly leaderEpoch: number
 }
 
-/** @returns the end of the complete batches; `from` when there is none */
+/** Finds where the complete batches of a response end. @returns `from` when there is no complete batch */
 export function endOfBatches(buffer: Buffer, from: BatchesEnd): BatchesEnd {
   let { offset, leaderEpoch } = from
   for (let at = 0; ; ) {
@@ -90,7 +92,10 @@ export function isTransactional(batch: BatchHeader): boolean {
   return (batch.attributes & TRANSACTIONAL_BIT) !== 0
 }
 
-/** @throws TransportError with code CORRUPT_BATCH when the bytes differ from those that the producer wrote */
+/**
+ * Verifies the checksum of a batch. @throws TransportError with code CORRUPT_BATCH when the bytes are not those that
+ * the producer wrote
+ */
 export function verifyChecksum(buffer: Buffer, batch: BatchHeader): void {
   const stored = buffer.readUInt32BE(batch.start + CRC_AT)
   const actual = crc32c(buffer.subarray(batch.start + ATTRIBUTES_AT, batch.end)) >>> 0

@@ -3,7 +3,7 @@ import { type BatchHeader, corrupt } from './batches.ts'
 import { BASE_TIMESTAMP_AT, LOG_APPEND_TIME_BIT, MAX_TIMESTAMP_AT, RECORDS_AT, readInt64 } from './format.ts'
 import { VarintCursor } from './varint.ts'
 
-/** Each record has two 64-bit floats (offset, timestamp) and five 32-bit positions. */
+/** Each record has two columns of 64-bit floats (offset, timestamp) and five columns of 32-bit positions. */
 const FLOAT_COLUMNS = 2
 const INT_COLUMNS = 5
 const FLOAT_BYTES = 8
@@ -18,8 +18,8 @@ export function columnBytes(records: number): number {
 }
 
 /**
- * Collects the records of one or more batches over one buffer. One allocation holds all seven columns, because
- * producers that send single records would otherwise cost seven arrays per record.
+ * Collects the records of one or more batches over one buffer. All seven columns share one allocation. Otherwise each
+ * batch with a single record would need seven arrays.
  */
 export class ChunkBuilder {
   readonly #topic: string
@@ -52,10 +52,11 @@ export class ChunkBuilder {
   }
 
   /**
-   * Adds the records of `batch` from offset `from` on, because a batch may begin before the requested offset.
-   * @param header the buffer that contains the batch's header
-   * @param at position of its first record byte in this chunk's buffer, which is not the header's buffer if the batch
-   *   was compressed
+   * Adds the records of `batch` from offset `from` on. Earlier records are skipped, because a batch may begin before
+   * the requested offset.
+   *   @param header the buffer that contains the batch's header
+   *   @param at position of the batch's first record byte in this chunk's buffer, which is not the header's buffer if
+   *   the batch was compressed
    */
   add(header: Buffer, batch: BatchHeader, at: number, end: number, from: number): void {
     const buffer = this.#buffer
@@ -93,7 +94,7 @@ export class ChunkBuilder {
     this.#count = row
   }
 
-  /** Adds the records of an uncompressed batch in this chunk's own buffer. */
+  /** Adds the records of an uncompressed batch, whose bytes are in this chunk's own buffer. */
   addPlain(batch: BatchHeader, from: number): void {
     this.add(this.#buffer, batch, batch.start + RECORDS_AT, batch.end, from)
   }
@@ -117,7 +118,7 @@ export class ChunkBuilder {
   }
 }
 
-/** Represents a whole batch that cannot be unpacked as a single record without contents. */
+/** Returns a chunk with a single record without contents, which represents a whole batch that cannot be unpacked. */
 export function standIn(topic: string, partition: number, header: Buffer, batch: BatchHeader, from: number, reason: string): RecordChunk {
   const isAppendTime = (batch.attributes & LOG_APPEND_TIME_BIT) !== 0
   const nothing = Int32Array.of(-1)
@@ -137,7 +138,7 @@ export function standIn(topic: string, partition: number, header: Buffer, batch:
   }
 }
 
-/** Returns the same chunk without its first `rows` records. */
+/** Returns a chunk without the first `rows` records. */
 export function rowsFrom(chunk: RecordChunk, rows: number): RecordChunk {
   return {
     ...chunk,

@@ -1,14 +1,18 @@
 import { type BatchHeader, isAbortMarker, isControl, isTransactional } from './batches.ts'
 
-/** An entry of a fetch response: the records of this producer from `firstOffset` to its ABORT marker are aborted. */
+/**
+ * An entry of a fetch response. It means that the records of this producer from `firstOffset` to its ABORT marker are
+ * aborted.
+ */
 export interface AbortedTransaction {
   readonly producerId: number
   readonly firstOffset: number
 }
 
 /**
- * Decides, batch by batch in log order, which batches a read_committed reader sees. The list of a response covers all
- * of that response, including transactions that begin before it or end after it, so each response needs a new filter.
+ * Decides, batch by batch in log order, which batches a read_committed reader sees. Each response needs a new filter,
+ * because its list of aborted transactions covers exactly that response. The list includes transactions that begin
+ * before the response or end after it.
  */
 export class CommittedFilter {
   readonly #pending: readonly AbortedTransaction[]

@@ -7,7 +7,7 @@ export const BATCH_LENGTH_AT = 8
 export const LEADER_EPOCH_AT = 12
 export const MAGIC_AT = 16
 export const CRC_AT = 17
-/** The CRC-32C covers everything from the attributes to the end of the batch. */
+/** Position of the attributes. The CRC-32C covers all bytes from here to the end of the batch. */
 export const ATTRIBUTES_AT = 21
 export const LAST_OFFSET_DELTA_AT = 23
 export const BASE_TIMESTAMP_AT = 27
@@ -16,10 +16,10 @@ export const PRODUCER_ID_AT = 43
 export const PRODUCER_EPOCH_AT = 51
 export const BASE_SEQUENCE_AT = 53
 export const RECORD_COUNT_AT = 57
-/** First byte of the records (or of their compressed form). */
+/** Position of the first byte of the records, compressed or not. */
 export const RECORDS_AT = 61
 
-/** `batchLength` counts the bytes after its own field. */
+/** Size of the batch up to and including the `batchLength` field, which counts only the bytes after itself. */
 export const LENGTH_PREFIX_BYTES = 12
 export const MAGIC_V2 = 2
 
@@ -31,8 +31,8 @@ export const CONTROL_BIT = 0b100000
 const TWO_TO_32 = 4_294_967_296
 
 /**
- * Reads a signed 64-bit integer as a number. It is exact within ±2^53, which covers offsets, timestamps and producer
- * ids.
+ * Reads a signed 64-bit integer as a number. The number is exact within ±2^53, which is enough for offsets, timestamps
+ * and producer ids.
  */
 export function readInt64(buffer: Buffer, at: number): number {
   return buffer.readInt32BE(at) * TWO_TO_32 + buffer.readUInt32BE(at + 4)

@@ -1,6 +1,6 @@
-/** First bytes of a frame, as a little-endian number. */
+/** First bytes of an LZ4 frame, as a little-endian number. */
 const FRAME_MAGIC = 0x184d2204
-/** Magic number and two descriptor bytes. The optional fields and the header's checksum follow. */
+/** The magic number and two descriptor bytes. The optional fields and the header's checksum follow them. */
 const FIXED_HEADER_BYTES = 6
 const CONTENT_SIZE_BYTES = 8
 const DICTIONARY_ID_BYTES = 4
@@ -11,7 +11,7 @@ const BLOCK_CHECKSUM_FLAG = 0x10
 const CONTENT_SIZE_FLAG = 0x08
 const CONTENT_CHECKSUM_FLAG = 0x04
 const DICTIONARY_ID_FLAG = 0x01
-/** A block with this bit in its length is stored uncompressed. */
+/** Bit in the length of a block that marks the block as stored uncompressed. */
 const STORED_BIT = 0x80000000
 
 const NIBBLE_MAX = 15
@@ -21,8 +21,8 @@ const MIN_MATCH = 4
 
 /**
  * Computes the unpacked size of LZ4 frames. The decompressor allocates as much memory as the data requires and has no
- * limit, so this function computes the size first. It reads only the lengths of the sequences.
- * @throws RangeError for data that is not a sequence of complete frames
+ * limit, so this function computes the size first. Only the lengths of the sequences are read.
+ *   @throws RangeError for data that is not a sequence of complete frames
  */
 export function lz4UnpackedBytes(data: Buffer): number {
   let total = 0
@@ -63,7 +63,7 @@ function blockBytes(data: Buffer, start: number, end: number): number {
     }
     total += literals
     at += literals
-    // The last sequence of a block has no match.
+    // The last sequence of a block has literals but no match.
     if (at >= end) break
     at += MATCH_OFFSET_BYTES
     let match = token & NIBBLE_MAX

@@ -11,7 +11,7 @@ export interface FetchedRecords {
   readonly topic: string
   readonly partition: number
   readonly records: Buffer
-  /** The requested offset: earlier records of the first batch are skipped. */
+  /** The requested offset. Earlier records of the first batch are skipped. */
   readonly from: number
   /** Null for read_uncommitted. */
   readonly aborted: readonly AbortedTransaction[] | null
@@ -27,16 +27,19 @@ interface Decoded {
   readonly bytes: number
 }
 
-/** Approximate minimum size of a portion. With smaller ones, a response would take too many calls. */
+/** Approximate minimum size of a portion. With smaller portions, reading a response would take too many calls. */
 const LEAST_BYTES = 32_768
 /**
  * Maximum size of the unpacked records of one compressed batch and of the columns that describe them. Brokers only
- * limit the packed size, and a megabyte can hold gigabytes. Producers' batches are far smaller: by default they hold
- * about 1 MiB unpacked.
+ * limit the packed size, and a packed megabyte can unpack to gigabytes. Producers' batches are far smaller: by default
+ * they have about 1 MiB when unpacked.
  */
 const MAX_UNPACKED_BYTES = 64 * 1_048_576
 const TOO_LARGE = 'BATCH_TOO_LARGE'
-/** Length, attributes, two deltas, two lengths and the number of headers take at least one byte each. */
+/**
+ * Minimum size of a record. Its length, attributes, two deltas, two lengths and number of headers take at least one
+ * byte each.
+ */
 const MIN_RECORD_BYTES = 7
 
 /**
@@ -57,10 +60,11 @@ export function readChunks(fetched: FetchedRecords): RecordChunk[] {
 export class ChunkReader {
   readonly #fetched: FetchedRecords
   readonly #filter: CommittedFilter | undefined
-  /** The next visible batch, and the end of the bytes that were scanned. */
+  /** The next visible batch; undefined when there is none. */
   #batch: BatchHeader | undefined
+  /** The end of the bytes that were scanned. */
   #at = 0
-  /** The offset after everything before that batch. */
+  /** The offset after all data before the next visible batch. */
   #passed: number
   /** Decoded records that no call has returned yet. */
   #rest: Decoded | undefined
@@ -77,14 +81,14 @@ export class ChunkReader {
     return this.#rest === undefined && this.#batch === undefined
   }
 
-  /** The offset of the next record, or the offset after everything when no record is left. */
+  /** The offset of the next record. When no record is left, the offset after the whole response. */
   get nextOffset(): number {
     return this.#rest === undefined ? this.#passed : this.#rest.chunk.offsets[0]
   }
 
   /**
-   * @returns about `maxBytes` of unpacked records (but at least 32 KiB if there are as many); undefined when none is
-   *   left
+   * Decodes the next portion. @returns about `maxBytes` of unpacked records (but at least 32 KiB if there are as many);
+   * undefined when no record is left
    */
   next(maxBytes: number): Decoded | undefined {
     const wanted = Math.max(maxBytes, LEAST_BYTES)
@@ -99,7 +103,7 @@ export class ChunkReader {
     return { chunk: { ...chunk, count: rows }, bytes: taken }
   }
 
-  /** Adjacent uncompressed batches share a chunk; each compressed batch gets a separate one. */
+  /** Decodes one portion. Adjacent uncompressed batches share a chunk; each compressed batch gets a separate chunk. */
   #decode(maxBytes: number): Decoded | undefined {
     for (;;) {
       const batch = this.#batch
@@ -134,7 +138,7 @@ export class ChunkReader {
       decoded = this.#unpacked(batch, codec)
     } catch (error) {
       if (unreadableBatches !== 'stand-in' || !(error instanceof TransportError)) throw error
-      // Only the checksum shows whether the producer wrote these bytes or they were damaged on the way.
+      // Only the checksum shows whether the producer wrote these bytes or whether they were damaged on the way.
       if (error.code !== TOO_LARGE && !this.#fetched.verifyChecksums) throw error
       decoded = { chunk: standIn(topic, partition, records, batch, from, error.message), bytes: LEAST_BYTES }
     }
@@ -142,7 +146,7 @@ export class ChunkReader {
     return decoded
   }
 
-  /** @throws TransportError with code CORRUPT_BATCH or BATCH_TOO_LARGE */
+  /** Unpacks a compressed batch. @throws TransportError with code CORRUPT_BATCH or BATCH_TOO_LARGE */
   #unpacked(batch: BatchHeader, codec: number): Decoded | undefined {
     const { topic, partition, records, from } = this.#fetched
     const packed = records.subarray(batch.start + RECORDS_AT, batch.end)
@@ -160,7 +164,7 @@ export class ChunkReader {
     this.#advance()
   }
 
-  /** Moves to the next visible batch and skips all others. */
+  /** Moves to the next visible batch and skips all batches before it. */
   #advance(): void {
     const { records, from, verifyChecksums } = this.#fetched
     for (let batch = batchAt(records, this.#at); batch !== undefined; batch = batchAt(records, batch.end)) {

@@ -1,6 +1,6 @@
 /** First bytes of the framing that Java's snappy streams use. Other producers send a single raw block. */
 const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
-/** The magic bytes and two version numbers. */
+/** Size of the framing's header: the magic bytes and two version numbers. */
 const XERIAL_HEADER_BYTES = 16
 const LENGTH_BYTES = 4
 const VARINT_BITS = 7
@@ -8,7 +8,8 @@ const VARINT_MASK = 0x7f
 const MAX_VARINT_BYTES = 5
 
 /**
- * Returns the unpacked size that Snappy data declares. The decompressor allocates it before it reads any block.
+ * Returns the unpacked size that Snappy data declares. The check is necessary because the decompressor allocates this
+ * size before it reads any block.
  * @throws RangeError for data that ends too early
  */
 export function snappyUnpackedBytes(data: Buffer): number {
@@ -23,7 +24,7 @@ export function snappyUnpackedBytes(data: Buffer): number {
   return total
 }
 
-/** Every block begins with its unpacked size as a varint. */
+/** Returns the unpacked size of a block, which begins with this size as a varint. */
 function declaredBytes(data: Buffer, start: number): number {
   let bytes = 0
   for (let i = 0; i < MAX_VARINT_BYTES; i++) {

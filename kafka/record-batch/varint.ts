@@ -1,4 +1,7 @@
-/** Zigzag varints as in record batches. Sizes are in bytes; the long forms hold values up to 2^53. */
+/**
+ * Reads and writes zigzag varints as in record batches. Sizes are in bytes. Functions with "long" in their names
+ * support values up to 2^53.
+ */
 
 const LOW_7_BITS = 0x7f
 const CONTINUES = 0x80
@@ -58,8 +61,8 @@ export function writeVarlong(buffer: Buffer, at: number, value: number): number 
 }
 
 /**
- * Reads consecutive varints. One instance serves a whole batch: it keeps the position as a field, so that reading a
- * value allocates nothing.
+ * Reads consecutive varints. One instance is used for a whole batch. It stores the position in a field, so that reading
+ * a value allocates nothing.
  */
 export class VarintCursor {
   at = 0

@@ -24,11 +24,11 @@ import {
 import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
 
 /**
- * Initial size of the buffer, which is enough for small transactions. The buffer doubles up to the batch limit and is
- * reused afterwards.
+ * Initial size of the buffer, which is enough for small transactions. The buffer grows by doubling up to the batch
+ * limit and is reused afterwards.
  */
 const INITIAL_BYTES = 4_096
-/** Below this size a loop copies faster than a call into the runtime. */
+/** Size below which a loop copies bytes faster than a call into the runtime. */
 const SHORT_COPY_BYTES = 24
 /** Overhead of a record in addition to its own bytes: 5 varints of at most 10 bytes, attributes, empty headers. */
 const RECORD_OVERHEAD_BYTES = 32
@@ -45,7 +45,7 @@ export interface BatchStamp {
   readonly transactional: boolean
 }
 
-/** For batches without a producer, and for bytes that are never sent. */
+/** The stamp of batches without a producer, and of bytes that are never sent. */
 export const NO_STAMP: BatchStamp = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
 
 /** A record batch that grows in place. Each record is written once, and `finish` writes the header. */
@@ -65,7 +65,7 @@ export class BatchWriter {
     return this.#count
   }
 
-  /** Size so far, including the header, before compression. */
+  /** Size of the batch so far, including the header, before compression. */
   get bytes(): number {
     return this.#at
   }
@@ -115,7 +115,7 @@ export class BatchWriter {
 
   /**
    * Writes the header and returns the complete batch. Without compression the result is a view of this writer's memory;
-   * after the batch is acknowledged, `release` hands this memory over for reuse.
+   * after the batch is acknowledged, `release` returns this memory for reuse.
    */
   finish(stamp: BatchStamp, codec: Compression): Buffer {
     let buffer = this.#buffer
@@ -169,7 +169,7 @@ function copyBytes(target: Buffer, at: number, source: Uint8Array, start: number
     for (let i = start; i < end; i++) target[at++] = source[i]
     return at
   }
-  // Unlike `set` with a subarray this allocates nothing.
+  // `copy` is called instead of `set` with a subarray, because it allocates nothing.
   Buffer.prototype.copy.call(source, target, at, start, end)
   return at + end - start
 }

@@ -42,7 +42,7 @@ export const indexSinks: readonly SinkDeclaration[] = [
   indexKeeper('catalog-index-keeper', productsIndex, catalogDocuments, productsRebuilds),
 ]
 
-/** Sinks that no request waits for. */
+/** Sinks for which no request waits. */
 export const catalogSinks: readonly SinkDeclaration[] = [
   tableSink('product-versions-table', productVersionsTable, productCreated, productUpdated),
   tableSink('price-history-table', priceHistoryTable, priceChanged),

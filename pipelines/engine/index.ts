@@ -36,7 +36,7 @@ export { deadLetterTopicName } from './topology/internal-topics.ts'
 export { deadLetter, drop, late } from './topology/outcome.ts'
 export { type Topology, type TopologyOptions, topology } from './topology/topology.ts'
 
-// Topics: keys, values and their formats
+// Topics: their keys, values and formats
 
 export { avroValue } from '../../schemas/avro/value.ts'
 export type { ByteWriter, Codec } from '../../schemas/codec.ts'
@@ -97,7 +97,7 @@ export { viewTarget } from './sinks/view-target.ts'
 export { type DeadLetterFilter, type DeadLetterRecord, readDeadLetters } from './dlq/read.ts'
 export { replayDeadLetters } from './dlq/replay.ts'
 
-// Running: `run` for one topology; the other parts for a process with several topologies and sinks
+// Running: `run` for a single topology, and the parts for a process with several topologies and sinks
 
 export type { Log, Runtime } from '../../runtime/runtime.ts'
 export { systemRuntime } from '../../runtime/system.ts'

@@ -1,6 +1,6 @@
 /**
- * How long a missing id is cached. The registry is asked again after this time, because the schema may be registered
- * late.
+ * How long an unknown schema id is cached. After this time the registry is asked again, because the schema may be
+ * registered late.
  */
 const KEPT_MS = 30_000
 
@@ -10,7 +10,7 @@ export interface MissingSchemas {
   add(schemaId: number): void
 }
 
-/** @param elapsed reads a monotonic clock, in ms */
+/** Creates an empty set. @param elapsed reads a monotonic clock, in ms */
 export function missingSchemas(elapsed: () => number): MissingSchemas {
   const since = new Map<number, number>()
   return {

@@ -13,7 +13,7 @@ import { fraudProfilesView } from '../../state/views/fraud/profiles.ts'
 import { decisionView } from '../../state/views/results.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** `txn.scored` with only one of its features. */
+/** `txn.scored` with a single feature; all others are left out. */
 const scoredTransactions: Topic<string, ScoredTransaction> = {
   ...txnScored,
   value: projection<ScoredTransaction>(txnScored.value, [
@@ -25,7 +25,7 @@ const scoredTransactions: Topic<string, ScoredTransaction> = {
 /** The sink of cases, for which API requests wait. */
 export const fraudCasesSinks: readonly SinkDeclaration[] = [viewSink('fraud-cases-view', decisionView(fraudCasesView), [fraudCases])]
 
-/** Sinks that no request waits for. */
+/** Sinks for which no request waits. */
 export const fraudBulkSinks: readonly SinkDeclaration[] = [
   viewSink('fraud-profiles-view', fraudProfilesView, [fraudProfiles]),
   tableSink('fraud-transactions-table', fraudTransactionsTable, scoredTransactions),

@@ -9,16 +9,17 @@ const REPORT_EVERY_MS = 1_000
 const LOOK_EVERY_MS = 100
 /**
  * Maximum number of records that a complete index may lack in any partition. The sink that keeps the index up to date
- * adds them within a second.
+ * adds the missing records within a second.
  */
 const COMPLETE_WITHIN_RECORDS = 1_000
 
 /**
- * Fills an index from its topic, starting at the positions that are stored in the index. Resolves when it is complete.
- * @param name the concrete index, for which this turn has the token
- * @param topicId the id of its topic
- * @param isSearched whether another index is searched meanwhile
- * @throws Error when another process has taken the index over
+ * Fills an index from its topic, starting at the positions that are stored in the index. Resolves when the index is
+ * complete.
+ *   @param name the concrete index, for which this turn has the token
+ *   @param topicId the id of the index's topic
+ *   @param isSearched true if searches use another index in the meantime
+ *   @throws Error when another process has taken the index over
  */
 export async function fillIndex<K, V>(
   deps: KeeperDeps<K, V>,
@@ -29,12 +30,12 @@ export async function fillIndex<K, V>(
   isSearched: boolean,
 ): Promise<void> {
   const { index, topic, client, transport, registry, runtime } = deps
-  // One bulk at a time leaves the server a core for searches.
+  // If an index is being searched, only one bulk runs at a time, which leaves the server a core for searches.
   const writer = indexWriter(builderAlias(name, turn.token), client, isSearched ? 1 : undefined)
   let isLost = false
   const target = indexTarget(index, {
     async writer() {
-      // The sink asks again only after the server has refused its writer.
+      // The sink asks for a writer again only after the server has refused the previous one.
       if (isLost) throw new Error(`index ${name} is filled by another process, or was deleted`)
       return writer
     },
@@ -57,7 +58,8 @@ export async function fillIndex<K, V>(
   for (let partition = 0; partition < count; partition++) await markEmpty(partition)
 
   /**
-   * Gives every partition a position, even an empty one. A missing position later shows that the index has lost data.
+   * Stores a position for every partition, even for an empty one. If a position is missing later, the index has lost
+   * data.
    */
   async function markEmpty(partition: number): Promise<void> {
     if ((await writer.position(topic.name, partition)) !== undefined) return

@@ -10,21 +10,22 @@ import type { BuildProgress } from './progress.ts'
 
 export interface KeeperDeps<K, V> {
   readonly index: Index<K, V>
-  /** The topic that the index is filled from. */
+  /** The topic from which the index is filled. */
   readonly topic: Topic<K, V>
   readonly client: SearchClient
-  /** Of new indexes. Default: one server. */
+  /** The layout of new indexes. The default is for a single server. */
   readonly layout?: IndexLayout
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly runtime: Runtime
-  /** Publishes how far a build is. */
+  /** Publishes the progress of a build. */
   readonly report: (turn: JobTurn<unknown, unknown>, progress: BuildProgress) => Promise<void>
   /**
-   * How often the keeper checks whether there is an index. Default 2 s, so a deleted index is noticed within that time.
+   * Interval at which the keeper checks whether the index exists. Default 2 s, so that a deleted index is noticed
+   * within that time.
    */
   readonly lookEveryMs?: number
-  /** How long an index remains after it was replaced, for searches that are still running. Default 2 s. */
+  /** How long an index is kept after it was replaced, for searches that are still running. Default 2 s. */
   readonly formerKeptMs?: number
   /** Returns the id of a request. */
   readonly requestId: (value: unknown) => string

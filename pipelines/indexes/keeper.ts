@@ -8,15 +8,16 @@ import type { KeeperDeps } from './keeper-deps.ts'
 import type { Build } from './progress.ts'
 
 /**
- * Each check sends four requests to the search server and two to Kafka. A deleted index is rebuilt within this time.
+ * Interval of the checks. Each check sends four requests to the search server and two to Kafka. A deleted index is
+ * noticed within this time.
  */
 const LOOK_EVERY_MS = 5_000
 const FORMER_KEPT_MS = 2_000
 
 /**
- * Makes sure that an index exists: builds it if there is none, if it was filled from another log, if the program now
- * needs another form, and on request. The searched index stays in use until the new one is complete. A build that a
- * former keeper has left unfinished continues.
+ * Makes sure that an index exists. Builds it on request, and also if there is none, if it was filled from another log,
+ * or if the program needs another form. The searched index stays in use until the new one is complete. A build that an
+ * earlier keeper has left unfinished continues.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps
@@ -34,7 +35,7 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
     const current = await usableIndex(deps, family, found, topicId, turn)
     await removeFormer(family, found, turn)
     const build: Build = { index: index.name, requestId, request: request?.value, startedAt: runtime.now() }
-    // A former keeper may have published the index for this request, and then died.
+    // An earlier keeper may have published the index for this request and then died.
     const isDone = current !== undefined && requestId !== undefined && current.requestId === requestId
     const isWanted = request !== undefined || current === undefined || !hasForm(current, index)
     if (isWanted && !isDone) {
@@ -73,7 +74,10 @@ async function usableIndex<K, V>(
   return undefined
 }
 
-/** A complete index holds a position of every partition. One that cannot be read now may have its data. */
+/**
+ * Returns true if an index has lost its data. A complete index contains a position of every partition. If the index
+ * cannot be read at the moment, its data may still be there.
+ */
 async function hasLostData<K, V>({ topic, client, transport }: KeeperDeps<K, V>, name: string): Promise<boolean> {
   const count = (await transport.partitionCounts([topic.name])).get(topic.name) ?? topic.partitions
   const writer = indexWriter(sinkAlias(name), client)
@@ -116,7 +120,10 @@ async function buildIndex<K, V>(
   runtime.log.info({ index: name, former, requestId }, 'index_published')
 }
 
-/** Takes over what a former keeper has begun for the same purpose, or creates an index. Everything else is deleted. */
+/**
+ * Takes over an index that an earlier keeper has begun for the same purpose, or creates a new one. Deletes all other
+ * unfinished indexes.
+ */
 async function unfinishedOrNew<K, V>(
   { index, runtime }: KeeperDeps<K, V>,
   turn: JobTurn<unknown, unknown>,

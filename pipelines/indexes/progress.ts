@@ -1,7 +1,7 @@
 /** One build of an index. */
 export interface Build {
   readonly index: string
-  /** Undefined if nobody asked for it. */
+  /** The id of the request for the build; undefined if nobody requested it. */
   readonly requestId: string | undefined
   /** The value of the request. */
   readonly request?: unknown

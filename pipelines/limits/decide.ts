@@ -36,7 +36,7 @@ export function decideLimit(stored: LimitSetting | undefined, command: LimitComm
   }
 }
 
-/** Returns the seeded rule of a key, which exists without having been created. */
+/** Returns the seeded rule for a key; undefined if there is none. Seeded rules exist without having been created. */
 export function seededRule(key: string): LimitRule | undefined {
   return seededLimits.find(({ rule_id }) => key === `rule:${rule_id}`)
 }

@@ -23,7 +23,7 @@ function isExpired(link: Pick<Link, 'expires_at'>, now: number): boolean {
   return link.expires_at !== null && link.expires_at <= now
 }
 
-/** A code is never reused, even after its link was deleted. */
+/** Creates a link. A code is never reused, even after its link was deleted. */
 function create(link: Link | undefined, command: LinkCommand, { key, now }: CommandFacts): LinkDecision {
   if (link !== undefined) {
     return command.reuses && isOwnCopy(link, command, now)
@@ -46,14 +46,17 @@ function isOwner(link: Link, command: LinkCommand): boolean {
   return link.user_id !== null && link.user_id === command.user_id
 }
 
-/** Only an admin can change links of anonymous callers. */
+/**
+ * Calls `decide` if the caller may change the link, or returns a refusal. Only an administrator may change links of
+ * anonymous callers.
+ */
 function whenAllowed(link: Link | undefined, command: LinkCommand, decide: (link: Link) => LinkDecision): LinkDecision {
   if (link === undefined || link.is_deleted) return { answer: { outcome: 'not_found' } }
   return isOwner(link, command) || command.is_admin ? decide(link) : { answer: { outcome: 'forbidden' } }
 }
 
 function update(link: Link, command: LinkCommand, now: number): LinkDecision {
-  // Refuses the whole command, because a caller who gets the answer `updated` relies on all of its changes.
+  // The whole command is refused, because a caller who gets the answer `updated` relies on all of its changes.
   if (link.is_blocked && command.is_active === true && !command.is_admin) return { answer: { outcome: 'blocked' } }
   const expires_at = command.sets_expiry ? command.expires_at : link.expires_at
   const expired_url = command.sets_expired_url ? command.expired_url : link.expired_url
@@ -70,7 +73,8 @@ function update(link: Link, command: LinkCommand, now: number): LinkDecision {
 }
 
 /**
- * Only administrators block and unblock. An administrator who switches off one of their own links acts as its owner.
+ * Returns whether the link is blocked after the command. Only administrators block and unblock. An administrator who
+ * switches off one of their own links acts as its owner.
  */
 function isBlocked(link: Link, command: LinkCommand): boolean {
   if (!command.is_admin || command.is_active === null) return link.is_blocked

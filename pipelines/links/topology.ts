@@ -5,14 +5,14 @@ import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, 
 import { decideLink } from './decide.ts'
 
 /**
- * Interval at which expired links are marked. It may lag, because readers compare times themselves:
+ * Interval at which expired links are marked. Marking may lag, because readers check the times themselves:
  * docs/services/links.md#expiry
  */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of links that one tick expires. This takes a few milliseconds, during which commands wait; the next
- * tick continues. The number is nine times a partition's share of the target's peak (3,500 new links a second over 64
- * partitions), so that expiry keeps up even if every link expires.
+ * Maximum number of links that one tick expires. Expiring this many takes a few milliseconds, during which commands
+ * wait; the next tick continues. The number is nine times a partition's share of the peak in the performance target
+ * (3,500 new links a second over 64 partitions), so that expiry keeps up even if every link expires.
  */
 const EXPIRED_PER_TICK = 500
 
@@ -56,7 +56,8 @@ export const links = topology(
 )
 
 /**
- * Emits the newest record of a link, from which sinks rebuild the user's list. All links of a user share a partition.
+ * Emits the newest record of a link, from which a sink builds the list of the user's links. All links of a user share a
+ * partition.
  */
 function listForOwner(link: Link, userId: bigint, ctx: Context): void {
   const owner = String(userId)

@@ -4,7 +4,10 @@ import { HOUR_MS } from '../../schemas/retention.ts'
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, wholeNumber } from '../../settings/variables.ts'
 
-/** Embeddings that are older than 6 hours are reported. */
+/**
+ * Default number of hours between two trainings. It is below 6 hours, the age at which embeddings are reported as too
+ * old.
+ */
 const DEFAULT_HOURS = '4'
 const HOURS_OF_A_WEEK = 168
 
@@ -24,7 +27,7 @@ export const recommendationsTrainingSettings = settingsFragment({
     /** Undefined: only on request. */
     trainEveryMs: env.RECOMMENDATIONS_TRAIN_HOURS === 0 ? undefined : env.RECOMMENDATIONS_TRAIN_HOURS * HOUR_MS,
     python: env.RECOMMENDATIONS_PYTHON,
-    /** The folder that holds downloaded tools. */
+    /** The folder that contains downloaded tools. */
     tools: join(home, 'tools'),
   }),
 })

@@ -8,7 +8,7 @@ export function blobReferences(store: KeyedStore<string, BlobReferences>, topic:
     const snippets = (store.get(hash)?.snippets ?? 0) + by
     if (snippets > 0) store.put(hash, { snippets })
     else store.delete(hash)
-    // The record stays in the partition of the snippets regardless of its key, because each partition reports its own
+    // The record is sent to the snippets' partition regardless of its key, because each partition reports its own
     // references.
     ctx.emit(topic, hash, snippets > 0 ? { snippets } : null, { partition: ctx.partition, timestamp: ctx.now })
   }
@@ -16,7 +16,7 @@ export function blobReferences(store: KeyedStore<string, BlobReferences>, topic:
   return {
     follow(before: Snippet | undefined, after: Snippet, ctx: Context): void {
       const by = Number(wantsBlob(after)) - Number(before !== undefined && wantsBlob(before))
-      // A deleted snippet no longer contains the address of its content.
+      // After a deletion, the new record no longer contains the address of the content, so the old record is used.
       if (by !== 0) add(before?.content_hash ?? after.content_hash, by, ctx)
     },
   }

@@ -20,9 +20,9 @@ export function decideSnippet(snippet: Snippet | undefined, command: SnippetComm
   }
 }
 
-/** An id is never reused, even after its snippet was deleted. */
+/** Creates a snippet. An id is never reused, even after its snippet was deleted. */
 function create(snippet: Snippet | undefined, { user_id, snippet: asked }: SnippetCommand, { key, now }: CommandFacts): SnippetDecision {
-  // The command only asks for an earlier decision, and there is none.
+  // A command without a snippet only asks for an earlier decision, and there is none.
   if (asked === null) return NOT_FOUND
   if (snippet !== undefined) return { answer: { outcome: 'taken' } }
   const { lifetime_ms, ...what }: NewSnippet = asked
@@ -53,8 +53,8 @@ function whenAlive(snippet: Snippet | undefined, now: number, decide: (alive: Sn
 }
 
 /**
- * Marks a snippet as gone. Removes who wrote it, its title, its excerpt, and the addresses of its content and of other
- * versions, because nothing of an unreadable snippet may be kept.
+ * Marks a snippet as gone. Removes its author, title and excerpt, and the addresses of its content and of other
+ * versions, because no data of an unreadable snippet may be kept.
  */
 export function gone(snippet: Snippet, how: { readonly is_deleted?: true; readonly is_expired?: true }, now: number): Snippet {
   const erased = { user_id: null, username: null, title: null, content_hash: '', predecessor: null, root: null, excerpt: '' }
@@ -65,7 +65,7 @@ export function isGone({ is_deleted, is_expired }: Snippet): boolean {
   return is_deleted || is_expired
 }
 
-/** Snippets of anonymous callers have no owner. */
+/** Returns whether the caller owns the snippet. Snippets of anonymous callers have no owner. */
 function isOwner(snippet: Snippet, command: SnippetCommand): boolean {
   return snippet.user_id !== null && snippet.user_id === command.user_id
 }
@@ -75,7 +75,7 @@ function remove(snippet: Snippet, command: SnippetCommand, { now }: CommandFacts
   return { answer: { outcome: 'deleted' }, state: gone(snippet, { is_deleted: true }, now) }
 }
 
-/** Uses one of the remaining reads. The last one deletes the snippet. */
+/** Uses one of the remaining reads. The last read deletes the snippet. */
 function read(snippet: Snippet, command: SnippetCommand, { now }: CommandFacts): SnippetDecision {
   if (snippet.visibility === 'private' && !isOwner(snippet, command)) return FORBIDDEN
   const view_count = snippet.view_count + 1

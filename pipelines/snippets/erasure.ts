@@ -8,13 +8,14 @@ import { periodicJob, type Runner } from '../engine/index.ts'
 import type { SinkContext } from '../sinks.ts'
 
 /**
- * Number of rewrites of Redis' files after the last erasure. Records that serve repeated reads expire in the meantime.
+ * Number of times that Redis' files are rewritten after the last erasure. Records for repeated reads expire in the
+ * meantime.
  */
 const REWRITES_AFTER_ERASURE = 6
 
 /**
- * Frees the files of ClickHouse and Redis of erased snippets. Both keep replaced values until they need the space. Runs
- * in the first worker slot of each machine. Several at once do no harm.
+ * Rewrites the files of ClickHouse and Redis after snippets were erased, because both keep replaced values until they
+ * need the space. Runs in the first worker slot of each machine. Several runs at once do no harm.
  */
 export function snippetErasure({ config, runtime }: SinkContext): Runner {
   const { log } = runtime

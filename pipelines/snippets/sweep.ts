@@ -9,13 +9,16 @@ import { periodicJob, type Runner } from '../engine/index.ts'
 import type { SinkContext } from '../sinks.ts'
 
 const NAME = 'snippet-blobs-sweep'
-/** Number of runs between two scans of all blobs, which find what failed creations and killed writers left behind. */
+/**
+ * Number of runs between two scans of all blobs. The scans find blobs that failed creations and killed writers left
+ * behind.
+ */
 const RUNS_PER_WALK = 20
 
 /**
- * Removes blobs that no snippet refers to and that have not been touched for almost an hour. Each run removes those of
- * deleted snippets; every twentieth run scans all blobs. Runs in the first worker slot of each machine. Several sweeps
- * at once do no harm.
+ * Removes blobs that no snippet refers to and that have not been touched for almost an hour. Each run removes the blobs
+ * of deleted snippets; every twentieth run scans all blobs. Runs in the first worker slot of each machine. Several
+ * sweeps at once do no harm.
  */
 export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
   const { log } = runtime
@@ -61,7 +64,8 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     for (const { hash, since } of found) {
       const isRemoved = !kept.has(hash) && (await blobs.shelf.removeUntouched(hash, at.before))
       swept += Number(isRemoved)
-      // An unreferenced blob that could not be removed after twice the time has already been removed.
+      // If a blob has been unreferenced for twice the waiting time and still cannot be removed, an earlier run has
+      // already removed it.
       if (isRemoved || kept.has(hash) || since < at.before - times.untouchedMs) await forgetUnreferenced(reader, at.partition, hash)
     }
   }

@@ -20,20 +20,32 @@ import { blobReferences } from './blob-references.ts'
 import { decideSnippet, gone, isGone } from './decide.ts'
 import { snippetText } from './text.ts'
 
-/** Interval of expiry. Lists may contain expired snippets for this long, but readers compare times themselves. */
+/**
+ * Interval at which expired snippets are processed. Lists may contain expired snippets for this long, but readers check
+ * the times themselves.
+ */
 const EXPIRE_EVERY_MS = 10_000
-/** Maximum number of snippets that one tick expires, because a tick delays commands. The next tick continues. */
+/**
+ * Maximum number of snippets that one tick expires. The number is limited because a tick delays commands. The next tick
+ * continues.
+ */
 const EXPIRED_PER_TICK = 500
 /** Interval of the cleanup of expired snippets: docs/services/snippets.md#expiry */
 const CLEANUP_EVERY_MS = 300_000
 /** Maximum number of snippets per cleanup, so that a mass expiry does not delay commands. */
 const CLEANED_PER_RUN = 1_000
-/** Number of snippets per tick that are checked, once after each start, for data that earlier versions left behind. */
+/**
+ * Number of snippets that each tick checks for data that earlier versions left behind. All snippets are checked once
+ * after each start.
+ */
 const CHECKED_PER_TICK = 2_000
 const ONLY_ONCE = 0
-/** Interval of the records that make the broker close segments, which is a share of the time that they may be open. */
+/**
+ * Interval of the records that make the broker close segments. It is a fraction of the time for which segments may stay
+ * open.
+ */
 const ROLL_EVERY_MS = 300_000
-/** How long these records are sent after the last erasure. By then everything is compacted. */
+/** How long records that close segments are sent after the last erasure. By then everything is compacted. */
 const ROLL_FOR_MS = 3_600_000
 
 /** The only writer of snippets: creations, deletions, counted reads, expiry, and view counts. */
@@ -46,7 +58,7 @@ export const snippets = topology(
     const cleanups = timerStore('cleanups', { key: utf8 })
     const references = blobReferences(blobs, snippetBlobs)
 
-    /** Undefined after a start, when it is unknown how long ago the last snippet was erased. */
+    /** The time of the last erasure; undefined after a start, when it is unknown. */
     let erasedAt: number | undefined
     const old = sweep(records, { keysPerRun: CHECKED_PER_TICK, isExpired: isOldRemainder })
     let remainders: Snippet[] = []
@@ -87,7 +99,10 @@ export const snippets = topology(
       }
     }
 
-    /** Finds snippets that an earlier version deleted without erasing them. None is removed from the store. */
+    /**
+     * Finds snippets that an earlier version deleted without erasing them. The result is always false, because no
+     * snippet is removed from the store.
+     */
     function isOldRemainder(_key: string, snippet: Snippet): boolean {
       if (isGone(snippet) && snippet.gone_at === null) remainders.push(snippet)
       return false
@@ -99,7 +114,7 @@ export const snippets = topology(
       for (const snippet of remainders) deciding.change(snippet.paste_id, gone(snippet, {}, now), ctx)
     }
 
-    /** Lets the broker compact what was erased: see `KeyedStore.roll`. */
+    /** Makes the broker compact erased records: see `KeyedStore.roll`. */
     function rollLogs(now: number, ctx: Context): void {
       erasedAt ??= now
       if (now - erasedAt > ROLL_FOR_MS) return
@@ -110,7 +125,7 @@ export const snippets = topology(
     }
 
     function cleanUp(now: number, ctx: Context): void {
-      // The shares of all partitions add up to the bound, however many there are.
+      // The shares of all partitions add up to the maximum per cleanup, regardless of the number of partitions.
       const share = Math.floor((CLEANED_PER_RUN + ctx.partition) / ctx.partitions)
       for (const { key } of cleanups.takeDue(now, share)) {
         const snippet = records.get(key)

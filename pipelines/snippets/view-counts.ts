@@ -3,15 +3,12 @@ import type { SnippetRead } from '../../schemas/snippets/types.ts'
 import { avro, type Context, keyedStore, type RecordContext, topology, utf8 } from '../engine/index.ts'
 
 /**
- * Reads within this interval are counted together, so that a popular snippet costs one record per commit. Views need to
- * be accurate only to within a minute, which is much longer: docs/services/snippets.md#views
+ * Interval within which the reads of a snippet are counted together, so that a popular snippet costs one record per
+ * commit. It may be long, because views need to be accurate only to within a minute: docs/services/snippets.md#views
  */
 const COMMIT_INTERVAL_MS = 5_000
 
-/**
- * Counts the views of snippets from their reads. A read costs one addition, and a popular snippet one record per
- * commit.
- */
+/** Counts the views of snippets from their reads. Each read costs one addition. */
 export const snippetViews = topology(
   'snippet-views',
   function declareSnippetViews(t) {

@@ -1,15 +1,19 @@
 import type { TermBaseline } from '../../schemas/trends/types.ts'
 import { HOURS_PER_DAY, HOURS_PER_WEEK, hourOfMinute, hourOfWeek, MINUTES_PER_HOUR, weekOf } from './time.ts'
 
-/** Weight of the newest week in the exponentially weighted mean: docs/services/trends.md#baseline */
+/** Weight of the newest week in the exponentially weighted mean of a term's count: docs/services/trends.md#baseline */
 const NEWEST_WEIGHT = 0.3
 /**
- * In each window that ends in an hour or at its end, the hours that are at least this much older are final: a window
- * that ends at 12:00 has made those before 10:00 final (`lastFinalHour`).
+ * Hours that are at least this much older than the hour in which a window ends are final, even if the window ends at
+ * the very beginning of that hour. A window that ends at 12:00, for example, has made the hours before 10:00 final
+ * (`lastFinalHour`).
  */
 const FINAL_AFTER_HOURS = 3
 
-/** Creates an empty baseline. Every hour from `hour` on counts as observed, and silent hours count as zero. */
+/**
+ * Creates an empty baseline. Every hour from `hour` on counts as observed, and an hour without contributions counts as
+ * zero.
+ */
 export function newBaseline(hour: number): TermBaseline {
   return { since_hour: hour, seen_hour: hour, hours_of_week: [], means: [], weeks: [] }
 }
@@ -25,8 +29,9 @@ export function knownFrom(sinceHour: number): number {
 }
 
 /**
- * Returns the usual count in this hour: from the same hour of earlier weeks, or else of earlier days, or else from all
- * observed hours; undefined if no hour was observed. The baseline must have learned all hours that are final.
+ * Returns the usual count in this hour: from the same hour of earlier weeks, otherwise from the same hour of earlier
+ * days, otherwise from all observed hours. It is undefined if no hour was observed. The baseline must have learned all
+ * hours that are final.
  */
 export function usualInHour(baseline: TermBaseline, hour: number): number | undefined {
   const { since_hour } = baseline
@@ -48,37 +53,37 @@ export function usualInHour(baseline: TermBaseline, hour: number): number | unde
 }
 
 /**
- * Returns the usual count in the window whose newest bucket is `lastMinute`. Each of the two hours that the window
- * covers weighs as much as it has minutes there, so nothing changes suddenly with the hour.
+ * Returns the usual count in the window whose newest bucket is `lastMinute`. The two hours that the window covers are
+ * weighted by their minutes in the window, so that the result does not jump at the beginning of an hour.
  */
 export function usualInWindow({ before, during }: HourlyUsual, lastMinute: number): number {
   const minutes = (lastMinute % MINUTES_PER_HOUR) + 1
   return (during * minutes + before * (MINUTES_PER_HOUR - minutes)) / MINUTES_PER_HOUR
 }
 
-/** The usual counts of a term around one hour. */
+/** The usual counts of a term in one hour and the adjacent hours. */
 export interface HourlyUsual {
   /** In the previous hour. */
   readonly before: number
   readonly during: number
-  /** The least usual count from now to the end of the next hour. */
+  /** The lowest usual count from now to the end of the next hour. */
   readonly least: number
 }
 
-/** Returns undefined if the term has no usual count in the hour of `lastMinute`. */
+/** Returns the usual counts around the hour of `lastMinute`; undefined if the term has none in that hour. */
 export function hourlyUsual(baseline: TermBaseline, lastMinute: number): HourlyUsual | undefined {
   const hour = hourOfMinute(lastMinute)
   const during = usualInHour(baseline, hour)
   if (during === undefined) return undefined
   const before = usualInHour(baseline, hour - 1) ?? during
-  // Hours that are not learned yet can only raise the usual count of the next hour.
+  // The usual count of the next hour is a lower bound, because hours that are not learned yet can only raise it.
   const least = Math.min(usualInWindow({ before, during, least: 0 }, lastMinute), during, usualInHour(baseline, hour + 1) ?? 0)
   return { before, during, least }
 }
 
 /**
  * Adds an hour's final count to the mean of its hour of the week. Call it only for hours with contributions, because
- * silent hours count as zero automatically. Calls for the same hour of the week must be in order.
+ * hours without contributions count as zero automatically. Calls for the same hour of the week must be in order.
  */
 export function learn(baseline: TermBaseline, hour: number, count: number): void {
   const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
@@ -100,7 +105,10 @@ function isObservedByWeek(sinceHour: number, hour: number): boolean {
   return sinceHour <= hour - HOURS_PER_WEEK
 }
 
-/** Returns the mean of the same hour in earlier weeks, decayed for each silent week since its last update. */
+/**
+ * Returns the mean count of the same hour in earlier weeks, decayed for each week without contributions since its last
+ * update.
+ */
 function usualOfWeek(baseline: TermBaseline, hour: number): number {
   const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
   if (place < 0) return 0

@@ -8,37 +8,44 @@ import { NO_REPEATS, type PlacedMinute, type Repeat, repeatsWith } from './repea
 import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 
 /**
- * Maximum number of terms remembered per user. Nobody writes two thousand phrases in two hours. With up to nine minutes
- * per term, the state of a user stays below 110 KB.
+ * Maximum number of terms remembered per user. No person writes two thousand phrases in two hours. With up to nine
+ * minutes per term, the state of a user stays below 110 KB.
  */
 export const MAX_TERMS_PER_USER = 2_000
 
 /**
- * Contributions that are this much older than a user's newest one share no window with any future contribution. A tweet
- * is at most one window old when it is counted, its windows reach back one more, and the newest may be dated ahead.
+ * Age, relative to a user's newest contribution, from which a contribution shares no window with any future
+ * contribution. A tweet is at most one window old when it is counted, its windows reach back one more window, and the
+ * newest tweet may be dated ahead.
  */
 export const REMEMBERED_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES
 
 /**
- * A contribution is its minute since 1970, which has 27 bits until 2225, and above that the place. All 31 bits are a
- * small integer, for which V8 allocates no memory.
+ * A contribution as a number: the lower 27 bits are its minute since 1970 (enough until 2225), and the higher bits are
+ * the place. The 31 bits together are a small integer, for which V8 allocates no memory.
  */
 type StoredContribution = number
 const MINUTE_BITS = 27
 const MINUTE_MASK = 2 ** MINUTE_BITS - 1
 
-/** Nearly all users have one place. Beyond this many, contributions are compared within the world only. */
+/**
+ * Maximum number of places per user. Nearly all users have a single place. Further contributions are compared only
+ * within the region of the whole world.
+ */
 const MAX_PLACES = 16
 
 /**
  * One user's recent contributions. A term is stored as a 53-bit fingerprint. The probability that two of a user's terms
- * collide is below one in a billion. They would then share their three contributions, which affects no other user, so
- * the fingerprint needs no secret.
+ * collide is below one in a billion. Two colliding terms would share the limit of three contributions, which affects no
+ * other user, so the fingerprint needs no secret.
  */
 export class UserContributions {
-  /** The contributions, keyed by the fingerprint of their term. Several ones are in the order of their minutes. */
+  /**
+   * The contributions, keyed by the fingerprint of their term. Several contributions to a term are in the order of
+   * their minutes.
+   */
   readonly #terms = new Map<number, StoredContribution | StoredContribution[]>()
-  /** The user's places. Contributions have positions in it. */
+  /** The user's places. A stored contribution refers to a place by its position in this list. */
   readonly places: number[] = []
   /** The minute of the newest counted contribution; -1 if there is none. */
   newest = -1
@@ -56,8 +63,8 @@ export class UserContributions {
 
   /**
    * Counts a contribution unless some window of 60 minutes would then contain more than three for this term. The order
-   * of arrival decides. Late contributions are checked against the windows before and after them.
-   * @returns the repeats that it makes, or undefined if it does not count
+   * of arrival decides. Late contributions are checked against all windows that contain them.
+   *   @returns the repeats that the contribution causes, or undefined if it does not count
    */
   admit(term: string, minute: number, place: number): readonly Repeat[] | undefined {
     const fingerprint = fingerprintOf(term)
@@ -144,8 +151,8 @@ function minuteOf(contribution: StoredContribution): number {
 }
 
 /**
- * A row has the number of places and each place, and for each term the fingerprint, the number of contributions and
- * each of them.
+ * The format of a row. It contains the number of places and each place, and for each term the fingerprint, the number
+ * of contributions and each contribution.
  */
 const codec: Codec<UserContributions> = {
   encode(user, out) {
@@ -189,11 +196,14 @@ function fingerprintOf(term: string): number {
     low = Math.imul(low ^ unit, 0x01000193)
     high = Math.imul(high ^ unit, 0x5bd1e995) + 0x1b873593
   }
-  // 21 bits, so that the result is an exact number.
+  // The higher half has 21 bits, so that the result is an exact number.
   return (mixed(high) >>> 11) * TWO_32 + (mixed(low) >>> 0)
 }
 
-/** Returns the greatest number of contributions in any window that contains `minute`, plus a new one in `minute`. */
+/**
+ * Returns the greatest number of contributions that any window with `minute` would have after one more contribution in
+ * `minute`.
+ */
 function fullestWindowWith(contributions: readonly PlacedMinute[], minute: number): number {
   const near = contributions.map((known) => known.minute).filter((known) => Math.abs(known - minute) < WINDOW_MINUTES)
   near.push(minute)

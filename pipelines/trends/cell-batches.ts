@@ -5,12 +5,15 @@ import type { Pending } from './pending-cells.ts'
 import { appendTerm, type TermCells } from './term-cells.ts'
 
 /**
- * A record is sent when it is larger. This is a quarter of what brokers accept, and the few thousand terms take stage 2
- * some tens of milliseconds, during which nothing else runs.
+ * Size from which a record is sent. This is a quarter of what brokers accept. A record of this size has a few thousand
+ * terms, which take stage 2 some tens of milliseconds, during which nothing else runs.
  */
 const FULL_BYTES = 262_144
 
-/** Sends cells to the partitions of their terms, with many terms in a record, because a record per term costs more. */
+/**
+ * Collects cells and sends them to the partitions of their terms. A record contains many terms, because a record per
+ * term would cost more.
+ */
 export function cellBatches(topic: Topic<number, TermCells>) {
   const batches = new Map<number, ByteWriter>()
   const cells = byteWriter()

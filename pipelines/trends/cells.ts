@@ -5,25 +5,28 @@ import { type LanguageCode, languageCode } from './languages.ts'
 import { addRepeats, type Repeat } from './repeats.ts'
 import { addSample } from './samples.ts'
 
-/** The contributions to a term from tweets of one place. They count in all regions of the place's path. */
+/**
+ * The contributions to a term from tweets of one place. They count in the place itself and in all larger regions that
+ * contain it.
+ */
 export interface TermCell {
-  /** The woeid where the tweets count first. */
+  /** The woeid of the smallest region where the tweets count. */
   readonly place: number
   /** Minutes since 1970. */
   readonly minutes: number[]
-  /** Contributions of the minute at the same position. */
+  /** Number of contributions of the minute at the same position in `minutes`. */
   readonly counts: number[]
   readonly forms: TermForm[]
   /** The newest tweets of distinct users, newest first. */
   readonly samples: SampleTweet[]
   repeats: readonly Repeat[]
-  /** Drawn from the tweets that are not among the samples. */
+  /** Tweets drawn from those that are not among the samples. */
   drawn: DrawnTweets
 }
 
 /** One contribution of a tweet to a term. */
 export interface Contribution {
-  /** The woeid where the tweet counts first. */
+  /** The woeid of the smallest region where the tweet counts. */
   readonly place: number
   /** The spelling in the tweet. */
   readonly original: string
@@ -44,7 +47,7 @@ export function addTweet(cell: TermCell, { original, minute, tweet, repeats }: C
   cell.repeats = addRepeats(cell.repeats, repeats)
 }
 
-/** Adds a tweet to the samples. One that is left out may be drawn. */
+/** Adds a tweet to the samples. A tweet that is not kept as a sample may be drawn instead. */
 export function addNewest(to: Pick<TermCell, 'samples' | 'drawn'>, sample: SampleTweet): void {
   const leftOut = addSample(to.samples, sample)
   if (leftOut !== undefined) to.drawn = addDrawn(to.drawn, leftOut)
@@ -54,7 +57,7 @@ function sampleOf({ tweet_id, user_id, created_at, lang }: SampleTweet | Tweet):
   return { tweet_id, user_id, created_at, lang: codeOf(lang) }
 }
 
-/** Samples have a code instead of a tag. */
+/** Returns the code of a language. Samples have a code instead of a tag. */
 export function codeOf(lang: SampleTweet['lang'] | Tweet['lang']): LanguageCode {
   return typeof lang === 'number' ? lang : languageCode(lang)
 }

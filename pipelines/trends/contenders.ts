@@ -1,28 +1,28 @@
-/** The terms of one region that may be among its best, selected from any number of terms. */
+/** The terms of one region that may be among the best of the region, selected from any number of terms. */
 export interface Contenders {
   /**
-   * Records the greatest value that a term can have until it is offered again; 0 if it has none.
-   * Offer every term whenever its value may have grown.
+   * Records the greatest value that a term can have until it is offered again; 0 if it has no value. Offer every term
+   * whenever its value may have grown.
    */
   offer(term: string, bound: number): void
   /** Returns false if offering a term that is not remembered would have no effect. */
   mayEnter(term: string, bound: number): boolean
   /**
    * Returns the best `count` terms by value, then by term, without terms of value 0.
-   * @param evaluate called for terms whose bounds do not decide
-   * @returns undefined if forgotten terms might be among the best; then call `restart` and offer every term again
+   *   @param evaluate called for terms whose bounds are not enough to rank them
+   *   @returns undefined if forgotten terms might be among the best; then call `restart` and offer every term again
    */
   best(count: number, evaluate: (terms: readonly string[]) => readonly Evaluation[]): Best | undefined
   /** Forgets all terms. */
   restart(): void
-  /** Remembers terms whose bounds are not known until the next call of `best`. */
+  /** Loads terms by name. Their bounds are not known until the next call of `best`. */
   load(terms: Iterable<string>, floor: Floor | undefined): void
   readonly size: number
   readonly floor: Floor | undefined
   names(): string[]
 }
 
-/** All terms above it are remembered. */
+/** A lower limit of value. All terms above it are remembered. */
 export interface Floor {
   readonly term: string
   readonly value: number
@@ -50,26 +50,26 @@ export interface Best {
 interface Member {
   readonly term: string
   bound: number
-  /** The value if it is known, otherwise the bound. */
+  /** The value of the term if it is known, otherwise the bound. */
   value: number
   exact: boolean
 }
 
-/** Terms are trimmed to `keep` when this many times `keep` are remembered, which makes trimming rare. */
+/** Number of times `keep` from which remembered terms are trimmed to `keep`. The factor makes trimming rare. */
 const TRIM_FACTOR = 2
 
 /**
  * Remembers at most 2 × `keep` terms. Values fall as the window advances, and grow only by contributions, which are
  * offered. A term that was below the floor when it was last offered is therefore still below it, and the best terms
  * above the floor are exact.
- * @param keep more than `best` ever requests; the surplus can fall below the floor before all terms must be offered
- * again
+ *   @param keep must be greater than the number that `best` requests. The surplus terms may fall below the floor before
+ *   all terms must be offered again
  */
 export function contenders(keep: number, listener?: ContendersListener): Contenders {
   const members = new Map<string, Member>()
-  /** All terms above the floor are remembered. Without a floor, all terms are. */
+  /** The floor above which all terms are remembered. Without a floor, all terms are remembered. */
   let floor: Floor | undefined
-  /** Number of loaded members without a bound. */
+  /** Number of loaded terms whose bounds are not known. */
   let unknown = 0
 
   function offer(term: string, bound: number): void {
@@ -86,7 +86,7 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
     trimIfFull()
   }
 
-  /** Terms whose bounds are not known cannot be compared. */
+  /** Nothing can be trimmed while a bound is not known, because such a term cannot be compared. */
   function trimIfFull(): void {
     if (members.size > keep * TRIM_FACTOR && unknown === 0) trim()
   }
@@ -100,7 +100,7 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
     const sorted = [...members.values()].sort(byRank)
     for (const member of sorted.slice(keep)) members.delete(member.term)
     const last = { term: sorted[keep - 1].term, value: sorted[keep - 1].bound }
-    // The floor never falls, because a term that was forgotten under a higher floor may still have that value.
+    // The floor never falls. A term that was forgotten under a higher floor may still have a value of that height.
     if (floor === undefined || comesBefore(last, floor.term, floor.value)) {
       floor = last
       listener?.floorMoved(last)
@@ -126,7 +126,7 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
       sorted = sorted.filter((member) => member.value > 0).sort(byRank)
     }
     const best = bestOf(sorted, count)
-    // A member without a bound comes before all others, so it was evaluated.
+    // Terms without a bound come first, so all of them were evaluated.
     if (unknown > 0) {
       unknown = 0
       trimIfFull()

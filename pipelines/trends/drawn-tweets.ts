@@ -4,24 +4,24 @@ import { mixed } from './mixed.ts'
 import { minuteOf } from './time.ts'
 
 /**
- * Number of tweets that are drawn from a term's window: those with the least hashes of their ids. Two terms draw from
- * their common tweets in the same order, so the draws tell which share of their tweets they have in common, with a
- * standard error of at most 10 percentage points.
+ * Maximum number of tweets that are drawn from a term's window. The tweets whose ids have the lowest hashes are drawn.
+ * Two terms draw from their common tweets in the same order, so the draws show which share of their tweets they have in
+ * common, with a standard error of at most 10 percentage points.
  */
 export const DRAWN_TWEETS = 24
 /**
- * Terms are compared only if they have this many tweets in common, because fewer may all be from one user. So nothing
- * is drawn from fewer tweets. Most terms have fewer, and cost nothing.
+ * Minimum number of common tweets for which two terms are compared, because fewer tweets may all be from one user.
+ * Nothing is drawn from fewer tweets either. Most terms have fewer tweets, and therefore cost nothing.
  */
 export const LEAST_DRAWN = MAX_PER_USER + 1
-/** Tweets are drawn from periods of this length, because tweets leave the window. */
+/** Length of the periods from which tweets are drawn separately, because tweets leave the window. */
 const PERIOD_MINUTES = 20
-/** Windows reach into so many periods, even if the newest tweet is dated ahead. */
+/** Number of periods that windows can reach, even if the newest tweet is dated ahead. */
 const KEPT_PERIODS = 5
 
 /**
- * Up to `DRAWN_TWEETS` tweets of each period. A period has its number in 4 bytes and the number of its tweets in one.
- * A tweet has its id in 8 bytes, and in one how many minutes of the period are before it. Periods are in ascending
+ * Up to `DRAWN_TWEETS` tweets of each period, as bytes. A period has its number in 4 bytes and the number of its tweets
+ * in one byte. A tweet has its id in 8 bytes, and its minute within the period in one byte. Periods are in ascending
  * order, and so are the hashes of a period's tweets. A Buffer takes a tenth of the memory of objects.
  */
 export type DrawnTweets = Buffer
@@ -48,9 +48,9 @@ function hashOf(low: number, high: number): number {
 }
 
 /**
- * Adds a tweet unless enough tweets of its period have lesser hashes. The result does not depend on the order or
- * repetition of tweets.
- * @returns `drawn` itself if nothing has changed
+ * Adds a tweet unless its period already has enough tweets with lower hashes. The result does not depend on the order
+ * or repetition of tweets.
+ *   @returns `drawn` itself if nothing has changed
  */
 export function addDrawn(drawn: DrawnTweets, { tweet_id, created_at }: Pick<SampleTweet, 'tweet_id' | 'created_at'>): DrawnTweets {
   id[0] = tweet_id
@@ -137,10 +137,10 @@ function eachDrawn(drawn: DrawnTweets, visit: (low: number, high: number, minute
 }
 
 /**
- * Draws the tweets of a window: those with the least hashes among the drawn ones of its periods, or none if the window
- * has fewer than `LEAST_DRAWN`.
- * @param samples further tweets of the term
- * @param firstMinute the first of the window
+ * Draws the tweets of a window. These are the drawn tweets of its periods with the lowest hashes, or none if the window
+ * has fewer than `LEAST_DRAWN` tweets.
+ *   @param samples further tweets of the term
+ *   @param firstMinute the first minute of the window
  */
 export function drawFrom(samples: readonly SampleTweet[], drawn: DrawnTweets, firstMinute: number): readonly bigint[] {
   if (drawn.length === 0 && samples.length < LEAST_DRAWN) return NO_TWEETS

@@ -3,7 +3,7 @@ import type { Topic } from './fold.ts'
 import type { RankedTerm } from './ranking.ts'
 import { labelOf, velocityOf } from './score.ts'
 
-/** How a term's rank has developed. */
+/** The development of a term's rank. */
 export interface Standing {
   /** Epoch ms. */
   readonly trendingSince: number
@@ -11,7 +11,7 @@ export interface Standing {
   readonly peakRank: number | null
 }
 
-/** @param mayLabel whether the region has enough history for labels */
+/** Returns the list's entry for a topic. @param mayLabel whether the region has enough history for labels */
 export function entryOf({ leader, variants, related, typicalTweet }: Topic, standing: Standing, mayLabel: boolean): TrendEntry {
   const { candidate, score, velocityVsUsual: velocity } = leader
   return {

@@ -1,12 +1,15 @@
 import { DRAWN_TWEETS, drawHash, LEAST_DRAWN } from './drawn-tweets.ts'
 import { FOLDED_TERMS, type RankedTerm } from './ranking.ts'
 
-/** Terms with a greater overlap share most of their tweets: docs/services/trends.md#topics */
+/**
+ * Overlap above which two terms count as one topic, because they share most of their tweets:
+ * docs/services/trends.md#topics
+ */
 const FOLD_ABOVE = 0.5
 /** Number of related trends that an entry names. */
 const MAX_RELATED = 3
 
-/** Terms of a region that are one trend. */
+/** The terms of a region that form one trend. */
 export interface Topic {
   /** The best of them. */
   readonly leader: RankedTerm
@@ -14,14 +17,14 @@ export interface Topic {
   readonly variants: readonly RankedTerm[]
   /** The leaders of other topics that share tweets with this one, most similar first. */
   readonly related: readonly RankedTerm[]
-  /** The drawn tweet with the most other terms; null if none is drawn. */
+  /** The drawn tweet that contains the most other terms; null if no tweet was drawn. */
   readonly typicalTweet: bigint | null
 }
 
 /** One of the best terms of the region. */
 interface Member {
   readonly term: RankedTerm
-  /** The hashes of its drawn tweets, ascending. */
+  /** The hashes of the term's drawn tweets, in ascending order. */
   readonly hashes: readonly number[]
   readonly variants: RankedTerm[]
   readonly related: Related[]
@@ -33,14 +36,15 @@ interface Related {
 }
 
 /**
- * Folds the best terms of a region that share most of their tweets. A term joins the leader with which it has the
- * greatest overlap, so all variants of a topic share tweets with the term that names it, and not just with each other.
- * @param ranked best first
- * @returns the topics and the terms below the best ones, best first
+ * Groups the best terms of a region into topics. Terms of a topic share most of their tweets. A term joins the leader
+ * with which it has the greatest overlap, so all variants of a topic share tweets with the term that names it, and not
+ * just with each other.
+ *   @param ranked best first
+ *   @returns the topics and the terms below the best terms, best first
  */
 export function foldTopics(ranked: readonly RankedTerm[]): Topic[] {
   const leaders: Member[] = []
-  /** The leaders with a drawn tweet, and the number of all terms with it, by its hash. */
+  /** For each hash of a drawn tweet, the leaders that drew this tweet, and the number of all terms that drew it. */
   const leadersWith = new Map<number, Member[]>()
   const termsWith = new Map<number, number>()
   for (const term of ranked.slice(0, FOLDED_TERMS)) {
@@ -87,7 +91,10 @@ function similarOf({ hashes }: Member, leadersWith: ReadonlyMap<number, readonly
   return similar.sort(bySimilarity)
 }
 
-/** Equally similar ones are ordered by rank. The sort is stable, but the order in which leaders are found is not. */
+/**
+ * Compares by similarity, and then by rank. The second comparison is necessary because the leaders are not found in the
+ * order of their ranks.
+ */
 function bySimilarity(a: Related, b: Related): number {
   return (
     b.overlap - a.overlap ||
@@ -97,9 +104,9 @@ function bySimilarity(a: Related, b: Related): number {
 }
 
 /**
- * Estimates which share of the more frequent term's tweets both terms have. Only hashes up to the last one of either
- * draw are compared, because beyond it the other term's tweets were not drawn.
- * @returns 0 if they have too few tweets in common
+ * Estimates the overlap of two terms: the share of the more frequent term's tweets that contain both. Only hashes up to
+ * the last hash of either draw are compared, because beyond that hash the other term's tweets were not drawn.
+ *   @returns 0 if the terms have too few tweets in common
  */
 function overlapOf(a: readonly number[], b: readonly number[]): number {
   const last = Math.min(lastOf(a), lastOf(b))
@@ -119,7 +126,7 @@ function overlapOf(a: readonly number[], b: readonly number[]): number {
   return common < LEAST_DRAWN ? 0 : common / Math.max(i, j)
 }
 
-/** A draw that is not full has all tweets. */
+/** If a draw is not full, it contains all tweets of the term. */
 function lastOf(hashes: readonly number[]): number {
   return hashes.length < DRAWN_TWEETS ? Infinity : hashes[hashes.length - 1]
 }
@@ -131,7 +138,7 @@ function mostRelated(related: Related[]): RankedTerm[] {
     .map(({ member }) => member.term)
 }
 
-/** Of equally typical tweets, returns the one that is drawn first. */
+/** Returns the most typical tweet. Of equally typical tweets, it returns the one that is drawn first. */
 function typicalOf({ candidate }: RankedTerm, hashes: readonly number[], termsWith: ReadonlyMap<number, number>): bigint | null {
   let typical: bigint | null = null
   let most = 0

@@ -1,11 +1,14 @@
 import type { TermForm } from '../../schemas/trends/types.ts'
 
-/** Maximum number of spellings per term. People use two or three, and a flood of odd ones must not fill the state. */
+/**
+ * Maximum number of spellings per term. People use two or three, and the limit prevents a flood of odd spellings from
+ * filling the state.
+ */
 export const MAX_FORMS = 16
 
 /**
- * Counts a spelling. If there are too many spellings, removes the rarest (of equally rare ones, the last in text
- * order).
+ * Counts a spelling. If there are too many spellings, the rarest is removed. Of equally rare spellings, the last one in
+ * text order is removed.
  */
 export function addForm(forms: TermForm[], form: string, count: number): void {
   for (const known of forms) {
@@ -21,7 +24,7 @@ export function addForm(forms: TermForm[], form: string, count: number): void {
   forms[forms.indexOf(rarest)] = { form, count }
 }
 
-/** Returns the most common spelling; of equally common ones, the first in text order. */
+/** Returns the most common spelling. Of equally common spellings, it returns the first in text order. */
 export function mostFrequentForm(forms: readonly TermForm[]): string {
   return forms.reduce((best, form) => (comesBefore(form, best) ? form : best)).form
 }

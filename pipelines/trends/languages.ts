@@ -1,15 +1,17 @@
 import type { SampleTweet } from '../../schemas/trends/types.ts'
 
 /**
- * Languages as numbers, which every sample of a term has room for. Tweets carry ISO 639-1, or longer tags that begin
- * with a language.
+ * A language as a number, which needs little space in the samples of terms. Tweets have ISO 639-1 tags, or longer tags
+ * that begin with a language.
  */
 export type LanguageCode = number
 
-/** No language: the tag is missing, `und`, or none of two or three letters. */
+/**
+ * The code for "no language". It stands for a missing tag, `und`, and tags that do not begin with two or three letters.
+ */
 export const NO_LANGUAGE: LanguageCode = 0
 
-/** A code is less than this. */
+/** The number of codes. All codes are lower than this number. */
 export const LANGUAGE_CODES = 27 ** 3
 
 const LETTERS = 26
@@ -17,7 +19,7 @@ const LONGEST = 3
 const FIRST_LETTER = 0x61
 const LANGUAGE = /^[a-z]{2,3}(?![a-z])/
 const UNDETERMINED = 'und'
-/** Tweets have some dozens of different tags. */
+/** Maximum number of cached tags. Tweets have some dozens of different tags. */
 const MAX_REMEMBERED = 1_024
 const remembered = new Map<string, LanguageCode>()
 
@@ -49,7 +51,10 @@ export function languageOf(code: LanguageCode): string {
   return language
 }
 
-/** Returns the most common language; of equally common ones, the first in the alphabet. It is empty if none has one. */
+/**
+ * Returns the most common language. Of equally common languages, it returns the first in the alphabet. It is empty if
+ * no sample has a language.
+ */
 export function commonestLanguage(samples: readonly Pick<SampleTweet, 'lang'>[]): string {
   let best = NO_LANGUAGE
   let most = 0

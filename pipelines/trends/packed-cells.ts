@@ -7,24 +7,24 @@ import { NO_REPEATS, type Repeat } from './repeats.ts'
 
 /**
  * The cells of a term as bytes, one after another. Most terms occur once, so nearly all cells are written once, copied
- * into a row and never read again, and objects for them would cost more than all the rest. A place may occur in several
- * cells, so cells are added to others by appending them.
+ * into a row and never read again. Creating objects for them would cost more than all other steps together. A place may
+ * occur in several cells, so cells can be combined by appending them.
  *
- * A cell has its place, the number of minutes and each minute with its count, the number of forms and each form's
- * length, UTF-8 text and count, the number of samples and each sample, the number of repeats and each repeat, and
- * the number of bytes and each byte of the drawn tweets. Numbers are unsigned LEB128; ids are 8 bytes in the machine's
- * order, which is little-endian on all that run Node, times 6 bytes, and languages 2.
+ * A cell contains the following lists, each preceded by its length: the minutes with their counts, the forms with their
+ * UTF-8 texts and counts, the samples, the repeats, and the bytes of the drawn tweets. The place comes first. Numbers
+ * are unsigned LEB128. Ids have 8 bytes in the machine's order, which is little-endian on all machines that run Node.
+ * Times have 6 bytes, and languages 2 bytes.
  */
 export type PackedCells = string
 
 /**
- * Rows keep their cells as a string with one character per byte. A Buffer for each of the many small rows would cost
- * the garbage collector more than all the rest of the work.
+ * The encoding of cells in rows, which are strings with one character per byte. With a Buffer for each of the many
+ * small rows, garbage collection would cost more than all other work.
  */
 const BYTES = 'latin1'
 let scratch = Buffer.allocUnsafeSlow(4_096)
 
-/** Returns memory that holds the bytes of the cells until the next call. */
+/** Returns memory that contains the bytes of the cells until the next call. */
 function bytesOf(cells: PackedCells): Buffer {
   if (scratch.length < cells.length) scratch = Buffer.allocUnsafeSlow(2 * cells.length)
   scratch.write(cells, 0, BYTES)
@@ -47,14 +47,14 @@ export function unpackRow(cells: PackedCells): TermCell[] {
 
 const ID_BYTES = 8
 const TIME_BYTES = 6
-/** A language code is less than 27³. */
+/** Size of a language code, which is less than 27³. */
 const LANGUAGE_BYTES = 2
 const SAMPLE_BYTES = 2 * ID_BYTES + TIME_BYTES + LANGUAGE_BYTES
-/** The numbers of a packed repeat. */
+/** Number of values in a packed repeat. */
 const REPEAT_NUMBERS = 4
 /** The longest number: 32 bits. */
 const MAX_NUMBER_BYTES = 5
-/** UTF-8 needs at most three bytes per UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const BYTES_PER_UNIT = 3
 const MORE = 0x80
 const LOW_BITS = 0x7f
@@ -85,7 +85,7 @@ export function packCell(cell: TermCell, out: ByteWriter): void {
   out.length += drawn.length
 }
 
-/** Packs one contribution, as `packCell` would pack the cell with only this contribution. */
+/** Packs one contribution. The result is the same as that of `packCell` for a cell with only this contribution. */
 export function packContribution({ place, original, minute, tweet, repeats }: Contribution, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES * 4)
   writeNumber(place, out)
@@ -109,7 +109,7 @@ function writeRepeats(repeats: readonly Repeat[], out: ByteWriter): void {
   for (const { earlier, later, count, levels } of repeats) {
     writeNumber(earlier, out)
     writeNumber(later - earlier, out)
-    // The sign is in the last bit.
+    // The lowest bit is the sign.
     writeNumber(count < 0 ? -2 * count + 1 : 2 * count, out)
     writeNumber(levels, out)
   }
@@ -118,7 +118,7 @@ function writeRepeats(repeats: readonly Repeat[], out: ByteWriter): void {
 export function writeText(text: string, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES + text.length * BYTES_PER_UNIT)
   const { buffer, length } = out
-  // Most texts are ASCII and short, so that their length takes one byte.
+  // Most texts are ASCII and short, so the text is first written after a length of one byte.
   const bytes = buffer.write(text, length + 1)
   if (bytes < MORE) {
     buffer[length] = bytes
@@ -129,7 +129,7 @@ export function writeText(text: string, out: ByteWriter): void {
   out.length += buffer.write(text, out.length)
 }
 
-/** The caller has reserved the bytes. */
+/** Writes a number without checking the size of the buffer, because the caller has reserved the bytes. */
 export function writeNumber(number: number, out: ByteWriter): void {
   const { buffer } = out
   let rest = number
@@ -140,7 +140,7 @@ export function writeNumber(number: number, out: ByteWriter): void {
   buffer[out.length++] = rest
 }
 
-/** Node's own functions for 64-bit integers create several of them on the way. */
+/** Memory to read and write ids. Node's own functions for 64-bit integers would create several of them in each call. */
 const ids = new BigInt64Array(2)
 const idBytes = new Uint8Array(ids.buffer)
 
@@ -186,7 +186,7 @@ export class CellReader {
     return this.#bytes.toString('utf8', start, start + length)
   }
 
-  /** Returns where the skipped bytes start. */
+  /** Skips bytes. @returns the position of the first skipped byte */
   skip(bytes: number): number {
     const start = this.at
     if (start + bytes > this.#end) throw new CodecError('packed cells are truncated')
@@ -257,7 +257,7 @@ function unpackCell(reader: CellReader): TermCell {
   return { place, minutes, counts, forms, samples, repeats: reader.repeats(), drawn: reader.drawn() }
 }
 
-/** The counts of packed cells, read without their texts and samples. One object serves many reads. */
+/** Reads the counts of packed cells without their texts and samples. One object is reused for many reads. */
 export class CellCounts {
   length = 0
   readonly places: number[] = []
@@ -297,7 +297,7 @@ export class CellCounts {
     return newest
   }
 
-  /** Returns the regions in which the contributions count. */
+  /** Returns the woeids of the regions in which the contributions count. */
   regions(): Iterable<number> {
     if (this.#isOfOnePlace()) return this.length === 0 ? [] : regionsOf(this.places[0])
     const regions = new Set<number>()
@@ -305,7 +305,7 @@ export class CellCounts {
     return regions
   }
 
-  /** Returns the contributions in a region, from minute `from` to `to`, both inclusive. */
+  /** Returns the number of contributions in a region, from minute `from` to `to`, both inclusive. */
   sumIn(woeid: number, from: number, to: number): number {
     let sum = 0
     for (let i = 0; i < this.length; i++) {

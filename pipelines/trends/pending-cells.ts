@@ -1,6 +1,9 @@
 import { addTweet, type Contribution, newCell, type TermCell } from './cells.ts'
 
-/** Up to this number of cells, a search is faster than a map, and nearly all terms have one or two. */
+/**
+ * Maximum number of cells that are searched one by one. Up to this number a search is faster than a map, and nearly all
+ * terms have one or two cells.
+ */
 const MAX_SEARCHED = 8
 
 export interface PendingCells {
@@ -8,12 +11,17 @@ export interface PendingCells {
   byPlace: Map<number, TermCell> | undefined
 }
 
-/** Most terms get one contribution between two commits. */
+/**
+ * The pending contributions to a term. Most terms get only one contribution between two commits, which needs no cells.
+ */
 export type PendingTerm = Contribution | PendingCells
 
 export type Pending = ReadonlyMap<string, PendingTerm>
 
-/** Contributions since the last commit, combined by term and place, so that repeated terms of a burst are sent once. */
+/**
+ * Collects the contributions since the last commit, combined by term and place, so that repeated terms of a burst are
+ * sent once.
+ */
 export function pendingCells() {
   let pending = new Map<string, PendingTerm>()
 

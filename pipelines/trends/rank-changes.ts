@@ -3,8 +3,9 @@ import { MINUTE_MS } from './time.ts'
 import type { TopicTerms } from './trending-since.ts'
 
 /**
- * Ranks are compared with those of the first list of the previous period, which is 10 to 20 minutes old. Ranks
- * hardly change within half a minute, and the lists in between are not worth their memory.
+ * Length of the periods whose first lists are remembered. Ranks are compared with the first list of the previous
+ * period, which is 10 to 20 minutes old. Ranks hardly change within half a minute, so remembering every list would not
+ * be worth its memory.
  */
 const PERIOD_MS = 10 * MINUTE_MS
 
@@ -13,7 +14,7 @@ type EarlierLists = TrendingSince['earlier']
 /**
  * Returns the lists that the region must remember after the list that ends at `windowEnd`. It is the same array if
  * nothing has changed.
- * @param served the terms that stand for the served topics, best first
+ *   @param served the leading terms of the served topics, best first
  */
 export function earlierAfter(earlier: EarlierLists, served: readonly string[], windowEnd: number): EarlierLists {
   const period = periodOf(windowEnd)
@@ -26,7 +27,7 @@ export function earlierAfter(earlier: EarlierLists, served: readonly string[], w
 
 /**
  * Returns how many ranks each topic has gained since the first list of the previous period, by its first term. Topics
- * of which that list had no term are absent. Of several terms, the best counts.
+ * of which that list contained no term are absent. If it contained several terms of a topic, the best rank counts.
  */
 export function rankChanges(earlier: EarlierLists, served: readonly TopicTerms[], windowEnd: number): Map<string, number> {
   const before = earlier.find((list) => list.period === periodOf(windowEnd) - 1)

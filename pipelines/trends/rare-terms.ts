@@ -17,16 +17,19 @@ import { applyCounts, DAY_HOURS, NOBODY, newTermState, trackFrom } from './term-
 import { MINUTES_PER_HOUR } from './time.ts'
 
 /**
- * A term with more contributions is frequent. Most terms occur once and never again. A row of eight contributions has
- * about 300 bytes, so that rewriting it costs little more than writing a new one.
+ * Maximum number of contributions to a rare term. A term with more contributions is frequent. Most terms occur once and
+ * never again. A row of eight contributions has about 300 bytes, so that rewriting it costs little more than writing a
+ * new one.
  */
 const MAX_CONTRIBUTIONS = 32
-/** Cells are appended to a row up to this size. Beyond it, cells of the same place are combined. */
+/** Row size up to which cells are only appended. In larger rows, cells of the same place are combined. */
 const APPENDED_BYTES = 256
 /** The longest number. */
 const MAX_NUMBER_BYTES = 5
 
-/** A region whose list a rare term has entered, and the hour from which its baseline there is learned. */
+/**
+ * A region whose list has contained a rare term, and the hour from which the term's baseline in this region is learned.
+ */
 export interface TrackedRegion {
   readonly woeid: number
   readonly hour: number
@@ -34,7 +37,10 @@ export interface TrackedRegion {
 
 const NOWHERE: readonly TrackedRegion[] = []
 
-/** A term with few contributions in all regions together, or a note that the store of frequent terms has it. */
+/**
+ * A term with few contributions in all regions together. The row may instead be a note that the term is in the store of
+ * frequent terms.
+ */
 export class RareTerm {
   /** The last hour (since 1970) of a term that has become frequent; 0 for a rare term. */
   readonly frequentHour: number
@@ -86,8 +92,8 @@ const codec: Codec<RareTerm> = {
 export const rareTerm = rawValue(codec)
 
 /**
- * Combines the cells of each place if a row has become large. Rows have no state per region: it is computed when
- * somebody asks.
+ * Combines the cells of each place if a row has become large. Rows contain no state per region; it is computed when it
+ * is needed.
  */
 export function compacted(cells: PackedCells): PackedCells {
   if (cells.length <= APPENDED_BYTES) return cells
@@ -97,8 +103,8 @@ export function compacted(cells: PackedCells): PackedCells {
 }
 
 /**
- * Returns false if the contributions are too many, or spread over more than a day. A rare term keeps all its
- * contributions, and those that are older than a day count no more.
+ * Returns true if a term is rare: its contributions are few and lie within a day. A rare term keeps all its
+ * contributions, and contributions older than a day must not count.
  */
 export function isRare({ length, minutes, counts }: CellCounts): boolean {
   let contributions = 0
@@ -124,7 +130,10 @@ export function stateIn(row: RareTerm, woeid: number): TermState | undefined {
   return state
 }
 
-/** Returns a state that has only what the row knows about the region's list. */
+/**
+ * Returns the state of a term without contributions in a region. It contains only the row's data about the region's
+ * list.
+ */
 export function emptyStateIn({ tracked }: RareTerm, woeid: number): TermState {
   const state = newTermState()
   const region = tracked.find((each) => each.woeid === woeid)

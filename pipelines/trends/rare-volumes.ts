@@ -4,15 +4,20 @@ import type { CellCounts } from './packed-cells.ts'
 import { regionsOf } from './regions-of.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** Maximum rows per record. With the longest terms these are 700 KB, less than what brokers accept. */
+/**
+ * Maximum number of rows per record. With the longest terms, this many rows take 700 KB, less than what brokers accept.
+ */
 const MAX_ROWS = 1_000
 
-/** Publishes the volumes of rare terms when they change, many in a record. A row has all regions of one minute. */
+/**
+ * Publishes the volumes of rare terms when they change, with many rows in a record. A row contains the counts of all
+ * regions in one minute.
+ */
 export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
   let rows: TrendRareVolume[] = []
   let month = 0
 
-  /** @param changed the counts whose minutes have changed, out of `all` */
+  /** Adds the rows of a term's changed minutes. @param changed the counts whose minutes have changed, out of `all` */
   function add(term: string, all: CellCounts, changed: CellCounts, ctx: Context): void {
     for (let i = 0; i < changed.length; i++) {
       const minute = changed.minutes[i]
@@ -20,7 +25,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
     }
   }
 
-  /** A record has rows of one month only, because tables are divided by months. */
+  /** A record contains only rows of one month, because tables are partitioned by month. */
   function push(row: TrendRareVolume, ctx: Context, addsAs = ''): void {
     const date = new Date(row.minute)
     const ofRow = date.getUTCFullYear() * 12 + date.getUTCMonth()
@@ -36,8 +41,9 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
   }
 
   /**
-   * Publishes counts of minutes that are no longer in a state, so that their volumes so far are not known.
-   * @param id differs for each call, even after a restart
+   * Publishes counts of minutes that are no longer in a state. The earlier volumes of these minutes are unknown, so the
+   * counts are added to them.
+   *   @param id differs for each call, even after a restart
    */
   function sendAdded(added: AddedVolumes, id: string, ctx: Context): void {
     send(ctx)
@@ -48,7 +54,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
   return { add, send, sendAdded }
 }
 
-/** Counts that a record adds to minutes. */
+/** Collects the counts that a record adds to minutes. */
 export function addedVolumes() {
   const byTermAndMinute = new Map<string, TrendRareVolume>()
 

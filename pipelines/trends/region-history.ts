@@ -3,14 +3,18 @@ import type { RankedTerm } from './ranking.ts'
 import { NO_BASELINE } from './term-state.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** Lists are at least half a minute apart, so one from a minute before the next list is always among these. */
+/**
+ * Number of lists whose means are kept. Lists are at least half a minute apart, so a list from a minute before the next
+ * one is always among them.
+ */
 const KEPT_MOMENTS = 2
-/** A region labels nothing before it has this much history: docs/services/trends.md#velocity-score-and-label */
+/** Amount of history from which a region gets labels: docs/services/trends.md#velocity-score-and-label */
 const LABELS_AFTER_MS = 120 * MINUTE_MS
 
 /**
- * Returns the mean count of the region's listed terms without baseline a minute before `windowEnd`, or in the latest
- * earlier list; 0 if there is none. A region's lists are made in order, so no lagging partition can change the result.
+ * Returns the mean count of terms without a baseline in the region's list a minute before `windowEnd`, or in the latest
+ * list before that; 0 if there is none. A region's lists are made in order, so no lagging partition can change the
+ * result.
  */
 export function meanOfNewTerms(history: RegionHistory | undefined, windowEnd: number): number {
   return history?.moments.findLast((moment) => moment.window_end <= windowEnd - MINUTE_MS)?.mean ?? 0
@@ -21,8 +25,8 @@ export function mayLabel(history: RegionHistory | undefined, windowEnd: number):
 }
 
 /**
- * Returns the region's history after the list that ends at `windowEnd`, or undefined if the list changes nothing: the
- * region has no history yet, or was already empty.
+ * Returns the region's history after the list that ends at `windowEnd`. It is undefined if the list changes nothing:
+ * the region has no history yet, or its list was already empty.
  */
 export function historyAfter(
   known: RegionHistory | undefined,

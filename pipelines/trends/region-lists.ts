@@ -22,20 +22,20 @@ export interface RegionListsOptions {
   readonly tracked: Topic<string, TermTracked>
   /** Topic of the lists at whole minutes. */
   readonly snapshots: Topic<number, TrendOutput>
-  /** Topic of the lists in between. */
+  /** Topic of the lists at half minutes. */
   readonly renewals: Topic<number, TrendOutput>
 }
 
 /**
- * Partitions progress independently, so one may report the next window before another has reported this one. Each
- * report has a separate key, so that it is written once as received, and read only when its window is complete.
- * Reports of one region and window are adjacent.
+ * Returns the key of a report. Partitions progress independently, so one partition may report the next window before
+ * another has reported the current one. Each report has a separate key, so that it is written once as received, and
+ * read only when its window is complete. Reports of one region and window are adjacent.
  */
 function arrivalKey({ window_end, woeid, partition }: RegionCandidates): string {
   return `${window_end}:${woeid}:${partition}`
 }
 
-/** Creates the third stage: one partition of the regions, with their ranked lists. */
+/** Creates the third stage, which makes the ranked lists of the regions in one partition. */
 export function regionLists(options: RegionListsOptions) {
   const { arrived, history, since, tracked, snapshots, renewals } = options
   let own: readonly number[] | undefined
@@ -44,7 +44,7 @@ export function regionLists(options: RegionListsOptions) {
     arrived.put(arrivalKey(report), report)
   }
 
-  /** Call it when the partitions have reported the window that ends at `windowEnd`. */
+  /** Publishes the lists. Must be called when the partitions have reported the window that ends at `windowEnd`. */
   function* publish(windowEnd: number, ctx: TimeContext): Generator<void, void, void> {
     let made = 0
     let region: RegionCandidates | undefined
@@ -66,7 +66,7 @@ export function regionLists(options: RegionListsOptions) {
     }
     if (region !== undefined) publishRegion(region, ctx)
     if (ctx.missing === 0) return
-    // Nobody else reports the silent regions of a missing partition.
+    // A missing partition cannot report its regions without tweets, and no other partition reports them.
     for (const woeid of ownRegions(ctx)) if (!listed.has(woeid)) publishRegion(noCandidates(woeid, windowEnd), ctx)
   }
 
@@ -98,7 +98,10 @@ export function regionLists(options: RegionListsOptions) {
     for (const { candidate } of ranked) if (!candidate.tracked) ctx.emit(tracked, candidate.term, { woeid, window_end })
   }
 
-  /** @param isComplete an incomplete list begins and ends no trend, and no later list is compared with it */
+  /**
+   * Records the served topics of a list. @param isComplete An incomplete list begins and ends no trend, and no later
+   * list is compared with it.
+   */
   function noteServed(woeid: number, served: readonly TopicTerms[], windowEnd: number, isComplete: boolean): (term: string) => Standing {
     const known = since.get(woeid) ?? { terms: [], earlier: [] }
     const changes = rankChanges(known.earlier, served, windowEnd)

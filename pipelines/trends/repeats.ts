@@ -2,18 +2,21 @@ import { regionsOf } from './regions-of.ts'
 import { WINDOW_MINUTES } from './time.ts'
 
 /**
- * Two neighbouring contributions of one user to a term. A window has as many distinct users as it has contributions,
- * less the repeats of which it has both contributions. This count is exact for any number of users. A term that
- * each user writes only once has nothing to store.
+ * A repeat is a pair of neighbouring contributions of one user to a term. The number of distinct users in a window is
+ * its number of contributions minus the number of repeats with both contributions in the window. This count is exact
+ * for any number of users. A term that each user writes only once has nothing to store.
  */
 export interface Repeat {
   /** The minute of the earlier contribution, since 1970. */
   readonly earlier: number
   /** The minute of the later contribution. */
   readonly later: number
-  /** Negative after a late contribution has come between two neighbours. */
+  /** Number of such repeats. It is negative after a late contribution has come between two neighbours. */
   readonly count: number
-  /** The regions in which the two are neighbours: bit i stands for region i of the path of the cell's place. */
+  /**
+   * The regions in which the two contributions are neighbours. Bit i stands for region i of the path of the cell's
+   * place.
+   */
   readonly levels: number
 }
 
@@ -27,8 +30,8 @@ export interface PlacedMinute {
 
 /**
  * Returns how a new contribution changes the repeats of its user.
- * @param known the user's other contributions, by minute
- * @param at the position of the new one among them
+ *   @param known the user's other contributions, by minute
+ *   @param at the position of the new contribution among them
  */
 export function repeatsWith(known: readonly PlacedMinute[], at: number, { minute, place }: PlacedMinute): readonly Repeat[] {
   let repeats = NO_REPEATS
@@ -68,16 +71,17 @@ export function addRepeats(known: readonly Repeat[], added: readonly Repeat[]): 
   return repeats.filter(({ count }) => count !== 0)
 }
 
-/** The numbers of a repeat in a `StoredRepeats`. */
+/** Number of values per repeat in a `StoredRepeats`. */
 const FIELDS = 3
 
-/** The repeats of a term in a region: earlier minute, later minute, count, earlier minute … */
+/** The repeats of a term in a region, as one list of numbers: earlier minute, later minute, count, earlier minute … */
 export type StoredRepeats = number[]
 
-/** @param oldest no window has an earlier minute */
+/** Adds a repeat to the stored ones. @param oldest the oldest minute of any window */
 export function storeRepeat(stored: StoredRepeats, { earlier, later, count }: Repeat, oldest: number): void {
   if (earlier < oldest) return
-  // A new contribution mostly repeats one of the last minutes, whose repeats were added last.
+  // A new contribution usually repeats one of the last minutes, whose repeats were added last, so the search begins at
+  // the end.
   for (let i = stored.length - FIELDS; i >= 0; i -= FIELDS) {
     if (stored[i] !== earlier || stored[i + 1] !== later) continue
     stored[i + 2] += count

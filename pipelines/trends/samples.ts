@@ -3,13 +3,16 @@ import { USERS_FOR_LABEL } from './score.ts'
 
 /** Number of sample tweets per trend: docs/services/trends.md#sample-tweets */
 export const SAMPLES = 3
-/** Number of samples kept per term. They also show whether enough distinct users wrote the term for a label. */
+/**
+ * Number of samples kept per term. They are also needed to see whether enough distinct users wrote the term for a
+ * label.
+ */
 export const KEPT_SAMPLES = USERS_FOR_LABEL
 
 /**
- * Keeps the newest tweets of distinct users, newest first. The result does not depend on the order or repetition of
- * samples, because a user who was removed can only return with a newer tweet.
- * @returns the tweet that is left out, if any
+ * Adds a tweet to samples, which are the newest tweets of distinct users, newest first. The result does not depend on
+ * the order or repetition of samples, because a user who was removed can only return with a newer tweet.
+ *   @returns the tweet that is left out, if any
  */
 export function addSample(samples: SampleTweet[], sample: SampleTweet): SampleTweet | undefined {
   const own = samples.findIndex((known) => known.user_id === sample.user_id)
@@ -26,7 +29,7 @@ export function addSample(samples: SampleTweet[], sample: SampleTweet): SampleTw
   return samples.length > KEPT_SAMPLES ? samples.pop() : leftOut
 }
 
-/** For tweets of the same millisecond, the greater id is the newer one. */
+/** Of two tweets of the same millisecond, the one with the greater id is the newer one. */
 function isNewer(a: SampleTweet, b: SampleTweet): boolean {
   return a.created_at > b.created_at || (a.created_at === b.created_at && a.tweet_id > b.tweet_id)
 }

@@ -27,17 +27,20 @@ const REGION_PREFIX = 'region:'
 const CHANGE_PREFIX = 'change:'
 const SOON_PREFIX = 'soon:'
 const NUMBER_DIGITS = 12
-/** A row is written early when its names have this many characters, so that it stays below the limit of a record. */
+/**
+ * Number of characters of the names in a row from which the row is written early, so that it stays below the limit of a
+ * record.
+ */
 const FULL_ROW_CHARS = 262_144
 const HOUR_DIGITS = 8
 const KINDS: readonly Kind[] = ['fresh', 'known']
 
 /**
- * Keeps the standings of a partition in a store, so that a worker that starts need not visit all terms.
+ * Saves the standings of a partition in a store, so that a worker that starts does not have to visit all terms.
  *
- * Each region has a row with the names of its contenders. What changes is collected and written as one row per commit.
- * Regions are saved again one after another, and changes that all regions contain are deleted. Names that are no longer
- * contenders do no harm, because the next ranking evaluates all that were loaded.
+ * Each region has a row with the names of its contenders. Changes are collected and written as one row per commit. The
+ * regions are saved in full one after another, and changes that all saved regions contain are deleted. Names that are
+ * no longer contenders do no harm, because the next ranking evaluates all loaded names.
  */
 export function savedStandings(store: KeyedStore<string, SavedStandings>) {
   /** By `changeNumber`. */
@@ -47,10 +50,10 @@ export function savedStandings(store: KeyedStore<string, SavedStandings>) {
   /** The number of the next change. */
   let next = 0
   let oldest = 0
-  /** The number of the first change after the regions began to be saved again. */
+  /** The number of the first change since the current round of saving all regions began. */
   let roundBegan = 0
 
-  /** Returns undefined if nothing was saved. */
+  /** Returns the saved standings; undefined if nothing was saved. */
   function load(): LoadedStandings | undefined {
     const head = store.get(HEAD_KEY)
     if (head === undefined) return undefined
@@ -154,7 +157,10 @@ export function savedStandings(store: KeyedStore<string, SavedStandings>) {
       for (const [key] of [...store.scan({ prefix })]) store.delete(key)
     },
     saveRegion,
-    /** Must be called when all regions were saved since the last call. Deletes the changes that they contain. */
+    /**
+     * Must be called when all regions have been saved since the last call. Deletes the changes that the saved regions
+     * contain.
+     */
     roundEnded(): void {
       for (; oldest < roundBegan; oldest++) store.delete(changeKey(oldest))
       roundBegan = next

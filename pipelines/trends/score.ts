@@ -1,7 +1,13 @@
-/** A term gets a label when its velocity exceeds one of these: docs/services/trends.md#velocity-score-and-label */
+/**
+ * Velocity above which a term gets the label "Trending". The velocity for "Viral" follows:
+ * docs/services/trends.md#velocity-score-and-label
+ */
 const TRENDING_ABOVE = 3
 const VIRAL_ABOVE = 10
-/** Fewer users are a small group rather than a trend: docs/services/trends.md#velocity-score-and-label */
+/**
+ * Minimum number of distinct users for a label. Fewer users are a small group rather than a trend:
+ * docs/services/trends.md#velocity-score-and-label
+ */
 export const USERS_FOR_LABEL = 20
 
 /** Limits the divisor to at least 1, so that a tiny baseline or mean does not give a rare term an enormous velocity. */
@@ -9,7 +15,7 @@ function divisorOf(usual: number): number {
   return Math.max(1, usual)
 }
 
-/** Returns the count as a multiple of the usual count. It determines score and label. */
+/** Returns the count as a multiple of the usual count. This velocity determines score and label. */
 export function velocityVsUsual(count: number, usual: number): number {
   return count / divisorOf(usual)
 }
@@ -26,7 +32,7 @@ export function velocityOf(count: number, hourAgo: number): number {
   return count / divisorOf(hourAgo)
 }
 
-/** @param users number of distinct users of the term in the window */
+/** Returns the label of a term. @param users number of distinct users of the term in the window */
 export function labelOf(velocity: number, users: number): 'Trending' | 'Viral' | null {
   if (users < USERS_FOR_LABEL) return null
   if (velocity > VIRAL_ABOVE) return 'Viral'

@@ -14,20 +14,30 @@ import type { StoredTerms } from './stored-terms.ts'
 import { candidateOf, greatestCountFrom, NO_BASELINE, unchangedThrough, windowCount } from './term-state.ts'
 import { hourOfMinute, WINDOW_MINUTES } from './time.ts'
 
-/** Share of contenders to keep beyond those requested. They delay the next visit to all terms of a region. */
+/**
+ * Share of contenders to keep beyond the requested number. The surplus delays the next visit to all terms of a region.
+ */
 const SPARE_SHARE = 0.25
-/** The same for terms with a baseline, whose bounds are looser because they hold for up to two hours. */
+/**
+ * Share of contenders with a baseline to keep beyond the requested number. It is larger because their bounds are
+ * looser: they are valid for up to two hours.
+ */
 const SPARE_SHARE_KNOWN = 3
 /** Number of terms visited between two pauses. The pauses let the event loop send heartbeats. */
 const TERMS_PER_PAUSE = 2_000
 /** Number of regions ranked between two pauses. */
 const REGIONS_PER_PAUSE = 8
-/** Regions that are saved in full after each ranking, so that all are within ten minutes. */
+/**
+ * Number of regions that are saved in full after each ranking. At this rate, all regions are saved within ten minutes.
+ */
 const REGIONS_SAVED = Math.ceil(regions.length / 20)
 
 export interface StandingsOptions {
   readonly terms: StoredTerms
-  /** Returns what is usual for a term in the hour of `lastMinute`; undefined if it has no baseline for it yet. */
+  /**
+   * Returns the usual counts of a term in the hour of `lastMinute`; undefined if the term has no baseline for that hour
+   * yet.
+   */
   readonly usualOf: (key: string, state: TermState, lastMinute: number) => HourlyUsual | undefined
   /** Reads in one batch the values that `usualOf` will need. */
   readonly prefetchUsual: (keys: readonly string[]) => void
@@ -52,17 +62,17 @@ interface RegionContenders {
   readonly fresh: Contenders
   readonly known: Contenders
   /**
-   * Evaluations of the last leading terms. Most are unchanged at the next renewal and need not be read and decoded
-   * again.
+   * Evaluations of the last leading terms. Most of them are unchanged at the next renewal and do not have to be read
+   * and decoded again.
    */
   looks: Map<string, Look>
 }
 
-/** The evaluation of a term, valid until something changes. */
+/** The evaluation of a term. It is valid until something changes. */
 interface Look {
-  /** Its baseline is that of the last ranking. */
+  /** The candidate for the term. It contains the baseline as of the last ranking. */
   candidate: TrendCandidate
-  /** Undefined for a term without baseline. */
+  /** The usual counts of the term; undefined if it has no baseline. */
   readonly usual: HourlyUsual | undefined
   /** The greatest count that the term can have from now on without further contributions. */
   readonly greatest: number
@@ -73,17 +83,17 @@ interface Look {
 }
 
 /**
- * Tracks the leading terms of a partition in each region. Every change updates them, so a renewal need not visit all
- * terms. Terms without a baseline are ranked by count, because the divisor that turns their count into a score is the
- * same for all of them and is not known here. Terms with a baseline are ranked by score. A term's kind changes only
- * with the hour.
+ * Tracks the leading terms of a partition in each region. Every change updates the standings, so a renewal does not
+ * have to visit all terms. Terms without a baseline are ranked by count, because the divisor that turns their count
+ * into a score is the same for all of them and is known only in the third stage. Terms with a baseline are ranked by
+ * score. A term's kind changes only with the hour.
  *
  * Baselines change from minute to minute, so a score can rise without a contribution. The bound of a term with a
  * baseline is therefore its score by the lowest baseline up to the end of the next hour, and it must be offered again
  * in each hour (`offerAgain`).
  *
- * The standings are in memory and saved with each commit. A worker that starts loads the names, and the first ranking
- * evaluates them. Without saved ones, `prepare` derives the standings from the stored terms.
+ * The standings are in memory and saved with each commit. A worker that starts loads the saved names, and the first
+ * ranking evaluates them. If nothing was saved, `prepare` derives the standings from the stored terms.
  */
 export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRegion, saved }: StandingsOptions) {
   const byRegion = new Map<number, RegionContenders>()
@@ -92,15 +102,15 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   let built = false
   /** The counts of the rare term that is being visited. */
   const counts = new CellCounts()
-  /** The hour (since 1970) that decides which terms have a baseline. */
+  /** The hour (since 1970) for which it is decided which terms have a baseline. */
   let hour = 0
   /** The window's newest bucket at the last ranking. */
   let lastMinute = 0
-  /** The last hour for which the bounds of all terms with a baseline hold. */
+  /** The last hour for which the bounds of all terms with a baseline are valid. */
   let coveredHour = 0
   /** Keys of the terms that will have a baseline, by the hour from which they have it. */
   const soonKnown = new Map<number, Set<string>>()
-  /** The place of the next region to save. */
+  /** The index of the next region to save. */
   let nextSaved = 0
   load()
 
@@ -172,7 +182,10 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     region.fresh.offer(term, bound)
   }
 
-  /** @param changed the counts whose regions need an offer, out of `all` of the rare term */
+  /**
+   * Offers a rare term in the regions of a change. @param changed the counts whose regions need an offer, out of `all`
+   * counts of the term
+   */
   function offerRare(term: string, all: CellCounts, changed: CellCounts, isWanted?: ReadonlySet<number>): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of changed.regions()) {
@@ -180,7 +193,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     }
   }
 
-  /** Offers a term that had no state. It is no contender yet, so it is only compared with the region's floor. */
+  /** Offers a term that had no state before. It is no contender yet, so it is only compared with the region's floor. */
   function offerFirst(term: string, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of counts.regions()) {
@@ -247,7 +260,10 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     built = true
   }
 
-  /** Needed only after a stop of more than an hour, or if `offerAgain` did not reach all terms within an hour. */
+  /**
+   * Offers all terms with a baseline again. This is necessary only after a stop of more than an hour, or if
+   * `offerAgain` did not reach all terms within an hour.
+   */
   function* offerAllKnown(): Generator<void, void, void> {
     for (const { known } of byRegion.values()) known.restart()
     coveredHour = hour + 1
@@ -258,7 +274,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     }
   }
 
-  /** Offers the terms that have a baseline since this hour. */
+  /** Offers the terms that have had a baseline since this hour. */
   function* offerNewlyKnown(becomesKnown: (term: string) => void): Generator<void, void, void> {
     for (const [from, keys] of soonKnown) {
       if (from > hour) continue
@@ -277,7 +293,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
 
   /**
    * Renews the bounds of terms with a baseline.
-   * @param walkedHour the hour in which the last complete walk over all terms began; undefined if there was none
+   *   @param walkedHour the hour in which the last complete scan of all terms began; undefined if there was none
    */
   function offerAgain(frequent: Iterable<[key: string, state: TermState]>, walkedHour: number | undefined): void {
     const active = [...frequent].filter(([, state]) => isKnown(state) && greatestCountFrom(state, lastMinute) > 0)
@@ -307,7 +323,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     if (built) offerFirst(term, counts)
   }
 
-  /** Reports the candidates of every region that has any. Yields at intervals. */
+  /** Reports the candidates of every region that has candidates. Yields at intervals. */
   function* rank(take: (standing: RegionStanding) => void): Generator<void, void, void> {
     let ranked = 0
     const exhausted = new Map<number, RegionContenders>()
@@ -323,7 +339,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     saveSome()
   }
 
-  /** Returns undefined if all terms of the region must be visited. */
+  /** Ranks the terms of a region. Returns undefined if all terms of the region must be visited. */
   function rankRegion(woeid: number, region: RegionContenders): RegionStanding | undefined {
     const evaluated: string[] = []
     const best = (kind: Kind) =>
@@ -341,7 +357,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     lookAt(woeid, region, names)
     return names.map((term) => {
       const look = region.looks.get(term)
-      // With the hour, a term may have become one of the other kind, which has been offered there.
+      // At the beginning of an hour, a term may have got or lost its baseline. It was then offered among the terms of
+      // its new kind.
       if (look === undefined || (look.usual === undefined) !== (kind === 'fresh')) return { value: 0, bound: 0 }
       const { candidate, greatest, usual } = look
       if (usual !== undefined) return { value: worthOf(candidate.count, candidate.baseline), bound: trendScore(greatest, usual.least) }
@@ -354,7 +371,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     return baseline === NO_BASELINE || count === 0 ? count : trendScore(count, baseline)
   }
 
-  /** Reads the terms whose evaluation is missing or may have changed. */
+  /** Reads and evaluates the terms whose evaluation is missing or may have changed. */
   function lookAt(woeid: number, region: RegionContenders, names: readonly string[]): void {
     const { looks } = region
     const changedOnes: string[] = []
@@ -375,11 +392,13 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
 
   function lookOf(woeid: number, term: string, state: TermState): Look {
     const greatest = greatestCountFrom(state, lastMinute)
-    // A term that no window will contain is no contender of either kind. It may be a rare one, which has no baseline.
+    // A term that no window will contain is not a contender of either kind. It may be a rare term, which has no
+    // baseline.
     const usual = greatest > 0 && isKnown(state) ? usualOf(termKey(woeid, term), state, lastMinute) : undefined
     const baseline = usual && usualInWindow(usual, lastMinute)
     const candidate = candidateOf(term, state, windowCount(state, lastMinute), baseline, lastMinute)
-    // Most candidates have few tweets, and reading their states again would cost more.
+    // Most candidates have few tweets. Their tweets are drawn at once, because reading their states again would cost
+    // more.
     const drawn = state.samples.length < KEPT_SAMPLES ? drawnOf(state) : undefined
     return { candidate, usual, greatest, through: unchangedThrough(state, lastMinute), drawn }
   }
@@ -388,7 +407,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     return drawFrom(samples, drawn, lastMinute - WINDOW_MINUTES + 1)
   }
 
-  /** Completes the candidates that may be among the best of the region. */
+  /** Adds drawn tweets to the candidates that may be among the best of the region. */
   function withDrawn(woeid: number, { looks }: RegionContenders, names: readonly string[]): TrendCandidate[] {
     const open = names.filter((term) => looks.get(term)?.drawn === undefined)
     const states = terms.statesOf(woeid, open)
@@ -437,7 +456,10 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     }
   }
 
-  /** @param evaluated further terms whose evaluations are kept, because the next ranking will probably need them */
+  /**
+   * Creates the report about a region. @param evaluated further terms whose evaluations are kept, because the next
+   * ranking will probably need them
+   */
   function standingOf(woeid: number, region: RegionContenders, fresh: Best, known: Best, evaluated: readonly string[]): RegionStanding {
     const names = [...fresh.terms, ...known.terms]
     lookAt(woeid, region, names)
@@ -457,7 +479,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
 
   return {
     prepare,
-    /** Returns true if some region that tracks a rare term has a baseline for it by now. */
+    /** Returns true if at least one region that tracks a rare term already has a baseline for it. */
     isKnownSomewhere: (tracked: readonly TrackedRegion[]) => tracked.some((region) => isKnownAt(region.hour, hour)),
     offerAgain,
     changed,

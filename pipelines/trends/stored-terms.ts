@@ -4,13 +4,13 @@ import type { KeyedStore } from '../engine/index.ts'
 import { type RareTerm, stateIn } from './rare-terms.ts'
 
 export interface TermStores {
-  /** By term. It also knows which terms are frequent. */
+  /** The rows of rare terms, by term. They also show which terms are frequent. */
   readonly rare: Pick<KeyedStore<string, RareTerm>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
   /** By region and term. */
   readonly frequent: Pick<KeyedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
 }
 
-/** Reads the states of terms in a region, wherever they are stored. */
+/** Reads the states of terms in a region, whether they are stored as rare or as frequent terms. */
 export interface StoredTerms {
   statesOf(woeid: number, terms: readonly string[]): (TermState | undefined)[]
   rare(): Iterable<[term: string, row: RareTerm]>

@@ -2,17 +2,20 @@ import { type ByteWriter, type Codec, CodecError } from '../../schemas/codec.ts'
 import { rawValue } from '../engine/index.ts'
 import { CellReader, writeNumber, writeText } from './packed-cells.ts'
 
-/** What one worker has counted since its last commit, for the terms of one partition. */
+/** The counts of one worker since its last commit, for the terms of one partition. */
 export interface TermCells {
-  /** A term with very many cells may occur in several records. Empty in the record of a sender. */
+  /**
+   * The terms with their cells. A term with very many cells may occur in several records. The list is empty in the
+   * record of a sender.
+   */
   readonly terms: readonly CellsOfTerm[]
-  /** The whole record, only for the sender, which writes it term by term. */
+  /** The whole record as bytes. Only the sender sets it, because it writes the record term by term. */
   readonly encoded?: Buffer
 }
 
 export interface CellsOfTerm {
   readonly term: string
-  /** The packed cells are a part of the record. */
+  /** The record that contains the packed cells. */
   readonly record: Buffer
   readonly start: number
   readonly end: number

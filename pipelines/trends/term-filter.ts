@@ -1,26 +1,28 @@
 /**
- * Tells which terms have no row, without a read. Most terms occur for the first time, and asking the database for them
- * is the greatest part of what they cost.
+ * Shows without a read which terms have no row. Most terms occur for the first time, and looking them up in the
+ * database would be the greatest part of their cost.
  *
- * A Bloom filter cannot forget, so each walk over the store fills a new one. Until the first walk is complete, every
- * term may have a row.
+ * A Bloom filter cannot forget terms, so each scan of the store fills a new filter. Until the first scan is complete,
+ * every term counts as a term that may have a row.
  */
 export interface TermFilter {
-  /** Returns false if the term has no row for certain. */
+  /** Returns false only if the term certainly has no row. */
   mayHave(term: string): boolean
   /** Must be called for each term that gets a row. */
   add(term: string): void
-  /** Must be called for each row of a walk, from the first to the last one. */
+  /** Must be called for each row of a scan of the store, from the first to the last. */
   walked(term: string): void
-  /** Must be called when a walk has reached the end of the store. */
+  /** Must be called when a scan has reached the end of the store. */
   walkCompleted(): void
 }
 
-/** With four probes, at most one of 400 terms without a row is taken for one that has a row. */
+/**
+ * Number of bits per term. With four probes, at most one of 400 terms without a row is mistaken for a term with a row.
+ */
 const BITS_PER_TERM = 16
 const PROBES = 4
 const LEAST_TERMS = 65_536
-/** A filter has room for this many times the terms of the last walk. */
+/** Capacity of a new filter, as a multiple of the number of terms in the last scan. */
 const GROWTH = 2
 const BITS_PER_WORD = 32
 const FNV_OFFSET = 0x811c9dc5
@@ -52,12 +54,12 @@ export function termFilter(): TermFilter {
   }
 }
 
-/** The number of bits is a power of two, so that a mask finds the place of a probe. */
+/** Creates a filter. The number of bits is a power of two, so that a mask is enough to find the position of a probe. */
 function filterFor(terms: number): Uint32Array {
   return new Uint32Array(2 ** Math.ceil(Math.log2(terms * BITS_PER_TERM)) / BITS_PER_WORD)
 }
 
-/** Hashes with FNV-1a, and mixes the bits as MurmurHash3 does. */
+/** Hashes with FNV-1a, and mixes the bits like MurmurHash3. */
 function hashOf(term: string): number {
   let hash = FNV_OFFSET
   for (let i = 0; i < term.length; i++) hash = Math.imul(hash ^ term.charCodeAt(i), FNV_PRIME)
@@ -79,7 +81,7 @@ function has(filter: Uint32Array, hash: number): boolean {
   return true
 }
 
-/** The first probe depends on the low bits of the hash, and the distance between the probes on the high ones. */
+/** Returns the distance between probes, from the high bits of the hash. The first probe depends on the low bits. */
 function stepOf(hash: number): number {
   return (hash >>> 15) | 1
 }

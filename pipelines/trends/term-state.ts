@@ -8,13 +8,19 @@ import { repeatsIn, storeRepeat } from './repeats.ts'
 import { KEPT_SAMPLES, SAMPLES } from './samples.ts'
 import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
-/** Covers the current window and the one an hour before, even when the newest bucket is dated ahead. */
+/**
+ * Number of minutes that a state keeps. They cover the current window and the window an hour before, even when the
+ * newest bucket is dated ahead.
+ */
 const KEPT_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES + 1
-/** Covers the last 24 whole hours, the current one, and one that a tweet dated ahead may have opened. */
+/**
+ * Number of hours that a state keeps. They cover the last 24 whole hours, the current hour, and one hour that a tweet
+ * dated ahead may have opened.
+ */
 const KEPT_HOURS = 26
 export const DAY_HOURS = 24
 
-/** In a TrendCandidate, means that there is no baseline for this hour of the week. */
+/** The baseline in a TrendCandidate that means that the term has none for this hour of the week. */
 export const NO_BASELINE = -1
 
 export function newTermState(): TermState {
@@ -31,7 +37,7 @@ export function newTermState(): TermState {
   }
 }
 
-/** A term's baseline is learned from the hour in which it entered the list. */
+/** Records the hour in which the term entered the list. Its baseline is learned from that hour on. */
 export function trackFrom(state: TermState, hour: number): void {
   state.tracked_hour = hour
   state.learned_hour = Math.max(state.learned_hour, hour - 1)
@@ -42,13 +48,13 @@ export interface MinuteListener {
   added(minute: number, volume: number): void
   /** Called with the contributions to a minute that is too old to be kept. */
   tooOld(minute: number, count: number): void
-  /** Called when a minute becomes older than the two hours that are kept. */
+  /** Called when a minute becomes older than the two hours that a state keeps. */
   dropping(minute: number, volume: number): void
-  /** Called when an hour becomes older than the day that is kept. */
+  /** Called when an hour becomes older than the day that a state keeps. */
   droppingHour(hour: number): void
 }
 
-/** For states that are not stored. */
+/** A listener that does nothing, for states that are not stored. */
 export const NOBODY: MinuteListener = { added() {}, tooOld() {}, dropping() {}, droppingHour() {} }
 
 type CountedMinutes = Omit<TermCell, 'place'>
@@ -94,12 +100,14 @@ export function greatestCountFrom(state: TermState, lastMinute: number): number 
  */
 function usersIn({ repeats }: TermState, count: number, sampled: number, lastMinute: number): number {
   const users = count - repeatsIn(repeats, lastMinute - WINDOW_MINUTES + 1, lastMinute)
-  // Fewer samples have all users, even if a producer spreads the tweets of a user over partitions.
+  // With fewer samples than the limit, the samples include all users, even if a producer spreads the tweets of a user
+  // over partitions.
   return sampled < KEPT_SAMPLES ? Math.min(users, sampled) : users
 }
 
 /**
- * Returns the contributions in the 24 whole hours before the hour of `lastMinute`, and in that hour up to `lastMinute`.
+ * Returns the number of contributions in the 24 whole hours before the hour of `lastMinute`, and in that hour up to
+ * `lastMinute`.
  */
 function dayCount(state: TermState, lastMinute: number): number {
   const hour = hourOfMinute(lastMinute)
@@ -107,7 +115,7 @@ function dayCount(state: TermState, lastMinute: number): number {
   return sumOf(state.hours, hour - DAY_HOURS, hour) - ahead
 }
 
-/** Returns everything that the ranked list needs to know about a term. */
+/** Returns all data about a term that the ranked list needs. */
 export function candidateOf(term: string, state: TermState, count: number, usual: number | undefined, lastMinute: number): TrendCandidate {
   const windowStart = (lastMinute - WINDOW_MINUTES + 1) * MINUTE_MS
   const samples = state.samples.filter((sample) => sample.created_at >= windowStart)
@@ -143,9 +151,7 @@ export function unchangedThrough(state: TermState, lastMinute: number): number {
   return next - 1
 }
 
-/**
- * Returns true if the term has no contribution within the day that volume_24h covers, so that its state has no effect.
- */
+/** Returns true if the term has no contribution within the day that volume_24h covers. Its state then has no effect. */
 export function isSilent(state: TermState, hour: number): boolean {
   return newestOf(state.hours) < hour - DAY_HOURS
 }

@@ -28,15 +28,20 @@ import { applyCounts, DAY_HOURS, isSilent, newTermState } from './term-state.ts'
 import { hourOfMinute, lastFinalHour, lastMinuteOf, MINUTE_MS, WINDOW_MINUTES } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
 
-/** A baseline is deleted after four silent weeks, when its means have decayed to a quarter. */
+/**
+ * Time after which the baseline of a term without contributions is deleted. After four weeks, its means have decayed to
+ * a quarter.
+ */
 const BASELINE_KEPT_HOURS = 4 * 7 * 24
 /**
- * The note that a term is frequent is kept until none of its regions has a baseline, so that a term without a note has
- * none either. A term can become tracked for as long as it is in a window, and its hours are final later than that.
+ * How long the note that a term is frequent is kept. It is kept until none of the term's regions has a baseline, so a
+ * term without a note has no baseline either. The additional days are necessary because a term can become tracked while
+ * it is in a window, and its hours become final only later.
  */
 const FREQUENT_KEPT_HOURS = BASELINE_KEPT_HOURS + 2 * DAY_HOURS
 /**
- * Keys visited per renewal, so that each hour's sweep covers up to four million terms per partition at 1-3 µs each.
+ * Number of keys visited per renewal. At this rate, each hour's sweep covers up to four million terms per partition, at
+ * 1-3 µs each.
  */
 const TERMS_SWEPT = 32_768
 const BASELINES_SWEPT = 16_384
@@ -57,26 +62,30 @@ type RegionStates = Map<number, { readonly key: string; readonly state: TermStat
 
 type Added = ReturnType<typeof addedVolumes>
 
-/** Creates the second stage: one partition of all terms, with their windows, baselines and volumes in all regions. */
+/**
+ * Creates the second stage, which manages all terms of one partition, with their windows, baselines and volumes in all
+ * regions.
+ */
 export function termWindows(options: TermWindowsOptions) {
   const { rare, frequent, baselines, candidates, volumes } = options
   const stored = storedTerms(options)
   const rounds = volumeRounds(options.volumesRound)
   const rareRows = rareVolumes(options.rareVolumes)
   const filter = termFilter()
-  /** The counts of the rare term at hand, and those that a record adds to it. */
+  /** All counts of the rare term that is being processed. */
   const allCounts = new CellCounts()
+  /** The counts that the current record adds to this term. */
   const changedCounts = new CellCounts()
   let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
   /**
-   * The newest hour that is final in all partitions of the first stage; 0 after a start, until a window is closed. A
-   * term's own newest hour says nothing about it, because after a stop partitions progress at unequal speed.
+   * The newest hour that is final in all partitions of the first stage; 0 after a start, until a window is closed. It
+   * cannot be derived from a term's newest hour, because after a stop the partitions progress at unequal speeds.
    */
   let finalHour = 0
   const saved = savedStandings(options.standings)
-  /** Frequent terms that the sweep has just visited. */
+  /** The frequent terms that the last step of the sweep has visited. */
   let swept: [key: string, state: TermState][] = []
   let publishSwept: PublishVolume = () => {}
   const rareSweep = sweep(rare, { keysPerRun: TERMS_SWEPT, isExpired: isRareExpired })
@@ -86,7 +95,7 @@ export function termWindows(options: TermWindowsOptions) {
     isExpired: (_key, baseline) => baseline.seen_hour < reportedHour - BASELINE_KEPT_HOURS,
   })
 
-  /** Created when the number of partitions is known. */
+  /** Returns the standings, which are created when the number of partitions is known. */
   function leadersOf({ partitions }: Context): ReturnType<typeof standings> {
     standing ??= standings({
       terms: stored,
@@ -112,7 +121,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
-    // A listed term has been read for the list, so it is in memory, and nearly all are rare.
+    // A listed term was read for its list, so it is in memory. Nearly all listed terms are rare.
     if (!isFrequent(rare.get(term))) return
     const key = termKey(woeid, term)
     frequent.prefetch(key)
@@ -136,7 +145,7 @@ export function termWindows(options: TermWindowsOptions) {
         continue
       }
       const own = packedCells(record, start, end)
-      // Cells are added to others by appending them.
+      // Packed cells are combined by appending them.
       const all = row === undefined ? own : row.packed + own
       if (!isRare(allCounts.readRow(all)) || (row !== undefined && leaders.isKnownSomewhere(row.tracked))) {
         becomeFrequent(term, row, unpackCells(record, start, end), ctx, added)
@@ -158,7 +167,10 @@ export function termWindows(options: TermWindowsOptions) {
     rareRows.sendAdded(added, `${ctx.partition}-${ctx.offset}`, ctx)
   }
 
-  /** Moves a rare term with all its contributions, which no region has had a state or a stored baseline for. */
+  /**
+   * Turns a rare term into a frequent one. It moves all contributions, because no region has had a state or a stored
+   * baseline for the term.
+   */
   function becomeFrequent(term: string, row: RareTerm | undefined, more: readonly TermCell[], ctx: Context, added?: Added): void {
     const known = row?.cells ?? []
     noteFrequent(term, newestHourOf([...known, ...more]))
@@ -170,7 +182,10 @@ export function termWindows(options: TermWindowsOptions) {
     putStates(term, states, ctx)
   }
 
-  /** The baselines of a rare term are computed from its row, which has all contributions since it was tracked. */
+  /**
+   * Stores the baselines of a rare term. They are computed from its row, which has all contributions since the term was
+   * tracked.
+   */
   function keepBaselines(term: string, { tracked }: RareTerm): void {
     for (const { woeid, hour } of tracked) {
       noteFrequent(term, hour)
@@ -185,8 +200,8 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Reads all states in one batch, and then the baselines of those that are missing, because single reads cost ten
-   * times as much.
+   * Reads all states in one batch, and then the baselines of terms without a state, because single reads cost ten times
+   * as much.
    */
   function countFrequent(terms: readonly CellsOfTerm[], ctx: Context, added: Added): void {
     const counted = terms.map(({ term, record, start, end }) => ({ term, cells: unpackCells(record, start, end) }))
@@ -210,8 +225,9 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * @param states the states of the term's regions so far; `stateOf` returns further ones
-   * @param added receives the contributions to minutes that have left a state; undefined if those are published already
+   *   @param states the states of the term's regions so far; `stateOf` returns further ones
+   *   @param added receives the contributions to minutes that have left a state; undefined if these contributions are
+   *   already published
    */
   function addToRegions(
     term: string,
@@ -252,11 +268,12 @@ export function termWindows(options: TermWindowsOptions) {
     }
   }
 
-  /** A term without state may have a baseline from earlier days. */
+  /** Returns the state of a term that had none. The term may have a baseline from earlier days. */
   function returningTerm(key: string): TermState {
     const state = newTermState()
     const baseline = baselines.get(key)
-    // The first state learned all its hours before it expired.
+    // The baseline begins where the first state began, because that state had learned all of its hours before it
+    // expired.
     state.tracked_hour = baseline?.since_hour ?? 0
     state.learned_hour = baseline?.seen_hour ?? 0
     return state
@@ -276,7 +293,7 @@ export function termWindows(options: TermWindowsOptions) {
     if (learned) baselines.put(key, baseline)
   }
 
-  /** A term that entered a list needs a baseline there. */
+  /** Starts the baseline of a term in the region whose list it has entered. */
   function track({ woeid, window_end }: TermTracked, ctx: RecordContext<string>): void {
     const term = ctx.key
     const row = rare.get(term)
@@ -319,17 +336,18 @@ export function termWindows(options: TermWindowsOptions) {
     const publish = publishTo(ctx)
     const leaders = leadersOf(ctx)
     reportedHour = hourOfMinute(lastMinute)
-    // What the missing partitions still send may change hours that would otherwise be final.
+    // Late records of the missing partitions may still change hours that would otherwise be final.
     if (ctx.missing === 0) finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
     const report = { window_end: windowEnd, partition: ctx.partition, missing_partitions: ctx.missing }
     yield* leaders.prepare(lastMinute, (term) => {
       const row = rare.get(term)
       if (row === undefined || isFrequent(row)) return
-      // No window will contain a silent term before its next contribution.
+      // A silent term can wait, because no window will contain it before its next contribution.
       if (allCounts.readRow(row.packed).newest > lastMinute - WINDOW_MINUTES) becomeFrequent(term, row, [], ctx)
     })
-    // Regions without tweets get an empty list. The partitions share the work of reporting these regions, unless each
-    // region must know that the report is not complete.
+    // Regions without tweets get an empty list. The partitions divide these regions among themselves, unless a
+    // partition is missing. In that case each region must receive a report from every partition, to know that the list
+    // is incomplete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
     const silent = new Set(regions.filter((_, index) => isOwn(index)).map((region) => region.woeid))
     yield* leaders.rank(function emitRegion(standing: RegionStanding) {
@@ -364,7 +382,7 @@ export function termWindows(options: TermWindowsOptions) {
     return false
   }
 
-  /** Replaces the row of a silent term by its baselines and the note that it has some. */
+  /** Replaces the row of a silent term by its baselines and the note that it has baselines. */
   function keepLearned(term: string, row: RareTerm): void {
     noteFrequent(term, hourOfMinute(allCounts.newest))
     keepBaselines(term, row)

@@ -2,8 +2,8 @@ import { foldTerm } from '../../schemas/trends/term.ts'
 import type { Tweet } from '../../schemas/trends/types.ts'
 
 /**
- * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. More are a producer's bug or an
- * attack, and each takes state in three regions.
+ * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. A tweet with more terms is a
+ * producer's bug or an attack, and each term takes up state in three regions.
  */
 const MAX_TERMS_PER_TWEET = 500
 

@@ -9,14 +9,18 @@ export const HOURS_PER_WEEK = 168
  * docs/services/trends.md#window-and-volumes
  */
 export const WINDOW_MINUTES = 60
-/** Every second renewal is the snapshot of its minute: docs/services/trends.md#freshness */
+/** Interval of the lists. Every second list is the snapshot of its minute: docs/services/trends.md#freshness */
 export const RENEWAL_MS = 30_000
 /**
- * If at most a quarter of a stage's partitions is a minute behind the others, lists are made without them, so that one
- * stuck partition does not make all lists stale: docs/services/trends.md#incomplete-lists
+ * Condition for lists that are made without some partitions. If at most a quarter of a stage's partitions is a minute
+ * behind the others, the lists do not wait for them, so that one stuck partition does not make all lists stale:
+ * docs/services/trends.md#incomplete-lists
  */
 export const CLOSE_WITHOUT = { share: 0.25, afterMs: MINUTE_MS } as const
-/** Tweets further ahead of the clock become dead letters: docs/services/trends.md#what-counts */
+/**
+ * Maximum time by which a tweet may be ahead of the clock. Tweets further ahead become dead letters:
+ * docs/services/trends.md#what-counts
+ */
 export const MAX_AHEAD_MINUTES = 5
 export const MAX_AHEAD_MS = MAX_AHEAD_MINUTES * MINUTE_MS
 
@@ -25,8 +29,8 @@ export function minuteOf(ms: number): number {
 }
 
 /**
- * Returns the newest bucket of the window that ends at `windowEnd`: for a whole minute the bucket before it, for a half
- * minute the current one.
+ * Returns the newest bucket of the window that ends at `windowEnd`: for a whole minute the bucket before `windowEnd`,
+ * for a half minute the current bucket.
  */
 export function lastMinuteOf(windowEnd: number): number {
   return Math.floor((windowEnd - 1) / MINUTE_MS)
@@ -34,7 +38,8 @@ export function lastMinuteOf(windowEnd: number): number {
 
 /**
  * Returns the newest hour whose counts are final once the window that ends at `windowEnd` is closed. Later
- * contributions to it are older than the window and do not count; the extra minute covers the one that is running.
+ * contributions to that hour are older than the window and do not count. The extra minute covers the minute that is
+ * still running.
  */
 export function lastFinalHour(windowEnd: number): number {
   return hourOfMinute(minuteOf(windowEnd) - WINDOW_MINUTES - 1) - 1
@@ -44,7 +49,9 @@ export function hourOfMinute(minute: number): number {
   return Math.floor(minute / MINUTES_PER_HOUR)
 }
 
-/** Returns 0 to 167. Weeks begin on Thursday, as 1970 did; any other day would work as well. */
+/**
+ * Returns the hour of the week, from 0 to 167. Weeks begin on Thursday, as 1970 did; any other day would work as well.
+ */
 export function hourOfWeek(hour: number): number {
   return hour % HOURS_PER_WEEK
 }

@@ -8,13 +8,18 @@ import { termWindows } from './term-windows.ts'
 import { CLOSE_WITHOUT, RENEWAL_MS } from './time.ts'
 import { tweetCounts } from './tweet-counts.ts'
 
-/** Partitions of the terms of all regions. docs/operations.md derives the numbers for production. */
+/**
+ * Partition counts of the topics that are partitioned by term. docs/operations.md derives the number for production.
+ */
 const TERM_PARTITIONS = { partitions: 4, productionPartitions: 32 }
 const REGION_PARTITIONS = { partitions: 4, productionPartitions: 8 }
 
-/** Contributions are combined for this long. A popular term is sent only once per interval, with that much delay. */
+/**
+ * How long contributions are combined before a commit. A popular term is then sent only once per interval, and counts
+ * are delayed by the same time.
+ */
 const COMMIT_INTERVAL_MS = 1_000
-/** Tweets that were sent before a renewal arrive within this time. */
+/** Delay of the time markers. Tweets that were sent before a renewal arrive within this time. */
 const ARRIVAL_DELAY_MS = 2_000
 /** Interval of the sweep for silent users. */
 const FORGET_EVERY_MS = 60_000
@@ -22,7 +27,10 @@ const FORGET_EVERY_MS = 60_000
 /** Only this topology writes its repartition topics, so a bad record in them is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
-/** Tweets → contributions per user → windows per term and region → ranked lists per region. */
+/**
+ * The topology of trends. It turns tweets into contributions per user, then into windows per term and region, and then
+ * into ranked lists per region.
+ */
 export const trends = topology(
   'trends',
   function declareTrends(t) {
@@ -32,8 +40,8 @@ export const trends = topology(
 
     const users = keyedStore('user-terms', { key: decimalId, value: userContributions })
     const tweet = tweetCounts({ users, cells })
-    // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
-    // separately.
+    // Users are identified by the event's user_id, not by the key. If a producer sets no key, the cap per user applies
+    // to each partition separately.
     t.source(tweets, { keys: 'optional', onError: { process: 'dead-letter', produce: 'dead-letter' } })
       .process('count-tweet', { stores: [users], reads: ({ user_id }) => users.prefetch(user_id) }, tweet.count)
       .tick('forget-users', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [users] }, (_now, ctx) => tweet.forget(ctx))

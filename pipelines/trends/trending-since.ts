@@ -1,9 +1,12 @@
 import type { TrendingSince } from '../../schemas/trends/types.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** A topic is trending while it is among the served ones: docs/services/trends.md#trending-since */
+/** Number of served terms. A topic is trending while it is among them: docs/services/trends.md#trending-since */
 export const SERVED_TERMS = 30
-/** A term that returns within this time keeps its start, because the last ranks of a list fluctuate. */
+/**
+ * Maximum absence after which a returning term keeps its start time. The last ranks of a list fluctuate, so terms often
+ * leave and return.
+ */
 const GAP_MS = 10 * MINUTE_MS
 
 export interface Trend {
@@ -13,14 +16,14 @@ export interface Trend {
   readonly peakRank: number
 }
 
-/** The terms of a topic, the one that stands for all first. */
+/** The terms of a topic. The first one is the leading term. */
 export type TopicTerms = readonly string[]
 
 /**
- * Records which topics are trending. A topic goes on as long as one of its terms does, so it keeps its start when
- * another term comes to stand for it, and when two topics become one.
- * @param served the served topics, best first
- * @returns the trend of each term of a served topic, and whether there is a change to store
+ * Records which topics are trending. A topic continues as long as one of its terms does. It therefore keeps its start
+ * time when its leading term changes, and when two topics merge.
+ *   @param served the served topics, best first
+ *   @returns the trend of each term of a served topic, and whether there is a change to store
  */
 export function noteTrending(
   known: Pick<TrendingSince, 'terms'>,

@@ -19,7 +19,7 @@ import type { TermCells } from './term-cells.ts'
 import { termsOf } from './terms-of-tweet.ts'
 import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
 
-/** Tweets with a higher bot score do not count: docs/services/trends.md#what-counts */
+/** Bot score above which tweets do not count: docs/services/trends.md#what-counts */
 const MAX_BOT_SCORE = 0.7
 /**
  * Number of users visited per run. With a run every minute, this is over a million per hour and partition, at about 1
@@ -32,7 +32,7 @@ export interface TweetCountsOptions {
   readonly cells: Topic<number, TermCells>
 }
 
-/** Creates the first stage, which decides which tweets and terms count, and where. */
+/** Creates the first stage, which decides which tweets and terms count, and in which places. */
 export function tweetCounts({ users, cells }: TweetCountsOptions) {
   const pending = pendingCells()
   const batches = cellBatches(cells)
@@ -71,9 +71,9 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
   }
 
   /**
-   * A tweet is late if it was already older than the window when the broker received it. The records of `tweets`
-   * carry the broker's time, so tweets that waited while the pipeline was down still count for the history and the
-   * daily volume.
+   * Returns the time at which the broker received a tweet. A tweet is late if it was already older than the window at
+   * that time. The records of `tweets` have the broker's time, so tweets that waited while the pipeline was down still
+   * count for the history and the daily volume.
    */
   function arrivedAt(ctx: RecordContext<bigint | undefined>): number {
     const timestamp = originalTimestamp(ctx)
@@ -93,7 +93,7 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
 
   /** Deletes the state of users who have been silent. */
   function forget(ctx: Context): void {
-    // Uses event time, because during a backlog, the clock would make active users look silent.
+    // Event time is used, because during a backlog the clock would make active users look silent.
     if (ctx.streamTime < 0) return
     oldestRemembered = minuteOf(Math.min(ctx.streamTime, ctx.now)) - REMEMBERED_MINUTES
     userSweep.run(hourOfMinute(oldestRemembered))

@@ -3,8 +3,8 @@ import { eachBucket } from '../../state/stores/buckets.ts'
 import type { KeyedStore } from '../engine/index.ts'
 
 /**
- * Maximum number of minutes that wait to be published. It is reached only if time markers are held back, as by a
- * backlog.
+ * Maximum number of minutes that wait to be published. The limit is reached only if time markers are delayed, for
+ * example by a backlog.
  */
 const MAX_WAITING = 50_000
 const ROUND_KEY = 'round'
@@ -13,11 +13,11 @@ export type PublishVolume = (key: string, minute: number, volume: number) => voi
 
 /**
  * Publishes, once a minute, the count of each term in each minute that has changed. The exact history consists of these
- * counts. Volumes are absolute and only grow, so publishing one twice has no effect.
+ * counts. Volumes are absolute and only grow, so publishing a volume twice has no effect.
  *
- * Waiting volumes are only in memory. Each term's state contains the round of its last change. After a restart, the
- * rounds that were unfinished are therefore known, and a term of such a round is published completely when it changes,
- * and at the latest when the next walk visits it.
+ * Waiting volumes are only in memory. Each term's state contains the round of its last change. After a restart, it is
+ * therefore known which terms belong to unfinished rounds. Such a term is published completely when it changes, or at
+ * the latest when the next scan of the store visits it.
  */
 export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
   /** Maps each key to its waiting minutes and their volumes: minute, volume, minute, volume … */
@@ -59,12 +59,12 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
     if (current().unfinished.has(state.volumes_round)) publish(key, minute, volume)
   }
 
-  /** Must be called for each term that a walk visits, including those that it deletes. */
+  /** Must be called for each term that a scan of the store visits, including terms that the scan deletes. */
   function catchUp(key: string, state: TermState, publish: PublishVolume): void {
     if (current().unfinished.has(state.volumes_round)) eachBucket(state.minutes, (minute, volume) => publish(key, minute, volume))
   }
 
-  /** Must be called when a walk that began after the start has visited all terms. */
+  /** Must be called when a scan of the store that began after the start has visited all terms. */
   function caughtUp(): void {
     const { unfinished } = current()
     if (unfinished.size === 0) return
@@ -72,7 +72,7 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
     save(current())
   }
 
-  /** Publishes waiting volumes; with `onlyWhenFull`, only if there are too many. */
+  /** Publishes the waiting volumes. With `onlyWhenFull`, publishes them only if too many are waiting. */
   function publishWaiting(publish: PublishVolume, onlyWhenFull = false): void {
     if (waiting.size === 0 || (onlyWhenFull && waiting.size < MAX_WAITING)) return
     for (const [key, minutes] of waiting) for (let i = 0; i < minutes.length; i += 2) publish(key, minutes[i], minutes[i + 1])

@@ -8,7 +8,7 @@ export const USAGE_EXIT_CODE = 2
 /** The result of checking a command line before the command is loaded. */
 export interface Answer {
   readonly text: string
-  /** Undefined when the command line is valid and the command may run. */
+  /** The exit code of the process; undefined when the command line is valid and the command may run. */
   readonly exitCode: 0 | typeof USAGE_EXIT_CODE | undefined
 }
 
@@ -22,7 +22,7 @@ export function answerTo(command: Command<unknown>, args: readonly string[]): An
   }
 }
 
-/** Handles `--help` and wrong options of the command that a file declares. */
+/** Handles `--help` and wrong options of the command that the given file declares. */
 export async function answerOf(declaration: string, args: readonly string[]): Promise<Answer> {
   const { default: command } = (await import(pathToFileURL(declaration).href)) as { default: Command<unknown> }
   return answerTo(command, args)

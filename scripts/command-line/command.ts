@@ -15,10 +15,7 @@ export interface Declaration<O extends Options, P extends Options> extends Descr
   readonly options?: O
   /** Positional arguments in order. Only the last one may be repeated. */
   readonly positionals?: P
-  /**
-   * Checks rules across options.
-   * @returns the error and its remedy; undefined when the values are valid
-   */
+  /** Checks rules that concern several options. */
   readonly check?: (values: Values<O & P>) => string | undefined
 }
 
@@ -26,8 +23,8 @@ export interface Command<V> {
   readonly call: string
   readonly help: string
   /**
-   * @returns the values, or `help` when the user requests it
-   * @throws UsageError
+   * Parses the arguments. @returns the values, or `help` when the user requests it
+   *   @throws UsageError
    */
   parse(args: readonly string[]): V | 'help'
 }
@@ -103,7 +100,8 @@ export function command<O extends Options = typeof NOTHING, P extends Options = 
       if (value !== undefined) fail(`--${name} takes no value`)
       return ''
     }
-    // Without an equals sign, a word with two dashes is more likely the next option than this option's value.
+    // Without an equals sign, a word that begins with two dashes is more likely the next option than this option's
+    // value.
     const isOption = value?.startsWith('--') === true && inlineValue !== true
     if (value === undefined || isOption) fail(`--${name} needs a value: --${name} ${option.placeholder}`)
     return value

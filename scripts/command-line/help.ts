@@ -3,10 +3,10 @@ import type { Option } from './option.ts'
 /** Maximum line width. Terminals have at least 80 columns, and most have more. */
 const WIDTH = 100
 const INDENT = '  '
-/** The description of a longer name goes on the next line. */
+/** Maximum length of a name that has its description on the same line. */
 const LONGEST_NAME = 26
 
-/** The contents of the help text of a command. */
+/** The parts of a command's help text. */
 export interface Described {
   /** The text before the options, such as `npm run demo --`. */
   readonly call: string
@@ -16,7 +16,7 @@ export interface Described {
   readonly positionals?: Options
   /** The environment variables that the command reads, with descriptions. */
   readonly environment?: Readonly<Record<string, string>>
-  /** Arguments to append to `call`, with descriptions. */
+  /** Example arguments, which are appended to `call`, with descriptions. */
   readonly examples?: readonly Row[]
 }
 

@@ -1,7 +1,7 @@
 import { answerTo } from './check.ts'
 import type { Command } from './command.ts'
 
-/** Errors of these kinds are bugs, for which the stack trace is needed. */
+/** Classes of errors that are bugs, for which the stack trace is needed. */
 const BUGS = [TypeError, RangeError, ReferenceError]
 
 interface Issues {
@@ -9,8 +9,8 @@ interface Issues {
 }
 
 /**
- * Returns the values of this process's command line. Call it before starting or creating anything: for `--help` and for
- * wrong options it prints the response and ends the process.
+ * Returns the values of this process's command line. For `--help` and for wrong options it prints the response and ends
+ * the process, so call it before starting or creating anything.
  */
 export function commandLine<V>(command: Command<V>): V {
   endWithReader()
@@ -51,8 +51,8 @@ function hasIssues(error: Error): error is Error & Issues {
 let endsWithReader = false
 
 /**
- * Ends the process when the reader of its output is gone. Otherwise `npm run status | head` would print the stack trace
- * of an unhandled EPIPE.
+ * Ends the process when its output is closed by the reader. Otherwise `npm run status | head` would print the stack
+ * trace of an unhandled EPIPE.
  */
 function endWithReader(): void {
   if (endsWithReader) return
@@ -63,7 +63,7 @@ function endWithReader(): void {
       if (error.code !== 'EPIPE') throw error
       if (isEnding) return
       isEnding = true
-      // A command that has started servers stops them on this signal.
+      // The signal lets a command that has started servers stop them.
       if (process.listenerCount('SIGTERM') > 0) process.kill(process.pid, 'SIGTERM')
       else process.exit(0)
     })

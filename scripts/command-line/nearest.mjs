@@ -1,4 +1,4 @@
-/** A name that differs in more than this share of its letters is not a typo. */
+/** Maximum share of letters in which a typo may differ from a known name. */
 const MOST_DIFFERENCES = 0.4
 
 /** Returns the known name that the user most likely meant by `given`; undefined when none is similar. */

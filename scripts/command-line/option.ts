@@ -1,4 +1,4 @@
-/** The command line is invalid. The message contains the cause and the remedy in one line. */
+/** Thrown for an invalid command line. The message contains the cause and the remedy in one line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -8,14 +8,14 @@ export interface Option<T> {
   readonly description: string
   /** Placeholder for the value in the help text, such as `N`; undefined when the option takes no value. */
   readonly placeholder: string | undefined
-  /** The default in the user's notation; undefined when there is none. */
+  /** The default value as the user would type it; undefined when there is none. */
   readonly fallback: string | undefined
   readonly isRequired: boolean
   /** True when the option may be given several times. */
   readonly isRepeated: boolean
   /**
-   * @param given all values of the option, in order
-   * @throws UsageError whose message continues the option's name, such as "must not be empty"
+   * Reads the values of the option. @param given all values of the option, in order
+   *   @throws UsageError whose message continues the option's name, such as "must not be empty"
    */
   read(given: readonly string[]): T
 }
@@ -32,7 +32,7 @@ interface Bounds extends Described<number> {
   readonly max?: number
 }
 
-/** Its value is undefined only if the option is absent and has no default. */
+/** The declared option. Its value is undefined only if the user omits the option and it has no default. */
 type OptionOf<T, D> = Option<D extends { readonly default: unknown } ? T : T | undefined>
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }

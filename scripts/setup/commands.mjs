@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ENV, ROOT, SETUP_LOG } from './config.mjs'
 
-/** An error whose message is meant for the user: cause and remedy in one line. */
+/** An error whose message is meant for the user. The message contains cause and remedy in one line. */
 export class Failure extends Error {}
 
-/** Reports what is being installed and how long it took. */
+/** Runs a step of the setup, and reports what is being installed and how long it took. */
 export async function step(what, work) {
   const start = Date.now()
   process.stderr.write(`  installing ${what} ...\n`)

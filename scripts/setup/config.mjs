@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The environment. No other part of the setup reads it. */
+/** The environment variables. The rest of the setup reads them only through this constant. */
 export const ENV = process.env
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..')

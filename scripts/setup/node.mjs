@@ -8,8 +8,9 @@ import { installPinned } from './pinned.mjs'
 
 const NODE_MAJOR = 24
 /**
- * For each platform, the package with the Node binary. It needs no install script, whereas the `node` package downloads
- * the binary in its install script. `npm view NAME@VERSION dist.integrity` shows the hash of a newer version.
+ * For each platform, the package with the Node binary. These packages need no install script, unlike the `node`
+ * package, whose install script downloads the binary. `npm view NAME@VERSION dist.integrity` shows the hash of a newer
+ * version.
  */
 const PINNED_NODE = {
   'linux-x64': {
@@ -28,7 +29,7 @@ const PINNED_NODE = {
     integrity: 'sha512-tCT5i2LaCG+9j7HXlF1ioPfVSbHRTp3MgWDknJ0ofG8V2eRDNEpqhC3y9DLmvUpTPYsSwHBSccIeB3yl92hTIQ==',
   },
 }
-/** An npm that runs on Node 24. It includes its dependencies. */
+/** An npm that runs on Node 24. The package includes its dependencies. */
 const PINNED_NPM = {
   name: 'npm',
   version: '11.21.2',

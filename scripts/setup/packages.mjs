@@ -5,7 +5,7 @@ import { Failure, step } from './commands.mjs'
 import { ROOT } from './config.mjs'
 import { runNpm } from './npm.mjs'
 
-/** Covers 1.2 GB of packages, 45 MB for the broker, and room for data. */
+/** Free disk space that the setup needs: for 1.2 GB of packages, 45 MB for the broker, and data. */
 const FREE_BYTES_FOR_SETUP = 3e9
 
 /**
@@ -22,9 +22,9 @@ export async function ensurePackages(npm) {
   if (!isInstalled(JSON.parse(lock.toString()))) {
     await step('npm packages', async () => {
       requireSpace()
-      // No package needs its install script, because native packages include their binaries. `npm ci` would reject a
-      // lockfile without the binaries of all other platforms, which a registry mirror may lack. This command also
-      // installs exactly the locked versions.
+      // Install scripts are skipped, because native packages include their binaries. `npm ci` is not used: it would
+      // reject a lockfile without the binaries of all other platforms, which a registry mirror may lack. `npm install`
+      // with these options also installs exactly the locked versions.
       await runNpm(npm, ['install', '--no-save', '--ignore-scripts'], ROOT)
     })
   }

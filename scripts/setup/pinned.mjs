@@ -5,11 +5,11 @@ import { Failure } from './commands.mjs'
 import { runNpm } from './npm.mjs'
 
 /**
- * Installs packages without dependencies if their tarballs have the given hashes. Nothing is unpacked before all hashes
- * are checked, and the folder appears only when everything is installed. npm itself only compares a tarball with the
- * hash that the same registry gives, which detects damage but not forgery.
- * @param packages name, version and integrity (`sha512-…` in base64, as registries publish it) of each
- * @param npm command and first arguments of npm
+ * Installs packages without dependencies if their tarballs have the given hashes. All hashes are checked before
+ * anything is unpacked, and the folder appears only when everything is installed. npm itself compares a tarball only
+ * with the hash from the same registry, which detects damage but not forgery.
+ *   @param packages name, version and integrity (`sha512-…` in base64, as registries publish it) of each package
+ *   @param npm command and first arguments of npm
  */
 export async function installPinned(packages, npm, folder) {
   const partial = `${folder}.partial-${process.pid}`

@@ -7,8 +7,8 @@ import { ENV, ROOT, SETUP_LOG, TOOLS } from './config.mjs'
 const JAVA_MAJOR = 17
 
 /**
- * Makes sure that the programs are installed; installs missing ones when running as root.
- * @returns the java executable to use
+ * Makes sure that the programs are installed. Missing programs are installed if the process runs as root.
+ *   @returns the java executable to use
  */
 export async function ensurePrograms(wanted) {
   const names = wanted.filter((name) => !OPTIONAL.has(name))
@@ -20,7 +20,7 @@ export async function ensurePrograms(wanted) {
   return names.includes('java') ? findJava() : undefined
 }
 
-/** Tasks that use these programs report their absence and run without them. */
+/** Programs that may be missing. Tasks that use them report their absence and run without them. */
 const OPTIONAL = new Set(['chromium'])
 
 async function tryOptional(missing) {
@@ -61,7 +61,7 @@ const APT_PACKAGES = {
 function missingPrograms(names) {
   return names.filter((name) => {
     const { given, present } = PROGRAMS[name]
-    // Tests start their own servers, even if external ones are set.
+    // Settings for external servers do not count for tests, which always start their own servers.
     const isGiven = given && !names.includes('python') && given.every((setting) => ENV[setting])
     return !isGiven && !present()
   })
@@ -79,7 +79,7 @@ async function installPrograms(missing) {
     await logged('apt-get', ['update'], ROOT, env).catch(fail)
     const packages = missing.map((name) => APT_PACKAGES[name]())
     await logged('apt-get', ['install', '-y', '--no-install-recommends', ...packages], ROOT, env).catch(fail)
-    // Debian starts an installed Redis immediately and at every boot, on the port that the local Redis uses.
+    // Debian starts a newly installed Redis immediately and at every boot, on the same port as the local Redis.
     if (missing.includes('redis') && existsSync('/run/systemd/system')) {
       spawnSync('systemctl', ['disable', '--now', 'redis-server'], { stdio: 'ignore' })
     }
@@ -106,12 +106,12 @@ function findJava() {
 }
 
 function javaMajor(java) {
-  // The version is printed to standard error: `openjdk version "17.0.15" ...`.
+  // Java prints its version to standard error: `openjdk version "17.0.15" ...`.
   const { stderr } = spawnSync(java, ['-version'], { encoding: 'utf8' })
   return Number(/version "(\d+)/.exec(stderr ?? '')?.[1] ?? 0)
 }
 
-/** Both servers were fetched before, so Maven is not needed again. */
+/** Returns true if the jars of both servers were downloaded before, so that Maven is not needed again. */
 function hasJars() {
   const fetched = existsSync(TOOLS) ? readdirSync(TOOLS) : []
   return [/^kafka-[0-9a-f]+$/, /^search-[0-9a-f]+$/].every((folder) => fetched.some((name) => folder.test(name)))

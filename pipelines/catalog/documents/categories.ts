@@ -29,11 +29,14 @@ interface RankKey extends PlaceKey {
 const placeKey = compositeKey<PlaceKey>({ category: u32Part, product: u64Part })
 const rankKey = compositeKey<RankKey>({ category: u32Part, sales: idPart, product: u64Part })
 
-/** Maximum number of best sellers of a category: as many as a product page shows, and the page's own product. */
+/**
+ * Maximum number of best sellers of a category: the number that a product page shows, and one more because a page
+ * leaves out its own product.
+ */
 const MOST_LEADERS = 12
 
 /**
- * Ranks the products of each category by their sales. Publishes the best sellers, and gives the first one its badge.
+ * Ranks the products of each category by their sales. Publishes the best sellers, and gives the first of them a badge.
  */
 export function declareCategories(
   t: TopologyBuilder,
@@ -41,7 +44,7 @@ export function declareCategories(
   byProduct: Topic<string, DocumentNote>,
 ): void {
   const places = keyedStore('places', { key: placeKey, value: avroValue<number>('double') })
-  /** The same entries in the order of their sales. */
+  /** The products of each category in the order of their sales. */
   const ranks = keyedStore('ranks', { key: rankKey, value: avroValue<boolean>('boolean') })
   const leaders = keyedStore('leaders', { key: decimalInt, value: avro('catalog/CategoryLeaders') })
   const stores = [places, ranks, leaders]
@@ -103,7 +106,10 @@ export function declareCategories(
     .beforeCommit('show-leaders', { stores, emits: [categoryLeaders, byProduct] }, show)
 }
 
-/** Returns a number that sorts as the double does. Logarithms of sales after 1970 are not negative. */
+/**
+ * Returns a number that sorts in the same order as the given double. The values are not negative, because they are
+ * logarithms of sales after 1970.
+ */
 function sortable(sales: number): bigint {
   return new BigUint64Array(Float64Array.of(Math.max(sales, 0)).buffer)[0]
 }

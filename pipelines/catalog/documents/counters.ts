@@ -5,8 +5,8 @@ const STAR_KINDS = 5
 
 /**
  * Adds a movement of stock.
- * @param known the row as it was; undefined before the first movement
- * @returns undefined for a movement that is not newer than the row
+ *   @param known the row before the movement; undefined before the first movement
+ *   @returns undefined for a movement that is not newer than the row
  */
 export function withMovement(
   counters: DocumentCounters,
@@ -27,7 +27,7 @@ function withAvailable(stock: DocumentCounters['stock'], variantId: number, chan
 
 /**
  * Adds a review.
- * @param before the stars of the same user's previous review; undefined if there is none
+ *   @param before the stars of the same user's previous review; undefined if this is the user's first review
  */
 export function withStars(counters: DocumentCounters, before: number | undefined, stars: number): DocumentCounters {
   const counts = counters.stars.length === 0 ? Array.from({ length: STAR_KINDS }, () => 0) : [...counters.stars]
@@ -36,7 +36,7 @@ export function withStars(counters: DocumentCounters, before: number | undefined
   return { ...counters, stars: counts }
 }
 
-/** Returns whether a review can be counted. */
+/** Returns true if a review has a valid number of stars, so that it can be counted. */
 export function isStars(stars: number): boolean {
   return Number.isInteger(stars) && stars >= 1 && stars <= STAR_KINDS
 }

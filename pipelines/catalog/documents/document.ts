@@ -64,7 +64,10 @@ export function productPart(product: CatalogProduct): CatalogDocument {
   }
 }
 
-/** If two prices are equal, the variant with the lower id wins, so that the result does not depend on their order. */
+/**
+ * If two prices are equal, the variant with the lower id is chosen, so that the result does not depend on the order of
+ * the variants.
+ */
 function cheaper(a: CatalogVariant, b: CatalogVariant): CatalogVariant {
   if (a.price_cents !== b.price_cents) return a.price_cents < b.price_cents ? a : b
   return a.variant_id < b.variant_id ? a : b
@@ -105,7 +108,10 @@ function availableUnits({ active, stock }: DocumentCounters): number {
   return units
 }
 
-/** Returns whether readers can see a difference. Ignores sales, which only affect the order of lists. */
+/**
+ * Returns whether readers can see a difference between two documents. Ignores sales, which only affect the order of
+ * lists.
+ */
 export function isVisibleChange(before: CatalogDocument, after: CatalogDocument): boolean {
   const fields = Object.keys(after) as (keyof CatalogDocument)[]
   return fields.some((field) => field !== 'revision' && field !== 'sales_log' && !isEqual(before[field], after[field]))

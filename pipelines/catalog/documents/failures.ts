@@ -1,5 +1,8 @@
-/** A record on which a processor fails must not stop the records of all other products and sellers. */
+/**
+ * The policy for records on which a processor fails. They are skipped, because they must not stop the records of all
+ * other products and sellers.
+ */
 export const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 
-/** The topology itself writes these records, so a bad one is a bug. */
+/** The policy for records that the topology itself writes. It stops on a bad record, because that is a bug. */
 export const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const

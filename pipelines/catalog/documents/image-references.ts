@@ -1,4 +1,4 @@
-/** Returns which images a product has gained and lost. */
+/** Returns the images that a product has gained and those that it has lost. */
 export function imageChanges(
   before: readonly string[],
   after: readonly string[],

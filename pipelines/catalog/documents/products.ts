@@ -36,7 +36,10 @@ import { imageChanges } from './image-references.ts'
 const stockKey = compositeKey<{ readonly variant: number; readonly warehouse: string }>({ variant: u64Part, warehouse: textPart })
 const reviewKey = compositeKey<{ readonly product: number; readonly user: bigint }>({ product: u64Part, user: idPart })
 
-/** A document is written at most this often for its sales alone: 500 sales per second must not cause 500 writes. */
+/**
+ * Minimum time between two writes of a document if only the sales have changed, because 500 sales per second must not
+ * cause 500 writes.
+ */
 const SALES_EVERY_MS = 60_000
 const SALES_TICK_MS = 1_000
 /** Documents that one tick writes. */
@@ -49,20 +52,23 @@ export interface ProductStageTopics {
   readonly byCategory: Topic<number, CategorySale>
 }
 
-/** Builds the document of each product from everything that concerns it, and sends its sales to its category. */
+/**
+ * Builds the document of each product from everything that concerns the product, and sends the product's sales to its
+ * category.
+ */
 export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: ProductStageTopics): void {
-  /** Complete documents. Their sales are those that were last emitted. */
+  /** The complete documents. They contain the sales that were last emitted, not the current ones. */
   const documents = keyedStore('documents', { key: utf8, value: avro('catalog/CatalogDocument') })
   const counters = keyedStore('counters', { key: utf8, value: avro('catalog/DocumentCounters') })
   const stock = keyedStore('stock', { key: stockKey, value: avro('catalog/DocumentStock') })
   const stars = keyedStore('stars', { key: reviewKey, value: avroValue<number>('int') })
-  /** Times at which new sales must be written into the document, by product. */
+  /** For each product, the time at which new sales must be written into its document. */
   const sales = timerStore('sales', { key: utf8 })
-  /** How many products of this partition have an image, by its content hash. */
+  /** Number of products of this partition that have an image, by the content hash of the image. */
   const images = keyedStore('images', { key: utf8, value: avro('catalog/ImageReferences') })
   const stores = [documents, counters, stock, stars, sales, images]
 
-  /** Products whose documents may change with the next commit, and their documents before that. */
+  /** Products whose documents may change with the next commit, with their documents before the change. */
   let touched = new Map<string, CatalogDocument | undefined>()
 
   function prefetch(key: string): void {
@@ -102,7 +108,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
 
   function refer(hash: string, by: 1 | -1, ctx: Context): void {
     const products = (images.get(hash)?.products ?? 0) + by
-    // The record stays in this partition regardless of its key, because each partition reports its own references.
+    // The record is sent to this partition regardless of its key, because each partition reports its own references.
     const options = { partition: ctx.partition }
     if (products > 0) {
       images.put(hash, { products })
@@ -141,7 +147,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     touch(key)
     if (kind === 'SELLER') counters.put(key, { ...known, seller_rating })
     else if (leads) counters.put(key, { ...known, leads: category_id })
-    // The product may have become the best seller of another category in the meantime.
+    // In the meantime, the product may have become the best seller of another category.
     else if (known.leads === category_id) counters.put(key, { ...known, leads: null })
   }
 
@@ -149,7 +155,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     for (const { key } of sales.takeDue(now, SALES_PER_TICK)) touch(key)
   }
 
-  /** Writes the documents that have changed, each once per commit. */
+  /** Writes the documents that have changed, each of them once per commit. */
   function show(ctx: Context): void {
     const due = touched
     touched = new Map()
@@ -176,7 +182,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     counters.put(key, { ...known, ranked_in, written_at: ctx.now })
   }
 
-  /** Sends the product's sales to its category. @returns the category that counts them now */
+  /** Sends the product's sales to its category. @returns the category that counts the sales now */
   function rank(rankedIn: number | null, before: CatalogDocument | undefined, after: CatalogDocument, ctx: Context): number | null {
     const { product_id, sales_log, category_id } = after
     const ranksIn = after.is_public && sales_log !== null ? category_id : null

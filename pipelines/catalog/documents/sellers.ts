@@ -28,13 +28,13 @@ interface SellerProductKey {
 const sellerProductKey = compositeKey<SellerProductKey>({ seller: idPart, product: u64Part })
 
 /**
- * Documents contain a seller's rating only approximately, because 0.05 of its factor is half a percent of the
- * relevance.
+ * Minimum change of a seller's rating factor after which the documents are updated. A smaller change has little effect:
+ * 0.05 changes the relevance by only half a percent.
  */
 const FACTOR_STEP = 0.05
 /**
- * Maximum number of products per second and partition that get a new rating. A seller with a million products must not
- * delay others.
+ * Maximum number of products per second and partition that get a new rating. The limit prevents a seller with a million
+ * products from delaying others.
  */
 const PRODUCTS_PER_TICK = 1_000
 const SPREAD_EVERY_MS = 1_000
@@ -43,7 +43,7 @@ const SPREAD_EVERY_MS = 1_000
 export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, DocumentNote>): void {
   const ratings = keyedStore('sellers', { key: utf8, value: avro('catalog/SellerRating') })
   const products = keyedStore('seller-products', { key: sellerProductKey, value: avroValue<boolean>('boolean') })
-  /** The next product that will get its seller's new rating, by seller. */
+  /** For each seller whose rating has changed, the next product that will get the new rating. */
   const spreading = keyedStore('spreading', { key: utf8, value: avroValue<number>('long') })
   const stores = [ratings, products, spreading]
 
@@ -76,7 +76,7 @@ export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, Docu
     return undefined
   }
 
-  /** Sends ratings to some of the products that wait for them. */
+  /** Sends new ratings to some of the products that wait for them. */
   function spread(_now: number, ctx: Context): void {
     let left = PRODUCTS_PER_TICK
     for (const [seller, next] of [...spreading.scan({ limit: PRODUCTS_PER_TICK })]) {

@@ -6,7 +6,7 @@ import { declareSellers } from './sellers.ts'
 
 const BY_CATEGORY = { partitions: 1, productionPartitions: 16 }
 
-/** Several changes of one product share a commit, so that its document is written only once. */
+/** Commit interval. Several changes of one product share a commit, so that its document is written only once. */
 const COMMIT_INTERVAL_MS = 100
 
 /**

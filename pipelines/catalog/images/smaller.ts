@@ -8,17 +8,20 @@ import type { SinkContext, SinkDeclaration } from '../../sinks.ts'
 
 const NAME = 'catalog-images-smaller'
 /**
- * Limits of a batch. They bound the number of images between two commits of the position, because after a restart each
- * image that is already done costs a look-up in the store.
+ * Limits of a batch. They bound the number of images between two commits of the position. After a restart, the images
+ * since the last commit are read again, and each costs a look-up in the store.
  */
 const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
-/** Nobody waits for these files. If a file is requested earlier, the API makes it. */
+/**
+ * How long records are collected before the next fetch. No request waits for these files; if a file is requested
+ * earlier, the API makes it.
+ */
 const COLLECT_MS = 500
 
 /**
- * Makes the WebP files of every image that a product gains, one after the other, so that the first reader need not wait
- * for them. The committed offset of the group is the position. An image that is read again already has its files in the
- * store.
+ * Makes the WebP files of every image that a product gains, one after the other, so that the first reader does not have
+ * to wait for them. The position is the committed offset of the group. An image that is read again already has its
+ * files in the store.
  */
 export const smallerImages: SinkDeclaration = {
   name: NAME,
@@ -38,9 +41,9 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
     for (const width of IMAGE_WIDTHS) {
       const form = { name: imageForm(width), width }
       if ((await store.smaller.get(hash, form.name)) !== undefined) continue
-      // The library takes 20 MB, which workers without new images do not need.
+      // The library is imported only here. It takes 20 MB, which workers without new images do not need.
       const { makeSmaller } = await import('../../../state/blobs/resize.ts')
-      // The original may be gone: it is removed days after the last product has dropped it.
+      // The original may be gone, because it is removed some days after the last product has dropped it.
       if ((await makeSmaller(store, hash, form)) === undefined) return
     }
   }
@@ -50,7 +53,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
       await makeMissing(hash)
     } catch (error) {
       if (error instanceof BlobsUnavailableError) throw new TargetUnavailableError(error.message, { cause: error })
-      // A damaged original must not keep the other images waiting. A request for the image reports the same error.
+      // A damaged original must not delay the other images. A request for the image reports the same error.
       log.warn({ sink: NAME, content_hash: hash, reason: (error as Error).message }, 'image_not_resized')
     }
   }
@@ -59,7 +62,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
     name: 'smaller images',
     limits: LIMITS,
     collectMs: COLLECT_MS,
-    // If the log ends before the position, the topic was recreated, and the position belongs to the old one.
+    // If the log ends before the position, the topic was recreated, and the position belongs to the old topic.
     open: async (_partition, { committed, end }) => (committed !== undefined && committed.offset <= end ? committed.offset : undefined),
     prepare({ records }) {
       const hashes = (records as readonly { readonly key: unknown; readonly value: unknown }[]).flatMap(({ key, value }) =>

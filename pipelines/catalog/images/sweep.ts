@@ -11,12 +11,12 @@ const NAME = 'catalog-images-sweep'
 const HOUR_MS = 3_600_000
 const EVERY_MS = HOUR_MS
 /**
- * How long after its last upload an image that belongs to no product is removed. This is far longer than the topology
- * that counts the references can lag, because an image that is removed too early is lost.
+ * How long an image that belongs to no product is kept after its last upload. This is far longer than the lag of the
+ * topology that counts the references, because an image that is removed too early is lost.
  */
 const UNTOUCHED_MS = 72 * HOUR_MS
 
-/** Removes originals that no product has, and their smaller forms. Runs in the first worker slot of each machine. */
+/** Removes originals that no product uses, and their smaller forms. Runs in the first worker slot of each machine. */
 export function imageSweep({ config, transport, runtime }: SinkContext): Runner {
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
   const reader = { exists: (key: string) => redis.exists(key) }
@@ -55,7 +55,7 @@ export function imageSweep({ config, transport, runtime }: SinkContext): Runner 
 
 type SweepImagesOptions = Omit<Parameters<typeof sweepBlobs>[0], 'blobs'>
 
-/** Removes originals that nothing refers to, each with its smaller forms. */
+/** Removes originals that no product refers to, each with its smaller forms. */
 export async function sweepImages({ originals, smaller }: ImageStore, options: SweepImagesOptions) {
   const { shelf } = originals
   async function removeUntouched(hash: string, before: number): Promise<boolean> {

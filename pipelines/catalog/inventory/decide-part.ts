@@ -5,7 +5,7 @@ import type { CartOutcome, InventoryCommand, StockLine, StockRow, WantedLine } f
 import type { Ending, StockLedger } from './ledger.ts'
 import type { InventoryFacts, StockReader } from './stock.ts'
 
-/** Decides the commands about a part of a cart: what the cart reserves of one product. */
+/** Decides the commands about a part of a cart, which is what the cart reserves of one product. */
 export function decidePart(command: InventoryCommand, facts: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
   if (command.reservation_id === null) throw new RangeError(`${command.action} names no cart`)
   if (command.action === 'RELEASE_PART') return releasePart(command.reservation_id, read, ledger)
@@ -18,7 +18,7 @@ export function decidePart(command: InventoryCommand, facts: InventoryFacts, rea
   return { outcome: 'reserved', lines, ends_at }
 }
 
-/** Only the caller that could not reserve all parts asks for this, so the cart was never opened and never will be. */
+/** Only a caller that could not reserve all parts sends this command. Its cart was never opened and never will be. */
 function releasePart(reservationId: string, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const part = read.reservation(reservationId)
   if (part?.is_part) ledger.end(part, 'RELEASE')
@@ -26,8 +26,8 @@ function releasePart(reservationId: string, read: StockReader, ledger: StockLedg
 }
 
 /**
- * Finds a warehouse for each line, or the first line that has too little stock. Lines that name a warehouse come first,
- * so that the others choose from what is left.
+ * Finds a warehouse for each line, or the first line that has too little stock. Lines that name a warehouse are served
+ * first, so that lines without one choose from the remaining stock.
  */
 function chooseWarehouses(wanted: readonly WantedLine[], ledger: StockLedger): StockLine[] | OutOfStock {
   const taken = new Map<string, StockLine>()
@@ -53,7 +53,7 @@ const ENDINGS: Readonly<Record<Exclude<CartOutcome['outcome'], 'EXTENDED'>, Endi
   EXPIRED: 'EXPIRE',
 }
 
-/** Applies the outcome of a cart to its part. @returns false if there is no such part */
+/** Applies the outcome of a cart to the part of this product. @returns false if there is no such part */
 export function followCart({ reservation_id, outcome, ends_at }: CartOutcome, read: StockReader, ledger: StockLedger): boolean {
   const part = read.reservation(reservation_id)
   if (part === undefined || !part.is_part) return false

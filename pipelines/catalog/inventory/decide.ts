@@ -10,11 +10,14 @@ export interface InventoryDecision {
 }
 
 /**
- * Maximum number of reservations that a command without a reservation_id may end. It bounds the work of one decision,
- * because a row may have 150,000 reservations.
+ * Maximum number of reservations that a command without a reservation_id may end. The limit bounds the duration of one
+ * decision, because a row may have 150,000 reservations.
  */
 const MOST_RESERVATIONS_PER_COMMAND = 1_000
-/** Maximum number of warehouses of a variant. A line that names no warehouse reads the rows of all of them. */
+/**
+ * Maximum number of warehouses of a variant. The limit is necessary because a line that names no warehouse reads the
+ * rows of all warehouses.
+ */
 const MOST_WAREHOUSES = 1_000
 
 /** Decides every command about the stock of a product. Reads nothing but its arguments. */
@@ -33,7 +36,7 @@ function answerOf(command: InventoryCommand, facts: InventoryFacts, read: StockR
   const before = ledger.row(line)
   const { variant_id, offer } = wanted
   const mayReserve = offer === 'FOR_SALE'
-  // Stock can still be moved after its product is gone, but no row or reservation is created without a product.
+  // Stock of a deleted product can still be moved, but no row or reservation is created without a product.
   if ((action === 'RESERVE' && !mayReserve) || (offer === 'UNKNOWN' && before.version === 0)) return { outcome: 'not_for_sale', variant_id }
   if (command.version !== null && command.version !== before.version) return { outcome: 'version_conflict', row: before }
   switch (action) {
@@ -51,7 +54,7 @@ function answerOf(command: InventoryCommand, facts: InventoryFacts, read: StockR
   }
 }
 
-/** @throws RangeError for a line without a warehouse, which only a cart may have */
+/** Returns the line with its warehouse. @throws RangeError for a line without one, which only a cart may have */
 function inWarehouse({ variant_id, warehouse_id, quantity }: WantedLine): StockLine {
   if (warehouse_id === null) throw new RangeError(`the line of variant ${variant_id} names no warehouse`)
   return { variant_id, warehouse_id, quantity }
@@ -111,12 +114,13 @@ function endNamed(
   return { outcome: 'done', row: ledger.row(line), reservations: [{ reservation_id, quantity: line.quantity, ends_at }] }
 }
 
-/** Ends units of the oldest reservations that are open at the time of the command. */
+/** Ends units of a row's reservations that are open at the time of the command, oldest first. */
 function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const before = ledger.row(line)
   if (before.reserved < line.quantity) return { outcome: 'reservation_ended', row: before }
   const { taken, refusal } = oldestUnits(line, read.openFrom(line, Math.max(now, before.first_end)))
-  // Deleted rows stay in the database for a while, so later commands should not have to scan the same rows again.
+  // Deleted rows stay in the database for a while. Recording that they are gone saves later commands from scanning them
+  // again.
   if (refusal !== undefined) {
     ledger.passOver(line, taken.length === 0 ? NOTHING_OPEN : taken[0].ends_at)
     return { outcome: refusal, row: ledger.row(line) }
@@ -127,8 +131,8 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
 }
 
 /**
- * Finds which reservations make up the quantity of a line, and with how many units each. If they do not suffice,
- * returns a refusal and the reservations that were found until then.
+ * Finds the reservations that make up the quantity of a line, and the number of units of each. If they do not suffice,
+ * returns a refusal and the reservations found so far.
  */
 function oldestUnits(
   { quantity }: StockLine,

@@ -7,11 +7,11 @@ export interface Cause {
   readonly productId: number
   /** Epoch ms. */
   readonly at: number
-  /** Null when a cart has ended or the time of a reservation is over. */
+  /** The command that caused the movement; null when a cart has ended or a reservation has expired. */
   readonly commandId: string | null
 }
 
-/** A reservation before and after a change; undefined when it is not open. */
+/** A reservation before and after a change. A state is undefined if the reservation is not open in it. */
 export interface ReservationChange {
   readonly before: StockReservation | undefined
   readonly after: StockReservation | undefined
@@ -26,24 +26,24 @@ export interface StockChanges {
   readonly movements: readonly InventoryChange[]
 }
 
-/** How an open reservation loses units. */
+/** The ways in which an open reservation loses units. */
 export type Ending = 'DEDUCT' | 'RELEASE' | 'EXPIRE'
 
 /**
- * Collects what one decision does to a product's stock. It reads its own changes. Callers check the conditions first;
- * a change that would break an invariant of the stock throws.
+ * Collects the changes that one decision makes to a product's stock. Reads include these changes. Callers check the
+ * conditions first; a change that would break an invariant of the stock throws.
  */
 export interface StockLedger {
   row(key: StockKey): StockRow
-  /** The rows of a variant that exist, with the changes so far. */
+  /** The existing rows of a variant, including the changes so far. */
   rowsOf(variantId: number): StockRow[]
-  /** Adds units that can be reserved, or takes them away. */
+  /** Adds units that can be reserved, or removes them. */
   stock(kind: 'RECEIVE' | 'ADJUST', line: StockLine): void
   /** Opens a reservation. */
   reserve(reservation: StockReservation): void
   /** Ends a whole reservation. */
   end(reservation: StockReservation, how: Ending): void
-  /** Records that no open reservation of a row, apart from parts of carts, ends before a time. */
+  /** Records that the open reservations of a row, apart from parts of carts, all end at `before` or later. */
   passOver(key: StockKey, before: number): void
   /** Ends some units of a reservation that has one line. */
   endUnits(reservation: StockReservation, quantity: number, how: Ending): void
@@ -54,7 +54,7 @@ export interface StockLedger {
 
 /** Maximum number of a row's units. It fits into an Avro int, even when every reservation is released. */
 export const MOST_UNITS = 2 ** 31 - 1
-/** Later than the end of any reservation, epoch ms. */
+/** A time after the end of any reservation, epoch ms. It marks rows without open reservations. */
 export const NOTHING_OPEN = 8_640_000_000_000_000
 
 export function stockLedger(read: StockReader, { productId, at, commandId }: Cause): StockLedger {

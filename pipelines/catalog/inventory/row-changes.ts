@@ -6,9 +6,8 @@ import type { ReservationChange, StockChanges } from './ledger.ts'
 import { openKeyOf, type StockStores } from './stores.ts'
 
 /**
- * Returns the rows that a decision changes, and the records that it emits. These are its movements and, for the view,
- * the rows of stock that have moved.
- * @param partition the product's partition, to which the view's rows go regardless of their keys
+ * Returns the changed rows of a decision and the records that it emits. The records are its movements and, for the
+ * view, the rows whose stock has changed.
  */
 export function rowChanges(stores: StockStores, { rows, reservations, movements }: StockChanges, partition: number): RowChanges {
   const moved = new Set(movements.map(rowName))

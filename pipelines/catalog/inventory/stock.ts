@@ -1,15 +1,14 @@
 import type { StockKey } from '../../../schemas/catalog/inventory/keys.ts'
 import type { StockReservation, StockRow } from '../../../schemas/catalog/types.ts'
 
-/** The stock of one product as a decision reads it. */
+/** Gives a decision access to the stock of one product. */
 export interface StockReader {
   row(key: StockKey): StockRow | undefined
   /** All rows of a variant, in order of their warehouses. */
   rowsOf(variantId: number): Iterable<StockRow>
   reservation(reservationId: string): StockReservation | undefined
   /**
-   * The open reservations of a row that are not parts of carts and end at `from` or later, in order of their end.
-   * @param from epoch ms
+   * The open reservations of a row that end at `from` or later, in order of their end. Parts of carts are not included.
    */
   openFrom(key: StockKey, from: number): Iterable<OpenReservation>
 }
@@ -24,7 +23,7 @@ export interface OpenReservation {
 /** The facts of a command about stock. */
 export interface InventoryFacts {
   readonly productId: number
-  /** When the broker appended the command, epoch ms. */
+  /** The time at which the broker appended the command, epoch ms. */
   readonly now: number
   readonly commandId: string
 }

@@ -11,7 +11,7 @@ import { avro, type KeyedStore, keyedStore, type Rows, type TimerStore, timerSto
 import { NOTHING_OPEN } from './ledger.ts'
 import type { StockReader } from './stock.ts'
 
-/** What the deciding partition keeps about stock. */
+/** The stores of the partition that decides about stock. */
 export interface StockStores {
   /** By `rowName`. */
   readonly stock: KeyedStore<string, StockRow>
@@ -31,7 +31,7 @@ export function stockStores(): StockStores {
   }
 }
 
-/** Reads the stock of one product. */
+/** Returns a reader of the stock of one product. */
 export function stockReader({ stock, reservations, open }: StockStores, rows: Rows, product_id: number): StockReader {
   return {
     row: (key) => rows.get(stock, rowName(key)),
@@ -45,7 +45,7 @@ export function stockReader({ stock, reservations, open }: StockStores, rows: Ro
   }
 }
 
-/** Returns the key of a reservation that is not part of a cart and therefore has only one line. */
+/** Returns the key of a reservation that is not part of a cart. Such a reservation has only one line. */
 export function openKeyOf({ reservation_id, ends_at, lines: [{ variant_id, warehouse_id }] }: StockReservation): OpenKey {
   return { variant_id, warehouse_id, ends_at, reservation_id }
 }

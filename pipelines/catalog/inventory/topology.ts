@@ -20,17 +20,23 @@ import { rowChanges } from './row-changes.ts'
 import type { StockReader } from './stock.ts'
 import { stockReader, stockStores } from './stores.ts'
 
-/** Interval between checks for expired reservations. With EXPIRES_AFTER_MS, stock returns within two seconds. */
+/**
+ * Interval between checks for expired reservations. Together with EXPIRES_AFTER_MS, it makes stock available again
+ * within two seconds of an expiry.
+ */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of reservations that one tick ends. Ending them takes some tens of milliseconds, during which commands
- * wait; the next tick continues. A partition receives half as many reservations per second.
+ * Maximum number of reservations that one tick ends. Ending this many takes some tens of milliseconds, during which
+ * commands wait; the next tick continues. A partition receives only half as many new reservations per second.
  */
 const EXPIRED_PER_TICK = 1_000
-/** A single bad record must not stop all changes of stock. */
+/**
+ * The policy for records on which a processor fails. They are skipped, because a single bad record must not stop all
+ * changes of stock.
+ */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
-/** The only topology that moves stock: on requests, when carts end, and when the time of a reservation is over. */
+/** The only topology that changes stock. It does so on requests, when carts end, and when reservations expire. */
 export const inventory = topology(
   'inventory',
   function declareInventory(t) {
@@ -73,7 +79,7 @@ export const inventory = topology(
       move(outcome.product_id, ctx.timestamp, ctx, (ledger, read) => {
         isKnown = followCart(outcome, read, ledger)
       })
-      // The parts expired before their cart ended. This happens only if no cart was decided for a minute.
+      // A missing part expired before its cart ended. This happens only if no cart was decided for a minute.
       return isKnown ? undefined : drop('outcome_without_part')
     }
 

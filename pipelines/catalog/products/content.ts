@@ -16,18 +16,18 @@ import { atOnce, type Priced } from './set-price.ts'
 /** The content of a product after a request has been applied. */
 export interface Applied {
   readonly state: CatalogProductState
-  /** A price had to overrule the guard. */
+  /** True if one of the prices needed `force` to pass the price guard. */
   readonly isForced: boolean
 }
 
-/** Returns whether content was applied. If not, the value is the answer that refuses it. */
+/** Distinguishes applied content from the answer that refuses the content. */
 export function isApplied(applied: Applied | ProductAnswer): applied is Applied {
   return 'state' in applied
 }
 
 /**
- * Applies what a seller says about a product. Variants are found by sku; those that are not named become inactive.
- * @param state the product before the change; a new product has no variants
+ * Applies the content that a seller has sent about a product. Variants are found by sku; variants that the content does
+ * not name become inactive.
  */
 export function applyContent(state: CatalogProductState, content: CatalogProductContent, mayForce: boolean): Applied | ProductAnswer {
   const { title, description, category_id, brand, variants: offers } = content
@@ -58,8 +58,8 @@ export function applyContent(state: CatalogProductState, content: CatalogProduct
 }
 
 /**
- * Applies an offer to its variant. An offer that repeats the shown or the regular price does not end a running period,
- * because otherwise a mere change of the title would end it.
+ * Applies an offer to its variant. An offer that repeats the shown or the regular price does not end a running period.
+ * Otherwise even a change of the title would end the period.
  */
 function offering({ variant, pricing }: Priced, { price_cents, compare_price, attributes, weight_grams }: CatalogOffer): Priced {
   const changed: CatalogVariant = { ...variant, attributes, weight_grams, status: 'ACTIVE' }

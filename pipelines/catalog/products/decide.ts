@@ -25,7 +25,7 @@ export function decideProduct(
   }
 }
 
-/** A product_id is never used twice, not even after its product was deleted. */
+/** Creates a product. A product_id is never used twice, not even after its product was deleted. */
 function create(state: CatalogProductState | undefined, command: CatalogProductCommand, { key, now }: ProductFacts): ProductDecision {
   if (state !== undefined) return { answer: { outcome: 'taken' } }
   const unclaimed = unclaimedSkus(undefined, command, now)
@@ -65,8 +65,8 @@ function replace(state: CatalogProductState, command: CatalogProductCommand, { n
 }
 
 /**
- * Returns the skus that the product does not use yet and has no usable claim for. A claim may be too old, because a
- * repeated request to claim skus gets the first answer for a day.
+ * Returns the skus that the product does not use yet and for which it has no usable claim. A claim may be too old,
+ * because for a day a repeated request to claim skus gets the first answer again.
  */
 function unclaimedSkus(state: CatalogProductState | undefined, command: CatalogProductCommand, now: number): string[] {
   const used = new Set(state?.product.variants.map(({ sku }) => sku))

@@ -6,11 +6,11 @@ import { type Cause, outputsOf } from './outputs.ts'
 
 export type ProductDecision = Decided<CatalogProductState, ProductAnswer>
 
-/** What a decision about a product knows in addition to the product and the command. */
+/** The facts that a decision about a product uses in addition to the product and the command. */
 export interface ProductFacts {
   /** The product_id in decimal. */
   readonly key: string
-  /** When the broker appended the command, epoch ms. */
+  /** The time at which the broker appended the command, epoch ms. */
   readonly now: number
 }
 
@@ -21,7 +21,7 @@ export function done(before: CatalogProductState | undefined, after: CatalogProd
   return { answer: { outcome: 'done', product: storedProduct(after) }, state: after, emits: outputsOf(before, after, cause) }
 }
 
-/** Returns the product with a change and the next revision. */
+/** Returns the changed product with the next revision. */
 export function revised(state: CatalogProductState, now: number, change: Partial<CatalogProductState['product']>): CatalogProductState {
   const { product } = state
   return { ...state, product: { ...product, revision: product.revision + 1, updated_at: now, ...change } }

@@ -15,7 +15,7 @@ export interface Cause {
   readonly actor: string
   /** Epoch ms. */
   readonly at: number
-  /** An administrator has overruled the price guard. */
+  /** True if an administrator has overruled the price guard. */
   readonly isForced: boolean
   readonly reason: CatalogPriceReason
 }
@@ -27,7 +27,7 @@ export function outputsOf(before: CatalogProductState | undefined, { product }: 
   const { actor, at, isForced: is_forced, reason } = cause
   const emits: Emission[] = []
   if (earlier === undefined) emits.push(emission(productCreated, key, { product, actor, at }))
-  // Changes of content or status make a new version; changes of prices and their periods do not.
+  // A change of content or status makes a new version. A change of prices or price periods does not.
   else if (earlier.version !== product.version) emits.push(emission(productUpdated, key, { product, actor, at }))
   const changes = priceChanges(earlier, product)
   if (changes.length > 0) emits.push(emission(priceChanged, key, { product, changes, reason, is_forced, actor, at }))
@@ -50,7 +50,7 @@ function priceChanges(earlier: CatalogProduct | undefined, product: CatalogProdu
   })
 }
 
-/** A product uses the skus of all its variants, inactive ones too, until it is deleted. */
+/** A product uses the skus of all its variants, even inactive variants, until it is deleted. */
 function usesOf(earlier: CatalogProduct | undefined, { product_id, status, variants }: CatalogProduct): Emission[] {
   const isDeleted = status === 'DELETED'
   const changed = isDeleted ? variants : variants.slice(earlier?.variants.length ?? 0)

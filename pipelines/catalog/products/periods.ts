@@ -2,7 +2,7 @@ import type { CatalogProductState } from '../../../schemas/catalog/types.ts'
 import type { Emission } from '../../engine/index.ts'
 import { type Cause, outputsOf } from './outputs.ts'
 
-/** Returns when the next period of a product begins or ends, epoch ms; undefined if there is none. */
+/** Returns the time at which the next period of a product begins or ends, epoch ms; undefined if there is none. */
 export function nextPeriodTime({ pricing }: CatalogProductState): number | undefined {
   const times = pricing.flatMap(({ regular, periods: [first] }) =>
     first === undefined ? [] : [regular === null ? first.starts_at : first.ends_at],
@@ -12,11 +12,11 @@ export function nextPeriodTime({ pricing }: CatalogProductState): number | undef
 
 export interface RunPeriods {
   readonly state: CatalogProductState
-  /** Why prices have changed; empty if no price has. */
+  /** The reasons for which prices have changed; empty if no price has changed. */
   readonly causes: readonly Cause[]
 }
 
-/** Ends and begins the periods that are due. A period that is already over when it is first noticed is only removed. */
+/** Ends and begins the periods that are due. A period that is already over at the first check is only removed. */
 export function runPeriods(state: CatalogProductState, now: number): RunPeriods {
   const causes: Cause[] = []
   const variants = [...state.product.variants]
@@ -43,8 +43,8 @@ export function runPeriods(state: CatalogProductState, now: number): RunPeriods 
 }
 
 /**
- * What a due timer of a product changes.
- * @param now epoch ms
+ * Returns the changes that a due timer of a product causes.
+ *   @param now epoch ms
  */
 export function takePeriods(
   before: CatalogProductState,
@@ -53,7 +53,7 @@ export function takePeriods(
   const { state, causes } = runPeriods(before, now)
   const revision = before.product.revision + 1
   const after = { ...state, product: { ...state.product, revision, updated_at: now } }
-  // One record contains the changes of all variants, and only the last cause.
+  // One record contains the changes of all variants. It names only the last cause.
   const cause = causes.at(-1) ?? { actor: '', at: now, isForced: false, reason: 'PERIOD_ENDED' as const }
   return { state: after, emits: outputsOf(before, after, cause) }
 }

@@ -5,8 +5,9 @@ import type { CatalogPricing, CatalogVariant } from '../../../schemas/catalog/ty
 export type AcceptedPrices = Pick<CatalogPricing, 'lowest_cents' | 'highest_cents'>
 
 /**
- * A price may be 50 % below the lowest and 50 % above the highest accepted price: docs/services/catalog.md#price-guard
- * @returns the bounds, inclusive, in cents
+ * Returns the range of prices that the guard accepts: from 50 % below the lowest to 50 % above the highest accepted
+ * price. See docs/services/catalog.md#price-guard
+ *   @returns the bounds, inclusive, in cents
  */
 function allowedRange({ lowest_cents, highest_cents }: AcceptedPrices): AcceptedPrices {
   return { lowest_cents: Math.ceil(lowest_cents / 2), highest_cents: Math.floor((highest_cents * 3) / 2) }
@@ -17,7 +18,7 @@ export function passesGuard(accepted: AcceptedPrices, cents: number): boolean {
   return cents >= lowest_cents && cents <= highest_cents
 }
 
-/** The range after another price was accepted. */
+/** Returns the range after one more price was accepted. */
 export function accepting<P extends AcceptedPrices>(pricing: P, cents: number): P {
   return {
     ...pricing,

@@ -12,7 +12,7 @@ import { done, type ProductDecision, type ProductFacts, revised } from './decisi
 import { runPeriods } from './periods.ts'
 import { accepting, outOfRange, passesGuard } from './price-guard.ts'
 
-/** A variant and the data that its prices depend on. */
+/** A variant and its pricing, which consists of the data on which its prices depend. */
 export interface Priced {
   readonly variant: CatalogVariant
   readonly pricing: CatalogPricing
@@ -69,7 +69,7 @@ export function cancelPeriod(state: CatalogProductState, command: CatalogProduct
   return done(state, replacing(revised(state, now, {}), index, { variant, pricing }), cause)
 }
 
-/** Returns the variant with a new price, which ends a running period. */
+/** Returns the variant with a new price that applies at once and ends a running period. */
 export function atOnce({ variant, pricing }: Priced, price_cents: number, compare_price: number | null): Priced {
   const periods = pricing.regular === null ? pricing.periods : pricing.periods.slice(1)
   return {

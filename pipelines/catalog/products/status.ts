@@ -24,7 +24,7 @@ export function setStatus(state: CatalogProductState, { actor, status }: Catalog
   return done(state, after === 'DELETED' ? emptied(changed) : changed, cause)
 }
 
-/** A deleted product keeps what its stock and its history refer to. */
+/** Returns a deleted product, which keeps only the data to which its stock and its history refer. */
 function emptied({ product, pricing }: CatalogProductState): CatalogProductState {
   return {
     product: { ...product, description: '', images: [] },

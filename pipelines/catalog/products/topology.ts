@@ -6,11 +6,11 @@ import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, 
 import { decideProduct } from './decide.ts'
 import { nextPeriodTime, takePeriods } from './periods.ts'
 
-/** Search has to show a new price within 5 s. */
+/** Interval between checks for periods that begin or end. Search has to show a new price within 5 s. */
 const RUN_PERIODS_EVERY_MS = 500
 /**
- * Maximum number of products whose periods one tick begins or ends, because a tick delays commands. The next tick
- * continues.
+ * Maximum number of products whose periods one tick begins or ends. The number is limited because a tick delays
+ * commands. The next tick continues.
  */
 const PRODUCTS_PER_TICK = 200
 

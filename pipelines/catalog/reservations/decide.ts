@@ -5,19 +5,19 @@ import type { Cart, CartCommand, CartEnd, CartOutcome } from '../../../schemas/c
 interface CartFacts {
   /** The reservation_id. */
   readonly key: string
-  /** When the broker appended the command, epoch ms. */
+  /** The time at which the broker appended the command, epoch ms. */
   readonly now: number
 }
 
 interface CartDecision {
   readonly answer: CartAnswer
-  /** The cart after the command; left out when it does not change. */
+  /** The cart after the command; omitted when the cart does not change. */
   readonly state?: Cart
 }
 
 /**
- * Decides every command about a cart. A cart ends only once. When its time is over it counts as ended, even if its
- * expiry has not been noticed yet.
+ * Decides every command about a cart. A cart ends only once. Once its time is over, the cart counts as ended, even if
+ * its expiry has not been processed yet.
  */
 export function decideCart(cart: Cart | undefined, command: CartCommand, { key, now }: CartFacts): CartDecision {
   if (command.action === 'OPEN') return open(cart, command, key, now)
@@ -45,7 +45,7 @@ function done(cart: Cart): CartDecision {
   return { answer: { outcome: 'done', cart }, state: cart }
 }
 
-/** Ends a cart whose time is over. */
+/** Returns a cart as ended because its time is over. */
 export function expired(cart: Cart, now: number): Cart {
   return { ...cart, status: 'EXPIRED', ended_at: now }
 }
@@ -56,7 +56,7 @@ const OUTCOMES: Readonly<Record<Exclude<Cart['status'], 'OPEN'>, CartEnd>> = {
   EXPIRED: 'EXPIRED',
 }
 
-/** Returns what a change of a cart means for the stock of its products. */
+/** Returns the outcomes that a change of a cart has for the stock of its products. */
 export function outcomesOf(before: Cart | undefined, after: Cart, at: number): CartOutcome[] {
   if (before === undefined) return []
   const { reservation_id, ends_at, status } = after

@@ -6,9 +6,12 @@ import { avro, type Context, DECIDING, decideCommands, emission, keyedStore, row
 import { decideCart, expired, outcomesOf } from './decide.ts'
 
 const EXPIRE_EVERY_MS = 1_000
-/** Maximum number of carts that one tick ends, because a cart may have a hundred lines. The next tick continues. */
+/**
+ * Maximum number of carts that one tick ends. The number is limited because a cart may have a hundred lines. The next
+ * tick continues.
+ */
 const ENDED_PER_TICK = 500
-/** How long an ended cart can be read. This is as long as its caller may repeat a request. */
+/** How long an ended cart can be read. A caller may repeat a request for the same time. */
 const KEPT_AFTER_END_MS = 24 * 3_600_000
 
 /** Decides how carts change and end, and emits the outcomes for the stock of their products. */
@@ -18,7 +21,10 @@ export const reservations = topology(
     const carts = keyedStore('carts', { key: utf8, value: avro('catalog/Cart') })
     const timers = timerStore('timers', { key: utf8 })
 
-    /** The timer of an open cart is due at its end, and that of an ended cart when the cart is to be forgotten. */
+    /**
+     * The timer of an open cart is due when the cart ends. The timer of an ended cart is due when the cart is to be
+     * deleted.
+     */
     function changesOf(before: Cart | undefined, after: Cart, at: number) {
       const { reservation_id, ended_at, ends_at } = after
       const due = ended_at === null ? ends_at + EXPIRES_AFTER_MS : ended_at + KEPT_AFTER_END_MS

@@ -21,8 +21,8 @@ interface SkuFacts {
 export function skuDecider({ owners, ends }: SkuStores) {
   function claim({ product_id, claim_id, skus }: SkuCommand, { now, rows }: SkuFacts): SkuDecision {
     const taken = skus.find((sku) => (rows.get(owners, sku)?.product_id ?? product_id) !== product_id)
-    // A claim whose time is over still counts until its end is decided, because a record that the sku is used may be on
-    // its way.
+    // A claim whose time is over still counts until its end is decided. A record that reports the use of the sku may
+    // still be on its way.
     if (taken !== undefined) return { answer: { outcome: 'taken', sku: taken } }
     const ends_at = now + CLAIM_MS
     const puts = skus.flatMap((sku): RowChange[] => {
@@ -34,7 +34,9 @@ export function skuDecider({ owners, ends }: SkuStores) {
     return { answer: { outcome: 'claimed', claimed_at: now }, puts }
   }
 
-  /** Releases the skus that the request has claimed, unless the product uses them or another request relies on them. */
+  /**
+   * Releases the skus that the request has claimed, except for those that the product uses or another request needs.
+   */
   function release({ product_id, claim_id, skus }: SkuCommand, { rows }: SkuFacts): SkuDecision {
     const own = skus.filter((sku) => {
       const owner = rows.get(owners, sku)
@@ -54,7 +56,7 @@ export function skuDecider({ owners, ends }: SkuStores) {
 
     /**
      * Records that a product has begun or ceased to use the sku.
-     * @returns undefined if the sku belongs to another product, which is a bug
+     *   @returns undefined if the sku belongs to a different product, which would be a bug
      */
     use(sku: string, owner: SkuOwner | undefined, { product_id, is_used }: SkuUse): RowChanges | undefined {
       if (owner !== undefined && owner.product_id !== product_id) return is_used ? undefined : {}

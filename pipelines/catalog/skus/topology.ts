@@ -16,7 +16,10 @@ import {
 import { skuDecider } from './decide.ts'
 
 const END_EVERY_MS = 1_000
-/** Maximum number of claims that one tick ends, because a tick delays commands. The next tick continues. */
+/**
+ * Maximum number of claims that one tick ends. The number is limited because a tick delays commands. The next tick
+ * continues.
+ */
 const ENDED_PER_TICK = 1_000
 
 /**
@@ -50,7 +53,8 @@ export const skus = topology(
       for (const { key } of ends.due(now, ENDED_PER_TICK)) deciding.apply(key, decider.end(key), ctx)
     }
 
-    // The caught-up clock makes a use count that was recorded before its claim ended, even after a long downtime.
+    // With the caught-up clock, a use that was recorded before its claim ended is processed first, even after a long
+    // downtime.
     deciding.stream.tick('end-claims', { everyMs: END_EVERY_MS, clock: 'caught-up', stores, emits }, endClaims)
     t.source(skuUses).process('take-use', { reads: (_use, sku) => owners.prefetch(sku), stores, emits }, takeUse)
   },

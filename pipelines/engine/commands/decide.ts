@@ -15,9 +15,9 @@ import { applyChanges, type RowChanges, type RowPrefetch, type Rows, storedPrefe
 
 /** The result of a decide function. The function is pure: it sees only its arguments. */
 export interface Decided<S, A> extends RowChanges {
-  /** Any JSON value. A repeated command gets the first answer again. */
+  /** The answer to the command, any JSON value. A repeated command gets the first answer again. */
   readonly answer: A
-  /** The new state. Leave it out to keep the state; null deletes it. */
+  /** The new state. A decision that omits it keeps the state; null deletes the state. */
   readonly state?: S | null
 }
 
@@ -25,25 +25,26 @@ export interface CommandFacts {
   /** Key of the state that the command concerns. */
   readonly key: string
   /**
-   * Time of the decision, epoch ms; with `judgedBy: 'append-time'`, the time at which the broker appended the command.
+   * Time of the decision, epoch ms. With `judgedBy: 'append-time'`, it is the time at which the broker appended the
+   * command.
    */
   readonly now: number
   readonly commandId: string
 }
 
-/** The facts of a command, and where it is decided. */
+/** The facts of a command, and the partition in which it is decided. */
 interface PlacedFacts extends CommandFacts {
   readonly partition: number
-  /** The rows of the stores in `rows`. */
+  /** Reads the rows of the stores that `rows` declares. */
   readonly rows: Rows
 }
 
 export type Decide<C, S, A> = (state: S | undefined, command: C, facts: PlacedFacts) => Decided<S, A>
 
-/** The further rows that decisions read and change. */
+/** The rows that decisions read and change in addition to the state of the command's key. */
 export interface DecidedRows<C> {
   readonly stores: readonly EngineStore[]
-  /** Announces the rows that the command will read. Rows that it does not announce are read one by one. */
+  /** Announces the rows that the command will read. Rows that are not announced are read one by one. */
   readonly reads?: (command: C, key: string, rows: RowPrefetch) => void
 }
 
@@ -56,18 +57,16 @@ export interface DecidingOptions<C, S, V, A> {
   readonly rows?: DecidedRows<C>
   /**
    * The time that decisions see as `now`. Default `decision-time`, the worker's clock. `append-time` is the time at
-   * which the broker appended the command, so that a command that was sent in time still counts after an outage.
+   * which the broker appended the command. With it, a command that was sent in time still counts after an outage.
    */
   readonly judgedBy?: 'decision-time' | 'append-time'
-  /** Returns the part of a state that clients read; null for nothing. */
+  /** Returns the part of a state that clients can read; null if they can read nothing. */
   readonly view: (state: S, key: string) => V | null
   /** Called after every change, to emit the resulting records. */
   readonly changed?: (change: Change<S, C>, ctx: Context) => void
-  /**
-   * The topics that decisions and `changed` emit to, and the stores that `changed` and the stream's ticks use. Naming a
-   * store here declares it.
-   */
+  /** The topics to which decisions and `changed` emit. */
   readonly emits?: readonly AnyTopic[]
+  /** The stores that `changed` and the stream's ticks use. Naming a store here declares it. */
   readonly stores?: readonly EngineStore[]
 }
 
@@ -81,13 +80,19 @@ export interface Change<S, C = unknown> {
 }
 
 export interface Deciding<C, S> {
-  /** The stream of commands, for ticks. Ticks that call `change` name the `stores` and `emits` below. */
+  /**
+   * The stream of commands, on which ticks can be declared. Ticks that call `change` must name the `stores` and `emits`
+   * below.
+   */
   readonly stream: Stream<string, Command<C>>
-  /** Changes a state without a command and, like a decision, updates its view and calls `changed`. For ticks. */
+  /**
+   * Changes a state without a command. Like a decision, the change updates the view and calls `changed`. Ticks use this
+   * function.
+   */
   change(key: string, state: S | null, ctx: Context): void
   /**
-   * Applies the changes of a pure function without a command, for example when a timer is due or for a record of
-   * another topic.
+   * Applies the result of a pure function without a command, for example when a timer is due or for a record of another
+   * topic.
    */
   apply(key: string, changes: Omit<Decided<S, unknown>, 'answer'>, ctx: Context): void
   /** The stores and topics that `change` uses. */
@@ -96,39 +101,45 @@ export interface Deciding<C, S> {
 }
 
 /**
- * A single command is committed at once. Commands that arrive within this time of a commit share the next one. A commit
- * of any size costs the broker five requests and a marker per partition; at 500 commands a second this interval bounds
- * that cost.
+ * A single command is committed at once. Commands that arrive within this time after a commit share the next commit. A
+ * commit of any size costs the broker five requests and a marker per partition; this interval bounds that cost at 500
+ * commands a second.
  */
 const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false, collectMs: 0 }
 
 /**
- * Nobody waits for records that are not commands. Longer intervals cost the broker less, and let several records of a
- * key share a commit.
+ * Commit interval for records that are not commands, since no caller waits for them. Longer intervals cost the broker
+ * less, and let several records of a key share a commit.
  */
 const BULK_COMMIT_MS = 100
-/** For topologies that also process many records that are not commands. */
+/** Options of topologies that decide commands and also process many other records. */
 export const DECIDING_BESIDE_BULK: TopologyOptions = { ...DECIDING, commitIntervalMs: BULK_COMMIT_MS, commitSoonMs: SHARED_COMMIT_MS }
 
 /**
- * One command must not stop the decisions about all others. Its sender gets a time-out, and may repeat the command once
- * it can be decided.
+ * One command must not stop the decisions about all others. The sender of a failed command gets a time-out, and may
+ * repeat the command once it can be decided.
  */
 const BAD_COMMANDS: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
-/** How long a repeated command gets the first answer. The API's idempotency relies on it. */
+/**
+ * How long a command is remembered, so that its repetition gets the first answer. The API's idempotency relies on this
+ * period.
+ */
 const REMEMBERED_MS = 24 * 3_600_000
-/** Number of keys to check per tick. It covers millions of keys an hour, at about two microseconds each. */
+/**
+ * Number of keys to check per tick. At this rate a sweep covers millions of keys an hour, at about two microseconds
+ * each.
+ */
 const SWEPT_PER_TICK = 1_000
 const SWEEP_EVERY_MS = 1_000
-/** Minimum time between the starts of two sweeps over all remembered commands. */
+/** Minimum time between the starts of two passes over all remembered commands. */
 const WALK_EVERY_MS = 3_600_000
 
 /**
- * Makes the topology the only writer of a kind of entity. It decides all commands for a key in order, and writes state,
- * view and result in one transaction. It drops commands whose deadline has passed: their senders have already received
- * a timeout and may repeat them.
+ * Makes the topology the only writer of a kind of entity. The topology decides all commands for a key in order, and
+ * writes state, view and result in one transaction. Commands whose deadline has passed are dropped, because their
+ * senders have already received a timeout and may repeat them.
  */
 export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: DecidingOptions<C, S, V, A>): Deciding<C, S> {
   const { flow, store, decide, view, changed, rows } = options
@@ -165,13 +176,13 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
     const { command_id, reply_to } = command
     const answer = outcome === 'decided' ? first.answer : ''
     const result = { command_id, reply_to, outcome, answer, request_hash: first.request_hash, decided_at: first.decided_at }
-    // The result goes to the partition of the state, regardless of its key.
+    // The result is sent to the partition of the state, regardless of its key.
     ctx.emit(flow.decisions, resultKey(results++), { view: null, result }, { partition: ctx.partition, timestamp: ctx.now })
   }
 
   function decideCommand(command: Command<C>, ctx: RecordContext<string>) {
     const { command_id, request_hash, deadline, body } = command
-    // Called for commands that are not decided as well, so that the time depends only on the log.
+    // Called even for commands that are not decided, so that the judged time depends only on the log.
     const now = isJudgedByAppend ? judged.of(ctx) : ctx.now
     const first = decided.get(command_id)
     if (first !== undefined && ctx.now - first.decided_at < REMEMBERED_MS) {

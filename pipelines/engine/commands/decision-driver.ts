@@ -6,20 +6,20 @@ import type { Topology } from '../topology/topology.ts'
 export interface AskOptions {
   /** Default: a new id. */
   readonly id?: string
-  /** Default: the id. A different hash for the same id is a conflict. */
+  /** Hash of the request; the default is the command's id. A different hash for the same id is a conflict. */
   readonly requestHash?: string
-  /** Epoch ms; default: a minute from now. */
+  /** Deadline of the command in epoch ms; the default is a minute from now. */
   readonly deadline?: number
-  /** When the broker appended the command, epoch ms; default: now. */
+  /** Time at which the broker appended the command, epoch ms; the default is now. */
   readonly appendedAt?: number
 }
 
-/** Runs a deciding topology on the test driver: it takes commands and returns answers. */
+/** Drives a deciding topology in tests: it sends commands and returns their answers. */
 export interface DecisionDriver<C, V, A> {
   readonly driver: TestDriver
-  /** Decides a command and returns its answer. Throws when there is none. */
+  /** Sends a command and returns its answer. Throws when there is no answer. */
   ask(key: string, body: C, options?: AskOptions): A
-  /** Like `ask`, but returns the complete result, or undefined if there is none. */
+  /** Sends a command like `ask`, but returns the complete result, or undefined if there is none. */
   result(key: string, body: C, options?: AskOptions): CommandResult | undefined
   /** Returns the view that clients would read now; undefined when there is none. */
   view(key: string): V | undefined
@@ -36,7 +36,7 @@ export function decisionDriver<C, V, A>(
   const views = new Map<string, V>()
   let commands = 0
 
-  /** Applies the decisions to the views, as a sink does. @returns the results among them */
+  /** Applies the decisions to the views, like a sink. @returns the results among the decisions */
   function takeDecisions(): CommandResult[] {
     const results: CommandResult[] = []
     for (const { key, value } of driver.read(flow.decisions)) {

@@ -7,20 +7,23 @@ import { TopologyError } from '../topology/errors.ts'
 
 /**
  * The time by which a partition judges its commands: the highest timestamp that the broker gave to this command or an
- * earlier one. It never goes back, although the clock of a new partition leader may. It depends only on the log, so the
- * outcome of a command does not depend on when a worker read it, and anybody can check it afterwards.
+ * earlier one. This time never goes back, although the clock of a new partition leader may. It depends only on the log,
+ * so the outcome of a command does not depend on when a worker read the command, and can be checked afterwards.
  */
 export interface JudgedTime {
   /** Returns the time of a command, epoch ms. Must be called once for every command. */
   of(ctx: RecordContext<string>): number
-  /** Returns whether a key of the store belongs to the judged time rather than to a command. */
+  /** Returns whether the judged time is stored under this key, which otherwise belongs to a command. */
   isOwnKey(key: string): boolean
 }
 
-/** No id of a command begins with a NUL. The time shares the store of commands, because each store costs a topic. */
+/**
+ * The key of the judged time, which shares the store of commands because each store costs a topic. No id of a command
+ * begins with a NUL.
+ */
 const KEY = '\0judged'
 
-/** @param kept restores the time after a restart */
+/** @param kept the store from which the time is restored after a restart */
 export function judgedTime(kept: KeyedStore<string, DecidedCommand>): JudgedTime {
   return {
     of({ timestamp }) {
@@ -33,7 +36,7 @@ export function judgedTime(kept: KeyedStore<string, DecidedCommand>): JudgedTime
   }
 }
 
-/** @throws TopologyError for a topic whose senders set the timestamps */
+/** Checks that the broker sets a topic's timestamps. @throws TopologyError if its senders set them */
 export function requireAppendTime(topology: string, topic: AnyTopic): void {
   const [[name, value]] = Object.entries(APPEND_TIME)
   if (topic.config?.[name] !== value) {

@@ -5,27 +5,27 @@ import type { Timer, TimerStore } from '../../../state/stores/timer-store.ts'
 import type { Context, EmitOptions } from '../topology/api.ts'
 
 /**
- * What a decision may read in addition to the state of its key: the rows of the stores that it declares, as they are
- * after all earlier commands of the partition.
+ * The rows that a decision may read in addition to the state of its key. They come from the stores that the decision
+ * declares, and include the changes of all earlier commands of the partition.
  */
 export interface Rows {
   get<K>(store: TimerStore<K>, key: K): number | undefined
   get<K, V>(store: KeyedStore<K, V>, key: K): V | undefined
   /**
-   * Iterates over rows in key order. The work grows with the number of rows that the scan passes. These include deleted
-   * rows that the database has not compacted yet, so begin at the first key that can exist.
+   * Iterates over rows in key order. The cost grows with the number of rows that the scan passes. Deleted rows that the
+   * database has not compacted yet are among them, so begin at the first key that can exist.
    */
   scan<K, V>(store: KeyedStore<K, V>, range: KeyRange<K>): IteratorObject<[key: K, value: V]>
   /** Returns at most `limit` timers that are due at `now`, earliest first. */
   due<K>(store: TimerStore<K>, now: number, limit: number): Timer<K>[]
 }
 
-/** Announces the rows that a command will read, so that one multi-get per store reads those of a whole batch. */
+/** Announces the rows that a command will read, so that one multi-get per store can read the rows of a whole batch. */
 export interface RowPrefetch {
   prefetch<K>(store: { prefetch(key: K): void }, key: K): void
 }
 
-/** A new value of a row. `row` creates it. */
+/** A new value of a row, as `row` returns it. */
 export interface RowChange {
   readonly store: EngineStore
   readonly key: unknown
@@ -33,7 +33,7 @@ export interface RowChange {
   readonly value: unknown
 }
 
-/** A record to emit. `emission` creates it. */
+/** A record to emit, as `emission` returns it. */
 export interface Emission {
   readonly topic: AnyTopic
   readonly key: unknown
@@ -47,14 +47,14 @@ export interface RowChanges {
   readonly emits?: readonly Emission[]
 }
 
-/** The new value of a row of a store, or the time of a timer in epoch ms. Null deletes the row or timer. */
+/** Returns a change of a store's row or of a timer's time (epoch ms). Null deletes the row or timer. */
 export function row<K>(store: TimerStore<K>, key: K, due: number | null): RowChange
 export function row<K, V>(store: KeyedStore<K, V>, key: K, value: V | null): RowChange
 export function row(store: EngineStore, key: unknown, value: unknown): RowChange {
   return { store, key, value }
 }
 
-/** A record for a topic that the decision declares in `emits`. Null is a tombstone. */
+/** Returns a record for a topic that the decision declares in `emits`. Null is a tombstone. */
 export function emission<K, V>(topic: Topic<K, V>, key: K, value: V | null, options?: EmitOptions): Emission {
   return { topic, key, value, options }
 }
@@ -66,7 +66,7 @@ function isTimers(store: EngineStore): store is AnyTimers {
   return 'schedule' in store
 }
 
-/** Reads rows of the task's own stores. */
+/** A reader of the rows in the task's own stores. */
 export const storedRows: Rows = {
   get: (store: EngineStore, key: unknown): never => (isTimers(store) ? store.dueTime(key) : (store as AnyRows).get(key)) as never,
   scan: (store, range) => store.scan(range),

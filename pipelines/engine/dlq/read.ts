@@ -17,15 +17,18 @@ export interface DeadLetterRecord {
   readonly value: Buffer | null
   /** The headers of the original record. */
   readonly headers: readonly RecordHeader[]
-  /** How often the record had been replayed before it became this dead letter. */
+  /** Number of times that the record had been replayed before it became this dead letter. */
   readonly replays: number
-  /** True when the record has since been sent back to its source. */
+  /** True when the record has already been sent back to its source. */
   readonly replayed: boolean
-  /** What was cut because the record was too large (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete record. */
+  /**
+   * The parts that were cut because the record was too large (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete
+   * record.
+   */
   readonly cut: string | undefined
 }
 
-/** Selects dead letters; every condition must hold. */
+/** Selects dead letters that meet all of these conditions. */
 export interface DeadLetterFilter {
   readonly offsets?: ReadonlySet<number>
   readonly code?: string
@@ -35,7 +38,8 @@ export interface DeadLetterFilter {
 
 /**
  * A replay writes a note into the dead-letter topic, in the same transaction as the records that it sends back. The
- * header of the note contains the replayed offsets, so a crash leaves no doubt about what was replayed.
+ * header of the note contains the replayed offsets. Even after a crash it is therefore clear which records were
+ * replayed.
  */
 export const REPLAY_NOTE_HEADER = 'dead-letter.replayed'
 
@@ -44,8 +48,8 @@ export const DEAD_LETTER_PARTITION = 0
 const POLL_MS = 500
 
 /**
- * Reads the dead letters of a topology or sink that match the filter, oldest first. All values are in memory, so use
- * the filter for large topics.
+ * Reads the dead letters of a topology or sink that match the filter, oldest first. All values are kept in memory, so
+ * use the filter for large topics.
  */
 export async function readDeadLetters(transport: Transport, name: string, filter: DeadLetterFilter = {}): Promise<DeadLetterRecord[]> {
   const partition = { topic: deadLetterTopicName(name), partition: DEAD_LETTER_PARTITION }

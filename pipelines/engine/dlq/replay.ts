@@ -7,33 +7,34 @@ import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, RE
 const RECORDS_PER_TRANSACTION = 500
 
 export interface ReplayOptions extends DeadLetterFilter {
-  /** Also replays records that were replayed before, whether or not they failed again. */
+  /** True to include records that were already replayed, whether or not they failed again. */
   readonly again?: boolean
 }
 
 export interface ReplayResult {
   readonly replayed: number
-  /** Number of records that were replayed earlier. Another replay would duplicate them. */
+  /** Number of records that were skipped because they were already replayed. Another replay would duplicate them. */
   readonly skippedReplayed: number
   /**
-   * Number of records that failed again after a replay. Their cause may still exist, so they might fail again and
-   * again.
+   * Number of records that failed again after a replay. The cause of their failure may still exist, so further replays
+   * might fail too.
    */
   readonly skippedReturned: number
-  /** Number of incomplete records. A replay would send different records. */
+  /** Number of records that are incomplete. A replay would send records that differ from the originals. */
   readonly skippedCut: number
 }
 
 /**
  * Sends dead letters back to their source partitions with their original key, value, timestamp and headers. Additional
  * headers contain the number of replays and the original timestamp. Every reader of the source topics gets the records
- * again. One transaction contains the records and the note about their replay. Only one replay per topology can run,
- * because a later one fences the earlier one, so each record is replayed once.
+ * again. One transaction contains the records and the note about their replay. Only one replay per topology can run at
+ * a time, because a later replay fences the earlier one. Each record is therefore replayed once.
  */
 export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {
   const producer = transport.producer({ transactionalId: `millrace-dlq-${name}` })
   try {
-    // An earlier replay that still runs cannot commit after this point, so the records that are read next are final.
+    // An earlier replay that is still running cannot commit after this point, so the notes that are read next are
+    // complete.
     await producer.init()
     const found = await readDeadLetters(transport, name, options)
     const letters = found.filter((letter) => letter.cut === undefined)

@@ -9,17 +9,15 @@ import { type JobTurn, openTurn } from './turn.ts'
 
 export interface GroupJob<K, V> {
   /**
-   * A stable name. It is also the name of the consumer group that keeps the position in the requests, and the
-   * transactional id.
+   * A stable name. It is also the transactional id and the name of the consumer group that stores the position in the
+   * request topic.
    */
   readonly name: string
-  /** The process that owns the only partition of this topic runs the job. */
+  /** The topic of requests, which has a single partition. The process that owns that partition runs the job. */
   readonly requests: Topic<K, V>
-  /** Topics that the job publishes to. */
+  /** Topics to which the job publishes. */
   readonly publishes: readonly AnyTopic[]
-  /**
-   * Does the work until `turn.signal` fires. An error ends the turn; the next one begins after a pause.
-   */
+  /** Runs the job until `turn.signal` fires. An error ends the turn; the next turn begins after a pause. */
   run(turn: JobTurn<K, V>): Promise<void>
   /** Called when the job has stopped permanently. */
   close?(): Promise<void>
@@ -28,23 +26,23 @@ export interface GroupJob<K, V> {
 export interface GroupJobDeps {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** The job's seat in the group whose processes share partitions. */
+  /** The job's membership in the group whose processes share partitions. */
   readonly seat: SinkSeat
   readonly runtime: Runtime
 }
 
-/** The partition whose owner runs the job. */
+/** The number of the only partition of the request topic. */
 const ONLY_PARTITION = 0
 const LONGEST_WAIT_MS = 1_000
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
-/** How long a stopping process waits for a turn that has been asked to end. */
+/** How long a stopping process waits until the current turn ends. */
 const STOP_GRACE_MS = 15_000
 
 /**
- * Runs a job once in a group: in the process that owns the only partition of its request topic. Each turn of a process
- * initialises the same transactional id, so a predecessor that has not noticed that its turn is over can publish
- * nothing. The job itself must protect what it changes in other systems, with `turn.token` and `turn.confirm`.
+ * Runs a job in only one process of a group: the one that owns the single partition of its request topic. Each turn of
+ * a process initialises the same transactional id, so a predecessor that has not noticed that its turn is over can
+ * publish nothing. The job itself must protect its changes to other systems, with `turn.token` and `turn.confirm`.
  */
 export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat, runtime }: GroupJobDeps): Runner {
   const { name, requests } = job
@@ -147,7 +145,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
       stopping.abort()
       wake.resolve()
       const patience = new AbortController()
-      // A turn that waits for unreachable servers is abandoned.
+      // If servers are unreachable, the turn may never end, so it is abandoned after a while.
       await Promise.race([done.catch(() => {}), runtime.sleep(STOP_GRACE_MS, patience.signal)])
       patience.abort()
       resolve()

@@ -15,7 +15,7 @@ export interface TopicRead<K, V> {
 const LIMITS = { maxRecords: 1_000, maxBytes: 4 * 1024 * 1024 }
 const POLL_MS = 1_000
 
-/** Reads a small topic to its end, and returns the newest value of each key that is not deleted. */
+/** Reads a small topic to its end, and returns the newest value of each key. Deleted keys are left out. */
 export async function readTopic<K, V>({
   topic,
   serdes,

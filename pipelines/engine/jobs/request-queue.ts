@@ -30,7 +30,9 @@ export interface RequestQueueDeps<K, V> {
   readonly runtime: Pick<Runtime, 'monotonic' | 'log'>
 }
 
-/** How long the broker may hold a fetch without data. Requests are rare. */
+/**
+ * How long the broker may delay its answer to a fetch without data. The time can be long, because requests are rare.
+ */
 const IDLE_WAIT_MS = 15_000
 const LIMITS = { maxRecords: 100, maxBytes: 1024 * 1024 }
 

@@ -23,28 +23,31 @@ export function jobRecord<K, V>(topic: Topic<K, V>, key: K, value: V): JobRecord
 
 /** The time during which one process runs a job. */
 export interface JobTurn<K, V> {
-  /** Fires when another process takes the job over, or this one stops. */
+  /** Fires when another process takes the job over, or when this process stops. */
   readonly signal: AbortSignal
-  /** A random text that no other turn has. */
+  /** A random text that is unique to this turn. */
   readonly token: string
   /**
-   * Returns the next request, in order; undefined if none arrives in time. The same request is returned until it is
-   * `completed`. A tombstone or an undecodable record counts as completed.
+   * Returns the next request, in order; undefined if none arrives in time. The method returns the same request until
+   * the job calls `completed` with it. Tombstones and undecodable records count as completed.
    */
   nextRequest(waitMs: number): Promise<JobRequest<K, V> | undefined>
   /**
-   * Publishes a record. Resolves when the brokers have it.
-   * @throws FencedError when another turn has begun; nothing is published then
+   * Publishes a record. Resolves when the brokers have acknowledged it.
+   * @throws FencedError when another turn has begun; in that case nothing is published
    */
   publish<PK, PV>(topic: Topic<PK, PV>, key: PK, value: PV): Promise<void>
-  /** Publishes several records, all or none. @throws FencedError as `publish` */
+  /** Publishes several records, all or none. @throws FencedError like `publish` */
   publishAll(records: readonly JobRecord[]): Promise<void>
   /**
-   * Reads a small topic that the job publishes, and returns the newest value of each key that is not deleted. No
-   * earlier turn can add anything to the topic any more.
+   * Reads a small topic that the job publishes, and returns the newest value of each key. Deleted keys are left out.
+   * Earlier turns can no longer add anything to the topic.
    */
   readAll<PK, PV>(topic: Topic<PK, PV>): Promise<readonly (readonly [PK, PV])[]>
-  /** Marks the request and all earlier ones as done. A later turn begins after it. @throws FencedError as `publish` */
+  /**
+   * Marks the request and all earlier requests as done. A later turn begins after this request. @throws FencedError
+   * like `publish`
+   */
   completed(request: JobRequest<K, V>): Promise<void>
   /**
    * Checks with the coordinator that this process still owns the job. Call it before you change another system.
@@ -67,7 +70,7 @@ export interface TurnDeps<K, V> {
 
 const NO_OFFSETS = new Map()
 
-/** Ends every earlier turn: its producer is fenced before this turn's first request. */
+/** Opens a turn and ends every earlier turn, whose producer is fenced before this turn's first request. */
 export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobTurn<K, V>; close(): Promise<void> }> {
   const { name, place, requests, signal, serdes, transport, seat, group, runtime } = deps
   const producer = transport.producer({ transactionalId: `job-${name}` })

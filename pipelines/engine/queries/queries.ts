@@ -18,28 +18,30 @@ const OWNERS_KEPT_MS = 1_000
 
 export interface QueryOptions {
   /**
-   * The key's partition, for stores whose records are not partitioned by the store's own key. Default murmur2 of the
-   * key.
+   * The key's partition, for stores whose records are not partitioned by the store's own key. The default is the
+   * murmur2 of the key.
    */
   readonly partition?: number
-  /** Allows a local standby copy to answer too; the answer contains its lag. Default false. */
+  /** Allows a local standby copy to answer too; such an answer contains the lag of the copy. Default false. */
   readonly standby?: boolean
 }
 
-/** The state from which an answer was read. It contains everything up to `position`, and only committed changes. */
+/**
+ * The state from which an answer was read. The state contains all committed changes up to `position`, and no others.
+ */
 export interface StateView {
   readonly partition: number
   /** `active`: the task that processes the partition. `standby`: a copy that follows the changelog. */
   readonly role: 'active' | 'standby'
   readonly position: StatePosition
   /**
-   * Number of offsets (of the input for an active task, of the changelog for a standby) that the state lacked at the
-   * last fetch.
+   * Number of offsets that the state lacked at the last fetch. They are offsets of the input for an active task, and of
+   * the changelog for a standby.
    */
   readonly behind: number
   /**
-   * Epoch ms of the last fetch if the state was up to date then; otherwise of the last write to the state. On a worker
-   * that has lost its connection this time does not advance.
+   * Time (epoch ms) of the last fetch if the state was up to date at that fetch, or of the last write to the state if
+   * it was not. The time does not advance on a worker that has lost its connection.
    */
   readonly asOf: number
 }
@@ -47,21 +49,21 @@ export interface StateView {
 export type QueryAnswer<V> =
   | { readonly outcome: 'answered'; readonly value: V | undefined; readonly state: StateView }
   | OnOtherWorker
-  /** The partition is being moved or restored; ask again. */
+  /** The partition is being moved or restored. Repeat the query later. */
   | { readonly outcome: 'not-ready'; readonly partition: number; readonly reason: string }
 
-/** Another worker has the partition; ask there. */
+/** The answer when another worker has the partition. Repeat the query at that worker. */
 export interface OnOtherWorker {
   readonly outcome: 'other-worker'
   readonly partition: number
   readonly memberId: string
-  /** Undefined when the worker has not published an address. */
+  /** The address of the other worker; undefined when it has not published one. */
   readonly address: string | undefined
-  /** Workers with a standby copy. Ask them with `standby` if the owner does not answer. */
+  /** Addresses of workers with a standby copy. Query them with `standby` if the owner does not answer. */
   readonly standbys: readonly string[]
 }
 
-/** Thrown when the query is invalid. */
+/** Thrown for invalid queries. */
 export class QueryError extends Error {
   override readonly name = 'QueryError'
   readonly code: 'unknown_store' | 'invalid_key' | 'invalid_partition'
@@ -72,7 +74,8 @@ export class QueryError extends Error {
 }
 
 /**
- * The readable part of a store: of the store that the topology declares, or of another one with the same declaration.
+ * The part of a store's declaration that reads need. The store of the topology works, and so does any other store with
+ * the same declaration.
  */
 export interface ReadableStore<K, V> {
   readonly name: string
@@ -83,9 +86,9 @@ export interface ReadableStore<K, V> {
 export interface StateQueries {
   /** The stores that can be read. */
   readonly stores: readonly { readonly name: string; readonly partitions: number }[]
-  /** @throws QueryError if the topology does not have this store or partition */
+  /** Reads the value of a key. @throws QueryError if the topology does not have this store or partition */
   get<K, V>(store: ReadableStore<K, V>, key: K, options?: QueryOptions): Promise<QueryAnswer<V>>
-  /** Reads like `get`, but takes the bytes of the key, which must be a valid key of the store. */
+  /** Reads a value like `get`, but takes the bytes of the key, which must be a valid key of the store. */
   getBytes(store: string, key: Buffer, options?: QueryOptions): Promise<QueryAnswer<unknown>>
 }
 
@@ -100,7 +103,7 @@ export interface QueryDeps {
   /** Number of standby copies that other workers keep of each task. */
   readonly copies: number
   readonly group: GroupView
-  /** Topics to which the workers that process them subscribe. */
+  /** The source topics of the topology. A worker that subscribes to them processes their partitions. */
   readonly sources: ReadonlySet<string>
   readonly memberId: () => string
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
@@ -149,7 +152,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
   }
 
-  /** Reads row and position synchronously, so that no commit happens in between. */
+  /** Reads the row and its position synchronously, so that no commit happens in between. */
   function read({ store, lookup }: Known, partition: number, row: Buffer): unknown {
     const [bytes] = session.column(store.name, partition).multiGet({ bytes: row, ends: [row.length] })
     return bytes && lookup.view(deps.codecs.storeValue(store).decode(bytes, 0, bytes.length))
@@ -162,7 +165,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return { partition: task.partition, role: 'active', position, behind, asOf: lookedAt ?? position.writtenAt }
   }
 
-  /** Answers from local state; returns undefined when no local state may answer. */
+  /** Answers from local state. Returns undefined when this process has no state that may answer. */
   function answerHere(known: Known, partition: number, row: Buffer, standby: boolean): QueryAnswer<unknown> | undefined {
     const task = deps.tasks().find((each) => each.part === known.part && each.partition === partition)
     if (task?.state === 'RUNNING') return { outcome: 'answered', value: read(known, partition, row), state: activeView(known, task) }
@@ -197,7 +200,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
       try {
         return answerHere(known, partition, row, options.standby === true) ?? (await ownerOf(known, partition, options.standby === true))
       } catch (error) {
-        // The value has a schema that no record has loaded into this process yet.
+        // No record with the schema of this value has been read in this process yet, so the schema is not loaded.
         if (!(error instanceof UnknownSchemaError) || (await deps.loadSchema(error.schemaId)) !== 'loaded') throw error
       }
     }

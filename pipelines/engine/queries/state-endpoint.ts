@@ -11,12 +11,15 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Who may query state: every client that reaches the port (a loopback one), every client with the token, or none. */
+/**
+ * Who may query state: every client that can reach the port (which is then a loopback port), every client with the
+ * token, or nobody.
+ */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 
-/** Maximum size of a key. Keys are names and numbers, so a longer one is a mistake or an attack. */
+/** Maximum size of a key. Keys are names and numbers, so a longer key is a mistake or an attack. */
 const MAX_KEY_BYTES = 1_024
-/** Retry-After for a moving partition, which is available again within a second or two. */
+/** Seconds in the Retry-After header for a partition that is being moved. Moves usually end within a second or two. */
 const RETRY_AFTER_S = 1
 const PATH = '/state'
 
@@ -27,7 +30,7 @@ export function jsonAnswer(status: number, body: object, headers?: Readonly<Reco
   return { status, contentType: 'application/json', body: `${JSON.stringify(body, asJson, 2)}\n`, headers }
 }
 
-/** Writes 64-bit integers as text and bytes as base64. */
+/** Converts values for JSON: 64-bit integers become text, and bytes become base64. */
 function asJson(this: Record<string, unknown>, name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   const given = this[name]

@@ -6,10 +6,10 @@ import type { SinkKind, SinkParts } from './sink-kind.ts'
 import type { SinkTarget } from './target.ts'
 import { prepareSinkTopics } from './topics.ts'
 
-/** Only lag monitors, and tables whose rows have expired, use the offsets in Kafka. */
+/** Commits can be rare, because only lag monitors, and tables whose rows have expired, use the offsets in Kafka. */
 const COMMIT_EVERY_MS = 1_000
 
-/** Describes a sink that copies topics into a store that keeps their offsets. */
+/** Describes a sink that copies topics into a store, which also stores the offsets. */
 export function copies(name: string, topics: readonly AnyTopic[], target: SinkTarget, transport: Transport): SinkKind {
   const byName = new Map(topics.map((topic) => [topic.name, topic]))
 

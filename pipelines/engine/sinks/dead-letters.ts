@@ -5,37 +5,37 @@ import { deadLetterParts } from '../task/dead-letter.ts'
 import { deadLetterSpec } from '../topology/internal-topics.ts'
 import type { RecordOrigin } from './deliveries/retry-record.ts'
 
-/** A record that a sink gives up. */
+/** A record that a sink sets aside as a dead letter. */
 export interface SinkDeadLetter {
   readonly chunk: RecordChunk
   readonly row: number
   readonly code: string
   readonly message: string
-  /** The original place of the record, if the chunk belongs to another topic. */
+  /** The original topic, partition and offset of the record, if the chunk belongs to another topic. */
   readonly origin?: RecordOrigin
 }
 
 /**
- * Stores the records that a sink cannot use, with their source and the reason. The topic and the headers match those of
- * a topology's dead letters.
+ * Stores the records that a sink cannot use, with their source and the reason. The topic's name and the headers have
+ * the same form as for the dead letters of a topology.
  */
 export interface SinkDeadLetters {
-  /** Resolves when the brokers have acknowledged all of them. */
+  /** Resolves when the brokers have acknowledged all of these dead letters. */
   send(bad: readonly SinkDeadLetter[]): Promise<void>
   close(): Promise<void>
 }
 
-/** The processor's name in dead letters of a sink, which has none. */
+/** The processor's name in the dead letters of a sink. A sink has no processors. */
 const NO_PROCESSOR = ''
 const NO_OFFSETS = new Map()
 
-/** @param sink names the dead-letter topic, `<sink>-dead-letters` */
+/** Creates the dead letters of a sink. @param sink names the dead-letter topic, `<sink>-dead-letters` */
 export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pick<Runtime, 'now'>): SinkDeadLetters {
   const topic = deadLetterSpec(sink)
   let ready: Promise<ReturnType<Transport['producer']>> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
-  /** Opens the producer on first use, because most sinks never need it. */
+  /** Opens the producer, on first use only, because most sinks never need it. */
   async function openProducer(): Promise<ReturnType<Transport['producer']>> {
     await transport.ensureTopics([topic])
     const producer = transport.producer({})
@@ -73,8 +73,8 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
       }
       await producer.commit(NO_OFFSETS, undefined)
     } catch (error) {
-      // The producer may be fenced, or the outcome of its commit unknown. A new one repeats the letters, because
-      // duplicates are better than losses.
+      // The producer may be fenced, or the outcome of its commit unknown. A new producer sends the letters again,
+      // because duplicates are better than losses.
       ready = undefined
       await producer.close().catch(() => {})
       throw error

@@ -3,46 +3,46 @@ import type { Index } from '../../../state/indexes/search-index.ts'
 import { type DocumentChange, INDEX_GONE, type IndexWriter, POSITION_MOVED, type PositionStamp } from '../../../state/indexes/writer.ts'
 import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
-/** Tells the target which concrete index it writes to. */
+/** Determines to which concrete index the target writes. */
 export interface IndexPlace {
   /**
-   * True if searches use the index. It then holds a position of every partition, unless it has lost its data. Filling
-   * it again in place would show incomplete results.
+   * True if searches use the index. Such an index contains a position of every partition, unless it has lost its data.
+   * In that case it must not be filled again in place, because searches would show incomplete results.
    */
   readonly isSearched?: boolean
   /**
-   * Returns the writer of the index that the sink fills now.
+   * Returns the writer of the index that the sink currently fills.
    * @throws TargetUnavailableError when there is none at the moment; any other error stops the sink
    */
   writer(): Promise<IndexWriter>
-  /** Returns false if the sink should write to another index by now. */
+  /** Returns false if the sink should now write to a different index. */
   isStill(writer: IndexWriter): Promise<boolean>
-  /** Called when the server has refused a write, because the index is gone or belongs to another process. */
+  /** Called when the server has refused a write because the index no longer exists or belongs to another process. */
   onLost?(): void
 }
 
 /**
  * Limits of a batch. 1,000 documents are about a megabyte, which the server indexes in 50 ms. Searches see changes only
- * after the server's next refresh, up to a second later, so a short wait for further changes makes little difference.
- * Each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half of a core.
+ * after the server's next refresh, up to a second later. A short wait for further changes therefore makes little
+ * difference. Each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half of a core.
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
-/** Interval at which an idle partition checks whether another index has taken the place of its index. */
+/** Interval at which an idle partition checks whether its index has been replaced. */
 const PROBE_EVERY_MS = 1_000
 
-/** The state of one partition's position in an index. */
+/** The position of one partition in an index, and the writer that stores it. */
 interface OpenPartition {
   readonly writer: IndexWriter
   readonly topicId: string
-  /** Undefined as long as the index holds no position of the partition. */
+  /** The stamp of the stored position; undefined while the index contains no position of the partition. */
   stamp: PositionStamp | undefined
 }
 
 /**
  * Copies a topic into an index: one document per key, with the record's offset as its version. A repeated or late write
- * therefore changes nothing. The position is stored after each acknowledged batch, but only if no other process has
- * stored one in the meantime. A sink that has lost the partition therefore notices its loss, and no sink continues in
- * the middle of an empty index.
+ * therefore changes nothing. After each acknowledged batch the position is stored, but only if no other process has
+ * stored one in the meantime. A sink therefore notices when it has lost the partition, and no sink continues in the
+ * middle of an empty index.
  */
 export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTarget {
   const open = new Map<string, OpenPartition>()
@@ -83,8 +83,8 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
 
   async function storePosition({ partition: { topic, partition }, next }: SinkBatch, target: OpenPartition): Promise<WriteResult> {
     const stamp = await target.writer.putPosition({ topic, partition, topicId: target.topicId, next }, target.stamp)
-    // The position has also moved if only an earlier answer was lost. Reading then continues from it and repeats
-    // nothing.
+    // The position may also have moved because this sink stored it and only the answer was lost. Reading then continues
+    // from the stored position and repeats nothing.
     if (stamp === POSITION_MOVED) return { outcome: 'offset-mismatch' }
     if (stamp === INDEX_GONE) return lost()
     target.stamp = stamp

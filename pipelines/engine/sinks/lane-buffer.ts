@@ -2,13 +2,13 @@ import type { Fetcher, PartitionData, TopicPartition } from '../../../kafka/tran
 import type { PartitionQueue, Taken } from './queue.ts'
 import type { BatchLimits } from './target.ts'
 
-/** Limit for fetched bytes of a partition that wait for the target. Above it the partition is paused. */
+/** Limit for fetched bytes of a partition that wait for the target. Above this limit the partition is paused. */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * The records of one partition between the fetcher and the target. It pauses the partition while the target is too
- * slow.
+ * A buffer for the records of one partition between the fetcher and the target. It pauses the partition while the
+ * target is too slow.
  */
 export interface LaneBuffer {
   /** Number of bytes that wait to be written. */
@@ -19,15 +19,15 @@ export interface LaneBuffer {
   /** Set when `take` stopped at a record whose schema must be loaded first. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData, now: number): void
-  /** @param maxRecords applies if it is less than the limit of a batch */
+  /** Takes the next batch. @param maxRecords applies if it is less than the limit of a batch */
   take(now: number, maxRecords?: number): Taken | undefined
-  /** Returns true if there is enough for a batch or the first record has waited long enough. */
+  /** Returns true if the buffer has enough for a batch or if the first record has waited long enough. */
   isBatchDue(now: number): boolean
-  /** The time at which the first record will have waited long enough. */
+  /** The time at which the first record has waited long enough. */
   readonly batchDueAt: number
-  /** Makes the waiting records due as a batch immediately. */
+  /** Makes the waiting records due as a batch at once. */
   hurry(): void
-  /** Drops everything and stops fetching the partition. */
+  /** Drops all records and stops fetching the partition. */
   clear(): void
 }
 

@@ -14,19 +14,19 @@ export interface LaneToolsDeps {
   readonly serdes: Serdes
 }
 
-/** The connections of a lane to the rest of the sink. */
+/** The parts of a sink that its lanes use. */
 export interface LaneTools {
   readonly newQueue: (isMissing: (schemaId: number) => boolean) => PartitionQueue
   readonly factsOf: (partition: TopicPartition) => Promise<PartitionFacts>
   /**
-   * @throws FencedError when the membership is lost; OwnedElsewhereError when an earlier version of the sink owns the
-   *   partition
+   * Checks that this process owns the partition. @throws FencedError when the membership is lost; OwnedElsewhereError
+   * when an earlier version of the sink owns the partition
    */
   readonly confirmOwnership: (partition: TopicPartition) => Promise<void>
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
 }
 
-/** @returns the tools for lanes whose records have the formats of a topic */
+/** Returns a function that creates the tools for lanes whose records have the formats of a topic. */
 export function laneTools({ transport, group, seat, serdes }: LaneToolsDeps): (topic: AnyTopic) => LaneTools {
   const refuseIfOwnedElsewhere = ownershipCheck(group)
 

@@ -28,7 +28,7 @@ const LEGAL_NEXT: { readonly [state in LaneState]: readonly LaneState[] } = {
   closed: [],
 }
 
-/** @returns `next` @throws Error if it may not follow `state` */
+/** Checks a transition. @returns `next` @throws Error if `next` may not follow `state` */
 export function laneStateAfter(state: LaneState, next: LaneState): LaneState {
   if (!LEGAL_NEXT[state].includes(next)) throw new Error(`a lane cannot go from ${state} to ${next}`)
   return next
@@ -38,43 +38,46 @@ export interface LaneDeps extends LaneTools {
   readonly target: SinkTarget
   readonly fetcher: Fetcher
   readonly metrics: SinkMetrics
-  /** Stores records that cannot be used; if undefined, they are only counted. */
+  /** Stores records that cannot be used; if undefined, such records are only counted. */
   readonly deadLetters: ((bad: readonly BadRecord[]) => Promise<void>) | undefined
   readonly runtime: Pick<Runtime, 'random' | 'log'>
 }
 
-/** Only the sink's loop calls these methods. Background work leaves its result for the next `step`. */
+/** The methods of a lane, which only the sink's loop calls. Background work leaves its result for the next `step`. */
 export interface Lane {
   readonly partition: TopicPartition
   readonly state: LaneState
-  /** The offset after everything that the target holds; undefined while it is unknown or the target holds nothing. */
+  /**
+   * The offset after all records that the target contains; undefined while it is unknown or the target contains
+   * nothing.
+   */
   readonly applied: number | undefined
   readonly caughtUp: boolean
   /** True when a process with an earlier version of the sink owns and serves the partition. */
   readonly isOwnedElsewhere: boolean
-  /** Number of offsets that were not applied yet, up to the end of the log at the last fetch. */
+  /** Number of offsets between the target and the end of the log, as of the last fetch. */
   readonly lag: number
   /** Number of bytes that wait to be written. */
   readonly queuedBytes: number
   push(data: PartitionData): void
   /**
-   * Takes results and starts what is due, without waiting. Throws errors that must stop the sink.
+   * Applies finished results and starts everything that is due, without waiting. Throws errors that must stop the sink.
    * @param now milliseconds of a monotonic clock
    */
   step(now: number): void
-  /** Returns when the next step is due without further input, by the same clock. */
+  /** Returns the time (by the same clock) at which the next step is due if nothing else happens. */
   dueAt(now: number): number
   /** Drops records that are not written yet; the next owner reads them again. */
   close(): void
   /** Returns the offset to commit, if it has changed since the last call or the last commit is too old. */
   takeCommit(now: number): OffsetToCommit | undefined
-  /** The last offset to commit was not stored. */
+  /** Must be called when a commit has failed, so that the lane offers its offset again. */
   commitFailed(): void
 }
 
 /**
- * Interval at which the offsets of idle partitions are committed again. Offsets of a group without members expire, by
- * default after seven days.
+ * Interval at which the offsets of idle partitions are committed again, because the offsets of a group without members
+ * expire (by default after seven days).
  */
 export const COMMIT_AGAIN_MS = 3_600_000
 const NEVER = Number.POSITIVE_INFINITY
@@ -183,7 +186,10 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     return now >= nextProbeAt()
   }
 
-  /** Probes all partitions at the same moments, so that the process wakes up once for all of them. */
+  /**
+   * Returns the time of the next probe. It is the same for all partitions, so that the process wakes up once for all of
+   * them.
+   */
   function nextProbeAt(): number {
     const { probeEveryMs } = target
     return probeEveryMs === undefined ? NEVER : (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs

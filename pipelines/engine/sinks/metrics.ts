@@ -1,14 +1,14 @@
-/** The counters of one sink. Plain numbers are cheap; metrics are read on request. */
+/** The counters of one sink. They are plain numbers, which are cheap to update; metrics read them on request. */
 export interface SinkMetrics {
-  /** Records whose batch was written to the target. */
+  /** Number of records whose batches were written to the target. */
   applied: number
   batches: number
   badRecords: number
-  /** Failed attempts that were repeated or will be. */
+  /** Number of failed attempts that were repeated or will be repeated. */
   retries: number
-  /** How often a partition was read again because the target was at another offset. */
+  /** Number of times that a partition was read again because the target was at a different offset. */
   rewinds: number
-  /** Records that retention deleted from the log before the sink read them. */
+  /** Number of records that retention deleted from the log before the sink read them. */
   lostRecords: number
 }
 

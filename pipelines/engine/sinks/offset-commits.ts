@@ -6,7 +6,7 @@ import type { Lane } from './lane.ts'
 const AFTER_FAILURE_MS = 1_000
 
 export interface OffsetCommitsDeps {
-  /** Called before each commit. @throws an error if another process may own the partitions by now */
+  /** Called before each commit. @throws an error if another process may already own the partitions */
   readonly confirm: () => Promise<void>
   /** Shortest time between two commits. */
   readonly everyMs: number
@@ -14,8 +14,8 @@ export interface OffsetCommitsDeps {
 }
 
 /**
- * Commits the offsets of the lanes, one commit at a time. A failure is only logged: lanes offer their offsets again,
- * and a restart reads a little more twice.
+ * Commits the offsets of the lanes, one commit at a time. A failure is only logged, because the lanes offer their
+ * offsets again. After a restart, the sink then reads a few more records twice.
  */
 export interface OffsetCommits {
   /** True when the next commit may begin. */
@@ -27,8 +27,8 @@ export interface OffsetCommits {
 }
 
 /**
- * @param group the group with the sink's name. Kafka accepts its offsets from any process, so `confirm` must stop a
- * process that has lost its membership without noticing.
+ * Creates the commits of a sink. @param group the group with the sink's name. Kafka accepts its offsets from any
+ * process, so `confirm` must stop a process that has lost its membership without noticing.
  */
 export function offsetCommits(group: MemberlessGroup, { confirm, everyMs, runtime }: OffsetCommitsDeps): OffsetCommits {
   let nextAt = 0

@@ -2,7 +2,7 @@ import type { PartitionData, RecordChunk } from '../../../kafka/transport.ts'
 import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { BatchLimits, SinkRecord } from './target.ts'
 
-/** A record that cannot be used, and the reason. */
+/** A record that cannot be used, and the reason for this. */
 export interface BadRecord {
   readonly chunk: RecordChunk
   readonly row: number
@@ -29,13 +29,13 @@ export interface Taken {
 export interface QueueOptions {
   readonly key: Codec<unknown>
   readonly value: Codec<unknown>
-  /** True for schema ids that the registry does not have. */
+  /** Returns true if the registry does not have this schema id. */
   readonly isMissing: (schemaId: number) => boolean
 }
 
 interface QueuedChunk {
   readonly chunk: RecordChunk
-  /** The offset after the chunk and any offsets that the broker skipped. */
+  /** The offset after the chunk and after any offsets that the broker skipped behind it. */
   readonly after: number
 }
 
@@ -48,13 +48,16 @@ export interface PartitionQueue {
   /** Set when `take` stopped at a record whose schema must be loaded first. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData): void
-  /** Removes and decodes records from the front within the limits; undefined when there are none. */
+  /**
+   * Removes and decodes records from the front of the queue, within the limits. Returns undefined when the queue is
+   * empty.
+   */
   take(limits: Pick<BatchLimits, 'maxRecords' | 'maxBytes'>): Taken | undefined
 }
 
 export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: QueueOptions): PartitionQueue {
   const chunks: QueuedChunk[] = []
-  /** The first row of the first chunk that was not taken yet. */
+  /** The first row of the first chunk that has not been taken yet. */
   let row = 0
   let records = 0
   let bytes = 0
@@ -69,7 +72,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
       records += chunk.count
       for (let each = 0; each < chunk.count; each++) bytes += recordBytes(chunk, each)
     })
-    // The data contains only skipped offsets, which are counted with the records before them.
+    // If the data contains only skipped offsets, they are counted with the records before them.
     if (filled.length === 0 && chunks.length > 0) chunks.push({ ...(chunks.pop() as QueuedChunk), after: data.nextOffset })
     end = data.nextOffset
   }
@@ -102,7 +105,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
     return count === 0 ? undefined : { records: taken, bad, next, count }
   }
 
-  /** Returns undefined when the schema of the record must be loaded first. */
+  /** Decodes one record. Returns undefined when its schema must be loaded first. */
   function decodeRow(chunk: RecordChunk, at: number): QueuedRecord | BadRecord | undefined {
     if (chunk.unreadable !== undefined) return { chunk, row: at, code: 'unreadable_batch', message: chunk.unreadable }
     if (chunk.keyStart[at] < 0) return { chunk, row: at, code: 'undecodable_key', message: 'the record has no key' }

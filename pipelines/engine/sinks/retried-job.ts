@@ -7,33 +7,33 @@ export interface RetriedJobDeps {
   readonly wake: () => void
   /** Provides the jitter that spreads the retries of many partitions. */
   readonly runtime: Pick<Runtime, 'random'>
-  /** Called when a job succeeds after `attempts`, of which all but the last failed. */
+  /** Called when a job succeeds after failed attempts. `attempts` includes the successful one. */
   readonly onRecovery: (attempts: number) => void
   /** Decides whether a failed job is repeated or dropped. @throws errors that must stop the sink */
   readonly onFailure: (error: unknown, isFirst: boolean) => 'repeat' | 'drop'
 }
 
 /**
- * Runs at most one job at a time. Its result waits until the loop takes it. After a transient failure it repeats the
- * job, with growing pauses.
+ * Runs at most one job at a time. The result is kept until the loop takes it. After a transient failure the job is
+ * repeated, with growing pauses.
  */
 export interface RetriedJob {
-  /** True while an attempt is running or its result was not taken. */
+  /** True while an attempt is running or its result has not been taken. */
   readonly isBusy: boolean
   readonly hasResult: boolean
   /** True when the job has failed and `repeat` is due at `retryAt`. */
   readonly mustRepeat: boolean
-  /** No attempt may start before this time. */
+  /** The time before which no attempt may start. */
   readonly retryAt: number
   start(job: Job): void
   repeat(): void
-  /** @param now milliseconds of a monotonic clock */
+  /** Applies the result of the last attempt, if there is one. @param now milliseconds of a monotonic clock */
   takeResult(now: number): void
 }
 
 /**
- * First pause and, below, the longest one. A restarting target is back within a second or two. During a long outage
- * there is one attempt every five seconds.
+ * First pause. The longest pause is below. A restarting target is usually back within a second or two. During a long
+ * outage there is one attempt every five seconds.
  */
 const FIRST_RETRY_MS = 50
 const LONGEST_RETRY_MS = 5_000

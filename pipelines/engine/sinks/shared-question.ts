@@ -1,4 +1,4 @@
-/** Lets simultaneous callers share one answer. The request starts after the last of them has called. */
+/** Lets simultaneous callers share one answer. The request starts only after the last of these callers has called. */
 export function sharedQuestion<T>(ask: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   let next: Promise<T> | undefined

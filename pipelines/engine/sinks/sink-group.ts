@@ -14,7 +14,7 @@ export interface SinkGroupOptions {
   readonly groupId: string
   /** A UUID that the worker slot keeps. A restarted process gets its partitions back at once. */
   readonly memberId: string
-  /** Stores a new member id in place of one that the brokers refuse. */
+  /** Stores a new member id that replaces one that the brokers refuse. */
   readonly keepMemberId?: (memberId: string) => void
 }
 
@@ -24,9 +24,10 @@ export interface SinkGroupDeps {
 }
 
 /**
- * A group member that several sinks of a process share. It subscribes to the topics of all of them. It acknowledges a
- * revocation only when every sink has given up its revoked partitions, because the coordinator takes all of them back
- * at once. Therefore only sinks that write to the same store share a group.
+ * A group member that several sinks of a process share. The member subscribes to the topics of all of its sinks. It
+ * acknowledges a revocation only when every sink has given up its revoked partitions, because the coordinator takes all
+ * of these back at once. A sink whose store hangs would delay the others, so only sinks that write to the same store
+ * share a group.
  */
 export interface SinkGroup {
   readonly groupId: string
@@ -41,16 +42,19 @@ export interface SinkGroup {
 export interface SinkSeat {
   /**
    * Adds the sink's topics to those of the member.
-   * @param sink its `wake` ends the wait of a loop that should call `assigned`
+   *   @param sink provides `wake`, which ends the wait of the sink's loop when it should call `assigned`
    */
   take(sink: SeatedSink): void
-  /** Returns the assignment of the sink; undefined before the first one. @throws the error that ended the membership */
+  /**
+   * Returns the assignment of the sink; undefined before the first assignment. @throws the error that ended the
+   * membership
+   */
   assigned(): SinkAssignment | undefined
-  /** Must be called when the sink owns nothing outside the assignment. */
+  /** Must be called when the sink owns no partitions outside the assignment. */
   settle(assignment: SinkAssignment): void
   /** Checks with the group coordinator that the member is still in the group. @throws FencedError when it is not */
   confirmMembership(): Promise<void>
-  /** Gives up the seat. Partitions that no other sink of this process reads go to other processes. */
+  /** Ends the sink's use of the group. Partitions that no other sink of this process reads go to other processes. */
   leave(): Promise<void>
 }
 
@@ -63,13 +67,14 @@ export interface SinkAssignment {
   /** Increases with every change. */
   readonly number: number
   readonly partitions: ReadonlyMap<string, TopicPartition>
-  /** True when the membership is lost, and all partitions with it. */
+  /** True when the membership is lost. All partitions are then lost too. */
   readonly isFenced: boolean
 }
 
 /**
- * How long ready sinks wait for the others. If the member joined without their topics, another process would get their
- * partitions for a moment. An unreachable store must not delay the other sinks for longer.
+ * How long ready sinks wait for the other sinks before the member joins. If the member joined without their topics,
+ * another process would briefly get their partitions. The wait is limited, because an unreachable store must not delay
+ * the other sinks for longer.
  */
 const JOIN_GRACE_MS = 2_000
 
@@ -77,14 +82,14 @@ export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: Sin
   const { groupId } = options
   const expected = new Set<SinkSeat>()
   const seated = new Map<SinkSeat, SeatedSink>()
-  /** The numbers of the assignments that the sinks have settled. */
+  /** The numbers of the assignments that the sinks have already settled. */
   const settled = new Map<SinkSeat, number>()
   let member: GroupMember | undefined
   let subscribed: readonly string[] = []
   let cancelGrace: CancelTimer | undefined
   let current: SinkAssignment | undefined
   let changes = 0
-  /** True while the coordinator waits for an answer to the current assignment. */
+  /** True while the coordinator waits for this member to acknowledge the current assignment. */
   let owesAnswer = false
   let failure: Error | undefined
   const confirmMembership = sharedQuestion(async () => {

@@ -11,13 +11,13 @@ export interface SinkParts extends LaneToolsDeps {
   readonly fetcher: Fetcher
   readonly metrics: SinkMetrics
   readonly runtime: Runtime
-  /** Undefined if records that cannot be decoded are only counted. */
+  /** Stores records that cannot be decoded; undefined if such records are only counted. */
   readonly deadLetters: SinkDeadLetters | undefined
 }
 
-/** What differs between sinks that copy topics into a store and sinks that deliver single records. */
+/** The differences between sinks that copy topics into a store and sinks that deliver single records. */
 export interface SinkKind {
-  /** The topics that the sink reads, including those of its own. */
+  /** The topics that the sink reads, including topics that only this sink uses, such as its retry topic. */
   readonly topics: readonly AnyTopic[]
   /** True if the membership must be confirmed before a commit, because the target does not refuse former owners. */
   readonly confirmsOwnership: boolean

@@ -65,7 +65,7 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: 
     async stop() {
       stopping.abort()
       await sink?.stop()
-      // A sink that waits for unreachable brokers is abandoned.
+      // A sink may wait for unreachable brokers indefinitely, so it is abandoned.
       resolve()
       await closeOnce()
       await done.catch(() => {})

@@ -14,11 +14,11 @@ import type { SinkAssignment, SinkSeat } from './sink-group.ts'
 import type { SinkTarget } from './target.ts'
 
 export interface SinkOptions {
-  /** A stable name for the consumer group that stores the offsets, and for the dead-letter topic. */
+  /** A stable name. The consumer group for the offsets has this name, and the dead-letter topic is named after it. */
   readonly name: string
   readonly topics: readonly AnyTopic[]
   /**
-   * Whether to send records that cannot be decoded to `<name>-dead-letters`. Default true; otherwise they are only
+   * Whether records that cannot be decoded are sent to `<name>-dead-letters`. Default true. With false they are only
    * counted.
    */
   readonly deadLetters?: boolean
@@ -29,7 +29,7 @@ export interface SinkOptions {
 export interface SinkDeps {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** A store to copy the topics into, or a receiver to which each record of the only topic is delivered. */
+  /** A store into which the topics are copied, or a receiver to which each record of the only topic is delivered. */
   readonly target: SinkTarget | DeliveryTarget
   /** The sink's seat in the group whose processes share the partitions. */
   readonly seat: SinkSeat
@@ -38,7 +38,7 @@ export interface SinkDeps {
 
 export interface LaneStatus extends TopicPartition {
   readonly state: LaneState
-  /** The next offset that the target lacks. */
+  /** The next offset that the target lacks; undefined when it is unknown. */
   readonly position: number | undefined
   readonly lag: number
   readonly queuedBytes: number
@@ -46,9 +46,9 @@ export interface LaneStatus extends TopicPartition {
 }
 
 /**
- * Copies topics into a store. The store keeps its offsets with the data, so repeated records change nothing and an
- * emptied store is filled again from the log. With a `DeliveryTarget` it delivers single records instead, at least
- * once. Processes that run the same sink share its partitions.
+ * Copies topics into a store. The store saves the offsets together with the data, so repeated records change nothing
+ * and an emptied store is filled again from the log. With a `DeliveryTarget`, the sink delivers single records instead,
+ * at least once. Processes that run the same sink share its partitions.
  */
 export interface Sink {
   readonly name: string
@@ -57,7 +57,7 @@ export interface Sink {
   run(): Promise<void>
   /** Finishes running writes, commits and leaves the group. */
   stop(): Promise<void>
-  /** True when the partitions are assigned and each of them is caught up or still served by an earlier version. */
+  /** True when partitions are assigned and each of them is either caught up or still served by an earlier version. */
   readonly isReady: boolean
   readonly metrics: Readonly<SinkMetrics>
   /** Undefined for sinks that copy. */
@@ -65,13 +65,16 @@ export interface Sink {
   lanes(): LaneStatus[]
 }
 
-/** Maximum time that the loop sleeps when nothing is due. */
+/** Maximum time for which the loop waits when nothing is due. */
 const LONGEST_WAIT_MS = 1_000
-/** How long the broker may hold a fetch without data. A sink learns nothing from empty answers. */
+/**
+ * How long the broker may delay its answer to a fetch without data. The wait can be long, because a sink does not need
+ * empty answers.
+ */
 const IDLE_WAIT_MS = 15_000
 /**
- * Maximum wait for the last commit of a partition. Without this commit, the next owner reads the records of about a
- * second again.
+ * Maximum wait for the last commit of a partition. Without this commit, the next owner reads about a second of records
+ * again.
  */
 const LAST_COMMIT_GRACE_MS = 2_000
 /** How long a stopping sink waits for a write. Unfinished writes are repeated by the next owner. */
@@ -92,7 +95,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   const delivering = 'deliver' in target ? deliveries(name, topics, target, transport) : undefined
   const kind = delivering ?? copies(name, topics, target as SinkTarget, transport)
   const lanes = new Map<string, Lane>()
-  /** Undefined until the group has made the first assignment. */
+  /** The current assignment; undefined until the group has made the first one. */
   let assignment: SinkAssignment | undefined
   let commits: OffsetCommits | undefined
   let stopping = false
@@ -130,7 +133,9 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     }
   }
 
-  /** Opens and closes lanes to match the assignment. A partition is given up only after its last write has ended. */
+  /**
+   * Opens and closes lanes according to the assignment. A partition is given up only after its last write has ended.
+   */
   async function followAssignment(newLane: (partition: TopicPartition) => Lane): Promise<void> {
     if (assignment === undefined) return
     const { partitions, isFenced } = assignment
@@ -148,7 +153,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     if ([...lanes].every(([key, lane]) => partitions.has(key) || lane.state === 'closed')) seat.settle(assignment)
   }
 
-  /** Begins with a different lane each time, so that every lane gets its turn if they share a scarce resource. */
+  /** Starts with a different lane each time, so that every lane gets its share of a scarce resource. */
   function stepAll(): void {
     const at = runtime.monotonic()
     const all = [...lanes.values()]
@@ -157,7 +162,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   function earliest(at: number): number {
-    // Aligns this loop with the others of the process, so that the process wakes up once for all of them.
+    // Aligns this loop with the other loops of the process, so that the process wakes up once for all of them.
     let due = at + LONGEST_WAIT_MS - (at % LONGEST_WAIT_MS)
     for (const lane of lanes.values()) due = Math.min(due, lane.dueAt(at))
     return due
@@ -169,7 +174,8 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     while ([...lanes.values()].some((lane) => lane.state !== 'closed') && runtime.monotonic() < deadline) {
       await fetching.poll(LONGEST_WAIT_MS)
       stepAll()
-      // This process may keep some of the partitions. The other sinks of the group need not wait for writes to those.
+      // After the change, this process may keep some of the partitions. The other sinks of the group do not have to
+      // wait for writes to these partitions.
       assignment = seat.assigned()
       settle()
       await runtime.nextTurn()
@@ -192,7 +198,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     const ended = running?.catch(() => {})
     if (await isLonger(ended, goodbyeMs + (assignment === undefined ? 0 : stopGraceMs))) {
       log.warn({ sink: name }, 'sink_stop_waits_no_longer')
-      // Ends all requests that are still being retried.
+      // Closes the connections, which ends all requests that are still being retried.
       await Promise.allSettled([fetcher?.close(), offsets?.close(), seat.leave()])
     }
   }

@@ -5,16 +5,25 @@ import type { BatchLimits, PartitionFacts, SinkBatch, SinkTarget, WriteResult } 
 
 export interface TableTargetOptions<K, V> {
   readonly table: Table<K, V>
-  /** Default: 5,000 records, 2 MiB, 1 s. ClickHouse prefers few large inserts: about one per second and table. */
+  /**
+   * Limits of an insert. The defaults are 5,000 records, 2 MiB and 1 s, because ClickHouse prefers few large inserts:
+   * about one per second and table.
+   */
   readonly limits?: Partial<BatchLimits>
   /** Maximum rows per insert. Default 50,000. */
   readonly maxInsertRows?: number
 }
 
 const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, lingerMs: 1_000 }
-/** Share of the linger time that passes between two fetches. Rows wait for the insert in any case. */
+/**
+ * Share of the linger time that passes between two fetches. Fetches can be rare, because rows wait for the insert
+ * anyway.
+ */
 const COLLECTING_SHARE = 0.1
-/** Maximum rows per insert. ClickHouse parses their 20 MB of JSON within a second and needs little memory for it. */
+/**
+ * Maximum number of rows per insert. This many rows are 20 MB of JSON, which ClickHouse parses within a second and with
+ * little memory.
+ */
 const MAX_INSERT_ROWS = 50_000
 
 /** Consecutive records whose rows belong to one partition of the table. */
@@ -24,14 +33,14 @@ interface Run extends Insert {
 }
 
 /**
- * Fills a table, which it first creates or migrates. The rows contain their offsets, and an insert is one part of one
- * table partition. The sink continues after the highest offset in the table.
+ * Fills a table, which it first creates or migrates. Each row contains the offset of its record, and each insert
+ * creates one part in one partition of the table. The sink continues after the highest offset in the table.
  */
 export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store: TableStore): Promise<SinkTarget> {
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options
   const limits = { ...LIMITS, lingerMs: table.lingerMs ?? LIMITS.lingerMs, ...options.limits }
   const identity = await store.prepare()
-  /** Partitions, by topic and number, for which the table records that it has caught up. */
+  /** Partitions, by topic and number, that the table already marks as caught up. */
   const noted = new Set<string>()
 
   async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {
@@ -39,8 +48,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const stored = await store.position(topic, partition)
     const filledFrom = await store.topicId(topic, partition)
     const isOther = filledFrom !== undefined && topicId !== '' && filledFrom !== topicId
-    // Without a stored position, the rows may have expired, or the records produced none. The committed offset then
-    // counts, unless it belongs to an earlier table or topic of this name.
+    // When the table has no stored position, its rows may have expired, or the records may have produced no rows. In
+    // this case the committed offset counts, unless it belongs to an earlier table or topic of this name.
     const confirmed = committed?.metadata === identity && !isOther ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
@@ -76,8 +85,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     }
 
     /**
-     * Inserts the runs one after the other in offset order, so that the highest offset is correct even after a crash
-     * between two of them.
+     * Inserts the runs one after the other in offset order, so that the highest offset in the table is correct even
+     * after a crash between two inserts.
      */
     return async function insertRuns() {
       for (; done < runs.length; done++) {

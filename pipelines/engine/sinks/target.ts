@@ -1,8 +1,8 @@
 import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.ts'
 
 /**
- * A store into which a sink copies topics. It stores the offset up to which it has applied a partition in the same
- * atomic step as the data. Reading continues from that offset; committed offsets serve lag monitors.
+ * A store into which a sink copies topics. The store saves the offset up to which it has applied a partition in the
+ * same atomic step as the data. Reading continues from that offset; committed offsets are only for lag monitors.
  */
 export interface SinkTarget {
   /** Appears in logs and metrics. */
@@ -15,9 +15,9 @@ export interface SinkTarget {
    * means never.
    */
   readonly probeEveryMs?: number
-  /** Stored with the committed offsets and passed back to `open`. */
+  /** Metadata that is stored with the committed offsets and passed back to `open`. */
   readonly commitMetadata?: string
-  /** True if the target is partitioned like its topics. */
+  /** True if the target is partitioned like its topics, which therefore need equal partition counts. */
   readonly needsEqualPartitions?: boolean
   /**
    * True if the target cannot refuse writes of former owners, so that the sink must confirm its membership before each
@@ -25,22 +25,23 @@ export interface SinkTarget {
    */
   readonly confirmsOwnership?: boolean
   /**
-   * Returns the next offset that the target lacks; undefined when it holds nothing of the partition.
+   * Returns the next offset that the target lacks; undefined when the target contains nothing of the partition.
    * @throws TargetUnavailableError to be called again; any other error stops the sink
    */
   open(partition: TopicPartition, facts: PartitionFacts): Promise<number | undefined>
   /**
-   * Computes the changes of a batch. The returned function writes them. After a TargetUnavailableError, when it is
-   * unknown whether the last call was applied, the function is called again and must not apply anything twice.
+   * Computes the changes of a batch and returns a function that writes them. After a TargetUnavailableError it is
+   * unknown whether the last call was applied. The sink then calls the function again, which must not apply anything
+   * twice.
    */
   prepare(batch: SinkBatch): () => Promise<WriteResult>
 }
 
-/** Stores records that the target refuses permanently as dead letters. Resolves when they are stored. */
+/** Stores records as dead letters when the target refuses them permanently. Resolves when they are stored. */
 export type RefuseRecords = (refused: readonly RefusedRecord[]) => Promise<void>
 
 export interface RefusedRecord {
-  /** The record's place in the batch. */
+  /** The index of the record in the batch. */
   readonly at: number
   readonly reason: string
 }
@@ -49,31 +50,31 @@ export interface BatchLimits {
   readonly maxRecords: number
   /** Maximum bytes of keys and values as stored in Kafka. */
   readonly maxBytes: number
-  /** How long an incomplete batch waits for more records; 0 if it does not wait. */
+  /** How long an incomplete batch waits for more records; 0 if it is written at once. */
   readonly lingerMs: number
 }
 
 /** The offsets of a partition when the sink starts to read it. */
 export interface PartitionFacts {
-  /** The first offset of the log; `end` is the offset after its last record. */
+  /** The first offset of the log. Below, `end` is the offset after its last record. */
   readonly start: number
   readonly end: number
-  /** Id of the topic; empty if it is unknown. One that was deleted and created again has another id. */
+  /** Id of the topic; empty if it is unknown. A topic that was deleted and created again has a different id. */
   readonly topicId: string
   readonly committed: CommittedOffset | undefined
 }
 
-/** Consecutive records of one partition, without those that cannot be used. */
+/** Consecutive records of one partition. Records that cannot be used are left out. */
 export interface SinkBatch {
   readonly partition: TopicPartition
   readonly records: readonly SinkRecord[]
-  /** The offset at which the target is expected to be; undefined if it should hold nothing. */
+  /** The offset at which the target is expected to be; undefined if the target should contain nothing. */
   readonly expected: number | undefined
   /** The offset after the batch, including control records and gaps. */
   readonly next: number
   /** True when the batch reaches the end that the log had when reading began. */
   readonly caughtUp: boolean
-  /** Stores records as dead letters, for targets that refuse some. */
+  /** Stores records as dead letters, for targets that may refuse records. */
   readonly refuse?: RefuseRecords
 }
 
@@ -88,7 +89,7 @@ export interface SinkRecord {
 
 export type WriteResult =
   | { readonly outcome: 'applied' }
-  /** Nothing was changed, because the target is at another offset: read again from there. */
+  /** Nothing was changed, because the target is at a different offset. The sink reads again from that offset. */
   | { readonly outcome: 'offset-mismatch' }
 
 /** Thrown when the target does not accept writes at the moment. The sink keeps the partition and retries. */

@@ -22,11 +22,11 @@ interface FactsToCompare {
   readonly retentionMs: number
 }
 
-/** Limits of a batch. Its script call blocks Redis' only thread for about a millisecond. */
+/** Limits of a batch. The script call for a batch of this size blocks Redis' only thread for about a millisecond. */
 const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
 /** Interval of probes. An emptied Redis is noticed within this time, even if the topic is idle. */
 const PROBE_EVERY_MS = 1_000
-/** How long changes that nobody waits for collect, so that they share a fetch and a script call. */
+/** How long changes are collected when nobody waits for them, so that they share a fetch and a script call. */
 const COLLECT_MS = 20
 /** Kafka's default of `delete.retention.ms`. */
 const DELETE_RETENTION_MS = 24 * 3_600_000
@@ -72,15 +72,16 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
       const batch = { ...place, expected, next, operations, caughtUp, now: runtime.now() }
       const result = await store.apply(batch)
       if (result.applied) return { outcome: 'applied' }
-      // An earlier attempt was applied but its answer was lost, unless the batch did not move the offset.
+      // If the view is already at the new position, an earlier attempt was applied and only its answer was lost. A
+      // batch that does not move the offset proves nothing.
       if (result.position === next && next !== expected) return { outcome: 'applied' }
       return { outcome: 'offset-mismatch' }
     }
   }
 
   /**
-   * Another process may write the view between this read and the script call. The view is then at another position, so
-   * the call changes nothing.
+   * Another process may write the view between this read and the script call. The view is then at a different position,
+   * so the call changes nothing.
    */
   async function operationsOf(partition: number, records: readonly { readonly key: K; readonly value: V | null }[]) {
     const now = runtime.now()
@@ -114,7 +115,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 }
 
 /**
- * Returns how long a view may go without a write. After that, it may have missed tombstones that compaction has
+ * Returns how long a view may stay without a write. After that, it may have missed tombstones that compaction has
  * removed. Topics that are not compacted have no such limit.
  */
 function tombstoneRetentionMs({ config }: AnyTopic): number {

@@ -10,7 +10,8 @@ export interface ChangelogOffsetDeps {
 }
 
 /**
- * Fetches the offsets that show which changelog records the state of tasks lacks that run elsewhere.
+ * Fetches the changelog offsets of tasks that run on other workers. They show which records the local copies of their
+ * state lack.
  * @param now epoch ms
  */
 export async function fetchChangelogOffsets(places: readonly TaskPlace[], now: number, deps: ChangelogOffsetDeps): Promise<StartOffsets> {

@@ -2,15 +2,12 @@ import { type PartitionData, TransportError } from '../../../kafka/transport.ts'
 import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
-/**
- * If more than this share of the keys are distinct, searching for repeated keys costs more than the writes that it
- * saves.
- */
+/** Share of distinct keys above which searching for repeated keys costs more than the writes that it saves. */
 const MOSTLY_DIFFERENT = 0.7
-/** Number of fetches that are copied without that search after a fetch of mostly distinct keys. */
+/** Number of fetches that are copied without a search for repeated keys after a fetch of mostly distinct keys. */
 const UNSEEN_FETCHES = 15
 
-/** Copies changelog records into a session's open batch. The bytes in the state are the same as in the changelog. */
+/** Copies changelog records into a session's open batch. The state and the changelog contain the same bytes. */
 export type ChangelogCopy = (changelog: Changelog, data: PartitionData) => void
 
 /**
@@ -22,12 +19,13 @@ export function changelogCopy(session: StateSession): ChangelogCopy {
   const unseen = new Map<string, number>()
 
   return function copy({ store, partition, positionName }, data) {
-    // The engine never writes such a batch. Without its records the state would be wrong, so it must not be skipped.
+    // The engine never writes a batch that cannot be read. Without its records the state would be wrong, so the batch
+    // must not be skipped.
     const damaged = data.chunks.find((chunk) => chunk.unreadable !== undefined)
     if (damaged !== undefined)
       throw new TransportError('CORRUPT_BATCH', `${data.topic}-${data.partition}: ${damaged.unreadable}`, { fatal: true })
     if (data.wasReset) {
-      // The state may hold keys whose tombstones were among the records that the log has lost.
+      // The state may contain keys whose tombstones were among the records that the log has lost.
       session.write()
       session.clear(store, partition, [positionName])
     }

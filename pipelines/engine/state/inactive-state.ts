@@ -10,20 +10,23 @@ import { stateCleaner } from './state-cleaner.ts'
  * away, which is kept for a while.
  */
 export interface InactiveState {
-  /** Continues the standby copies and deletes state that is too old. Called in every turn of the worker's loop. */
+  /** Continues the standby copies and deletes outdated state. Called in every turn of the worker's loop. */
   maintain(): Promise<void>
   /**
-   * Ends the standby copy of a task, so that it no longer writes to the state. Must be called before the task runs
-   * here.
+   * Ends the standby copy of a task, which then no longer writes to the state. Must be called before the task runs on
+   * this worker.
    */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   copies(): readonly StandbyCopy[]
   /** Every task of the topology. */
   readonly places: readonly TaskPlace[]
-  /** The group as the standby copies see it; undefined before the first look, and where none are kept. */
+  /**
+   * The group as the standby copies last saw it; undefined before the first look, and for workers without standby
+   * copies.
+   */
   readonly group: SeenGroup | undefined
-  /** True while a copy has much to read that has arrived already. */
+  /** True while a copy still has to process a lot of data that has already been fetched. */
   readonly catchingUp: boolean
   close(): Promise<void>
 }

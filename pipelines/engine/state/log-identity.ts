@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
-/** Positions are numbers, which are exact up to 53 bits. Two ids agree in 48 bits once in 3e14 times. */
+/**
+ * Number of bytes of the hash of a topic id. The hash is stored as a position, which is a number and exact up to 53
+ * bits. Two ids agree in 48 bits once in 3e14 times.
+ */
 const FINGERPRINT_BYTES = 6
 
 function fingerprintOf(topicId: string): number {
@@ -10,16 +13,16 @@ function fingerprintOf(topicId: string): number {
 }
 
 /**
- * Returns true if the state was built from another topic of the same name, which was deleted. State that an earlier
- * version of the engine has written names no topic, and counts as built from this one.
- * @param topicId undefined when it is unknown, which proves nothing
+ * Returns true if the state was built from a deleted topic of the same name. State from an earlier version of the
+ * engine names no topic, and counts as built from the current one.
+ * @param topicId undefined when it is unknown; the result is then false
  */
 export function isFromOtherLog(session: StateSession, { identityName }: Changelog, topicId: string | undefined): boolean {
   const known = session.position(identityName)
   return known !== undefined && topicId !== undefined && known !== fingerprintOf(topicId)
 }
 
-/** Records in the session's open batch from which topic the state is built. */
+/** Records in the session's open batch from which topic the state was built. */
 export function putLogIdentity(session: StateSession, { identityName }: Changelog, topicId: string | undefined): void {
   if (topicId !== undefined) session.putPosition(identityName, fingerprintOf(topicId))
 }

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
 import type { GroupPeer } from '../../../kafka/transport.ts'
 
-/** Begins the notices of workers that keep copies for learners. Earlier versions of the engine announce nothing. */
+/** Prefix of the notices of workers that keep copies for learners. Earlier versions of the engine announce nothing. */
 const NOTICE = 'copies='
 const HASH_LETTERS = 16
 
-/** The workers of a group, by member id, in order. */
+/** The workers of a group, sorted by member id. */
 export interface Makeup {
-  /** Those among which the assignor distributes the partitions. */
+  /** Workers among which the assignor distributes the partitions. */
   readonly active: readonly string[]
-  /** Those that copy state before they ask for partitions. They subscribe to none of the sources. */
+  /** Workers that copy state before they request partitions. They subscribe to none of the sources. */
   readonly learners: readonly string[]
 }
 
-/** @param peers sorted by member id */
+/** Determines the roles of the members. @param peers sorted by member id */
 export function makeupOf(peers: readonly GroupPeer[], sources: ReadonlySet<string>): Makeup {
   const isActive = ({ topics }: GroupPeer) => topics.some((topic) => sources.has(topic))
   const ids = (of: readonly GroupPeer[]) => of.map(({ memberId }) => memberId)
@@ -22,25 +22,28 @@ export function makeupOf(peers: readonly GroupPeer[], sources: ReadonlySet<strin
 
 /**
  * Returns the members, in order, among which the partitions will be distributed when the learner at the head of the
- * queue has become active. Learners follow each other in the order of their ids, so a learner that is further behind
- * prepares for the time when those before it are active.
- * @param memberId who asks
+ * queue has become active. Learners become active in the order of their ids, so a learner further back in the queue
+ * prepares for the time when all learners before it are active.
+ * @param memberId the worker that calls this function
  */
 export function nextMembers({ active, learners }: Makeup, memberId: string): string[] {
   const place = Math.max(0, learners.indexOf(memberId))
   return [...active, ...learners.slice(0, place + 1)].sort()
 }
 
-/** Announced by a worker that has no complete copies for a learner. */
+/** The notice of a worker that has no complete copies for a learner. */
 export const NO_COPIES = `${NOTICE}none`
 
-/** Returns what a worker announces when it has copies of everything that it gets together with the next learner. */
+/** Returns the notice of a worker that has copies of all partitions that it will get when the next learner joins. */
 export function copiesNotice({ active, learners }: Makeup): string {
   const hash = createHash('sha256').update(JSON.stringify([active, learners[0]]))
   return `${NOTICE}${hash.digest('hex').slice(0, HASH_LETTERS)}`
 }
 
-/** Returns the active workers that have not announced a notice yet, without those of earlier versions of the engine. */
+/**
+ * Returns the active workers that have not announced the given notice yet. Workers with an earlier version of the
+ * engine are left out.
+ */
 export function notReady(peers: readonly GroupPeer[], { active }: Makeup, notice: string): string[] {
   const waits = (peer: GroupPeer) => active.includes(peer.memberId) && peer.notice?.startsWith(NOTICE) === true && peer.notice !== notice
   return peers.filter(waits).map(({ memberId }) => memberId)

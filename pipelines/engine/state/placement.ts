@@ -1,6 +1,6 @@
 /**
  * Returns the member to which Kafka's `range` assignor assigns a partition of a topic. Members get contiguous shares in
- * the order of their ids. If the partitions do not divide evenly, the first members get one more.
+ * the order of their ids. If the partitions do not divide evenly, the first members get one more partition each.
  * @param members ids of all members, sorted
  */
 export function rangeOwner(members: readonly string[], partition: number, partitions: number): string | undefined {
@@ -13,9 +13,9 @@ export function rangeOwner(members: readonly string[], partition: number, partit
 }
 
 /**
- * Returns the members that keep a standby copy of a partition. The first is the one to which the assignor would assign
- * it if its owner left, then the one after that member also left, and so on. All workers compute the same result
- * independently.
+ * Returns the members that keep a standby copy of a partition. The first is the member that would get the partition if
+ * its owner left. The second is the member that would get it if the first also left, and so on. All workers compute the
+ * same result independently.
  * @param members ids of all members, sorted
  */
 export function standbyOwners(members: readonly string[], partition: number, partitions: number, copies: number): string[] {

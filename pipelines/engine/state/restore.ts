@@ -6,8 +6,8 @@ import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 import { isFromOtherLog, putLogIdentity } from './log-identity.ts'
 
 /**
- * Maximum size of a normal clock correction. State that is dated further ahead was written by a wrong clock, so its age
- * is unknown.
+ * Maximum size of a normal clock correction. If state is dated further ahead, a wrong clock wrote the date, so the age
+ * of the state is unknown.
  */
 const CLOCK_CORRECTION_MS = 60_000
 
@@ -30,7 +30,7 @@ export interface StartOffsets {
   readonly committed: ReadonlyMap<string, CommittedOffset>
   readonly changelogStarts: ReadonlyMap<string, number>
   readonly changelogEnds: ReadonlyMap<string, number>
-  /** The answers to `epochQueries`: where the records end that the state may contain. */
+  /** The answers to `epochQueries`, which show where the log ends for the epochs of the state. */
   readonly changelogEpochEnds: ReadonlyMap<string, number>
   /** Ids of the changelog topics, by name. */
   readonly changelogIds: ReadonlyMap<string, string>
@@ -41,19 +41,19 @@ export interface StartOffsets {
 }
 
 /**
- * Returns a name for a task that stays the same when a new version of the topology renumbers its sub-topologies: the
- * first source partition.
+ * Returns a lasting name for a task: the name of its first source partition. It stays the same when a new version of
+ * the topology renumbers its sub-topologies.
  */
 function lastingName({ sources: [first] }: TaskPlace): string {
   return partitionKey(first.topic, first.partition)
 }
 
-/** Returns the name of the position that contains the time as of which a task's state was last complete, epoch ms. */
+/** Returns the name of the position that stores when a task's state was last complete, in epoch ms. */
 function writtenAtName(task: TaskPlace): string {
   return `written-at/${lastingName(task)}`
 }
 
-/** Returns the name of the position that contains a task's event time. */
+/** Returns the name of the position that stores a task's event time. */
 function streamTimeName(task: TaskPlace): string {
   return `stream-time/${lastingName(task)}`
 }
@@ -63,9 +63,7 @@ function sourceName({ topic, partition }: TopicPartition): string {
   return `source/${partitionKey(topic, partition)}`
 }
 
-/**
- * Adds the positions of the state to a batch, as part of commit step 5.
- */
+/** Adds the positions of the state to a batch. This is part of step 5 of a commit. */
 export function putPositions(
   batch: Pick<StateBatch, 'putPosition'>,
   task: StreamTask,
@@ -79,13 +77,13 @@ export function putPositions(
 
 /** The ends of the changelogs after a transaction. */
 export interface ChangelogEnds {
-  /** By partition key: the offset after the transaction's records. */
+  /** The offset after the records of the transaction, by partition key. */
   readonly offsets: ReadonlyMap<string, number>
   /** Returns the epoch of a partition's leader, after it has acknowledged the records; -1 when it is unknown. */
   leaderEpoch(topic: string, partition: number): number
 }
 
-/** Adds the positions in the changelogs to a batch, as part of commit step 5. */
+/** Adds the positions in the changelogs to a batch. This is part of step 5 of a commit. */
 export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: StreamTask, ends: ChangelogEnds): void {
   for (const changelog of task.changelogs) {
     const { topic, partition } = changelog
@@ -95,8 +93,8 @@ export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: S
 }
 
 /**
- * Returns questions for `Transport.epochEnds`, whose answers show whether a changelog has lost records that the state
- * contains, as after an unclean election of a leader. State without a known epoch is not asked about.
+ * Returns queries for `Transport.epochEnds`. Their answers show whether a changelog has lost records that the state
+ * contains, for example in an unclean leader election. State without a known epoch needs no query.
  */
 export function epochQueries(session: StateSession, tasks: readonly TaskPlace[]): EpochQuery[] {
   return tasks.flatMap(({ changelogs }) =>
@@ -110,10 +108,10 @@ export function epochQueries(session: StateSession, tasks: readonly TaskPlace[])
 
 /**
  * Decides which part of a task's changelogs must be read, and puts the identities of the logs into the open batch. It
- * clears state that cannot be completed from its changelog: state without a position, state older than the beginning of
- * the log or ahead of its end, state from a log that was recreated or has lost records of it, and state older than the
- * retention of tombstones (or with a time in the future).
- * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
+ * clears state that cannot be completed from its changelog. This is state without a position, older than the beginning
+ * of the log, ahead of its end, older than the retention of tombstones, or with a time in the future. State is also
+ * cleared if its log was recreated or has lost records that the state contains.
+ *   @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
  *   committed nothing) is then restored from the beginning, so that the restore shows whether the changelog contains
  *   any records.
  */
@@ -136,8 +134,8 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
 }
 
 /**
- * Returns an upper bound for the number of changelog records that a task must read before it runs here, without
- * changing anything.
+ * Returns an upper bound for the number of changelog records that a task must read before it can run on this worker.
+ * Changes nothing.
  */
 export function recordsToRead(session: StateSession, task: TaskPlace, offsets: StartOffsets): number {
   return task.changelogs.reduce((sum, changelog) => {
@@ -146,18 +144,18 @@ export function recordsToRead(session: StateSession, task: TaskPlace, offsets: S
   }, 0)
 }
 
-/** What the state contains of a changelog. */
+/** The relation between a task's state and one of its changelogs. */
 interface Examined {
   /** The ends of the log. */
   readonly start: number
   readonly to: number
-  /** The end of the log's part that the state may contain. */
+  /** The end of that part of the log which the state may contain. */
   readonly inLog: number
   /** The position in the state; undefined if there is none. */
   readonly stored: number | undefined
-  /** True if the position is one in another log of the same name. */
+  /** True if the position belongs to a different log of the same name. */
   readonly isOther: boolean
-  /** True if the state can be completed from its position. */
+  /** True if reading the log from the stored position can complete the state. */
   readonly isUsable: boolean
 }
 
@@ -175,14 +173,14 @@ function examine(session: StateSession, task: TaskPlace, changelog: Changelog, o
 }
 
 /**
- * Returns true when no other process has written since. In that case at most the marker of this process's last
- * transaction follows the stored position.
+ * Returns true when no other process has written to the changelog after this one. In that case at most the marker of
+ * this process's last transaction follows the stored position.
  */
 function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): boolean {
   return end - stored <= (exactlyOnce ? 1 : 0)
 }
 
-/** Clears state without a changelog if another process has processed the partition since. */
+/** Clears state without a changelog if another process has processed the partition in the meantime. */
 function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: StartOffsets): void {
   const current = task.sources.every((source) => {
     const committed = offsets.committed.get(partitionKey(source.topic, source.partition))
@@ -193,9 +191,9 @@ function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: Star
 
 /** The offsets up to which the state of a task is complete. */
 export interface StatePosition {
-  /** Next offsets of the input; empty for state that was copied from its changelog instead of processed here. */
+  /** Next offsets of the input; empty for state that was copied from its changelog and not produced by processing. */
   readonly sources: readonly (TopicPartition & { readonly offset: number })[]
-  /** Next offset of the store's changelog; undefined for stores without one. */
+  /** Next offset of the store's changelog; undefined for stores without a changelog. */
   readonly changelog: number | undefined
   /** Epoch ms. */
   readonly writtenAt: number
@@ -214,20 +212,20 @@ export function statePosition(session: StateSession, task: TaskPlace, store: str
 }
 
 /**
- * Deletes the stored input positions in the open batch, because the state advances beyond them through its changelog
- * alone and they no longer match it.
+ * Deletes the stored input positions in the open batch. From now on the state advances only through its changelog, so
+ * these positions no longer match it.
  */
 export function forgetSources(session: StateSession, task: TaskPlace): void {
   for (const source of task.sources) session.putPosition(sourceName(source), null)
   session.putPosition(streamTimeName(task), null)
 }
 
-/** Returns as of when a task's state was last complete, epoch ms; undefined when there is no state. */
+/** Returns when a task's state was last complete, in epoch ms; undefined when there is no state. */
 export function stateWrittenAt(session: StateSession, task: TaskPlace): number | undefined {
   return session.position(writtenAtName(task))
 }
 
-/** Deletes all state of a task. The open batch must not contain any of it. */
+/** Deletes all state of a task. The open batch must not contain any state of this task. */
 export function deleteState(session: StateSession, task: TaskPlace): void {
   for (const { store, partition, positionName, identityName, epochName } of task.changelogs)
     session.clear(store, partition, [positionName, identityName, epochName])
@@ -238,8 +236,8 @@ export function deleteState(session: StateSession, task: TaskPlace): void {
 }
 
 /**
- * Records in a batch that the state contains a changelog up to an offset.
- * @param leaderEpoch the leader epoch up to which these records were in the log; -1 when it is unknown
+ * Records in a batch that the state contains all records of a changelog before an offset.
+ *   @param leaderEpoch the leader epoch up to which these records were in the log; -1 when it is unknown
  */
 export function putRestored(
   batch: Pick<StateBatch, 'putPosition'>,
@@ -253,9 +251,9 @@ export function putRestored(
 
 /**
  * Records in the session's open batch that all changelogs of a task were read to the ends that they had at a time. Only
- * then does its state count as fresh. A restore that is killed half way has not seen the tombstones at the end of the
- * log, which compaction may remove before it continues.
- * @param at epoch ms
+ * then does its state count as fresh. A restore that is killed half way has not read the tombstones at the end of the
+ * log. Compaction may remove these tombstones before the restore continues.
+ *   @param at epoch ms
  */
 export function putComplete(session: StateSession, task: TaskPlace, at: number): void {
   session.putPosition(writtenAtName(task), at)

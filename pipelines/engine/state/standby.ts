@@ -17,15 +17,16 @@ import { rangeOwner, standbyOwners } from './placement.ts'
 import { forgetSources, planRestore, putComplete, putRestored, type StartOffsets } from './restore.ts'
 
 /**
- * Interval at which the group's members are fetched. A dead member is noticed only after its session timeout anyway.
+ * Interval at which the group's members are fetched. A shorter interval would not help, because a dead member is
+ * noticed only after its session timeout.
  */
 const LOOK_EVERY_MS = 2_000
 /**
- * The same interval on a worker without copies. It also looks when its epoch has changed, so this only covers a look
- * that came too early.
+ * Interval at which a worker without copies fetches the group's members. It also fetches them when its epoch has
+ * changed, so this interval only matters when that fetch came too early.
  */
 const RARE_LOOK_EVERY_MS = 30_000
-/** The same interval on a worker that waits until all copies for it are complete. */
+/** Interval at which a worker fetches the group's members while it waits until all copies for it are complete. */
 const LEARNER_LOOK_EVERY_MS = 500
 /** Delay after a failure (disk full, a recreated changelog) before the copies restart from their written positions. */
 const RETRY_MS = 5_000
@@ -36,14 +37,17 @@ const RETRY_MS = 5_000
 const AGE_REFRESH_MS = 60_000
 const MIB = 1_048_576
 /**
- * Maximum bytes per turn of the worker's loop. Copying them takes about 9 ms (3 µs per row of 170 bytes), so that a new
+ * Maximum bytes per turn of the worker's loop. Copying this much takes about 9 ms (3 µs per row of 170 bytes), so a new
  * copy does not delay processing.
  */
 const SHARED_POLL_BYTES = MIB / 2
-/** The same limit on a worker that runs no tasks. */
+/** Maximum bytes per turn of the loop on a worker that runs no tasks. */
 const MAX_POLL_BYTES = 2 * MIB
 const MAX_BUFFERED_BYTES = 8 * MIB
-/** A copy that lacks fewer records than this is good enough for a hand-over, because they are read in some 30 ms. */
+/**
+ * Number of missing records below which a copy is good enough for a hand-over, because that many are read in about 30
+ * ms.
+ */
 const NEARLY_COMPLETE = 10_000
 /** Interval at which an idle changelog is fetched. A copy is only as current as the last fetch of its changelog. */
 const MAX_WAIT_MS = 500
@@ -53,21 +57,21 @@ export interface StandbyCopy {
   readonly task: string
   /** Number of committed changelog offsets that were not copied yet at the last fetch. */
   readonly behind: number
-  /** Epoch ms when the logs were last read to their ends; undefined if the copy was never complete. */
+  /** Epoch ms at which the logs were last read to their ends; undefined if the copy was never complete. */
   readonly completeAt: number | undefined
 }
 
 /** Keeps standby copies for tasks of other workers by following their changelogs. Only the worker's loop calls it. */
 export interface Standbys {
-  /** Checks periodically which copies belong on this worker, and writes the changelog records that have arrived. */
+  /** Checks periodically which copies this worker should keep, and writes the changelog records that have arrived. */
   maintain(): Promise<void>
-  /** Ends the copy of a task that will run here. */
+  /** Ends the copy of a task that will run on this worker. */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   all(): StandbyCopy[]
-  /** The group at the last look; undefined before the first one. */
+  /** The group at the last look; undefined before the first look. */
   readonly group: SeenGroup | undefined
-  /** True while a copy has much to read that has arrived already. */
+  /** True while a copy still has to process a lot of data that has already been fetched. */
   readonly catchingUp: boolean
   close(): Promise<void>
 }
@@ -86,24 +90,24 @@ export interface StandbyDeps {
   readonly copies: number
   /** Every task of the topology. */
   readonly places: readonly TaskPlace[]
-  /** Partition count of a task's sources. */
+  /** Returns the partition count of a task's sources. */
   readonly partitionsOf: (place: TaskPlace) => number
   readonly transport: Pick<Transport, 'offsets' | 'topicIds' | 'epochEnds' | 'fetcher'>
-  /** Separate from the session of the running tasks. */
+  /** The session of the copies. The running tasks use a different one. */
   readonly session: StateSession
   readonly group: GroupView
   /** Topics to which active workers subscribe. */
   readonly sources: ReadonlySet<string>
   /** True when copies are also kept for workers that are about to become active. */
   readonly warmUps: boolean
-  /** Tells the other members that the copies for the next learner are complete here. */
+  /** Informs the other members that this worker's copies for the next learner are complete. */
   readonly announce: (notice: string) => void
-  /** The epoch of this member. It changes when others join, leave or subscribe. */
+  /** The epoch of this member. It changes when other members join, leave or subscribe. */
   readonly epoch: () => number
   readonly memberId: () => string
-  /** True for tasks that run here. */
+  /** Returns true for tasks that run on this worker. */
   readonly runsHere: (taskId: string) => boolean
-  /** True when any task runs here. */
+  /** Returns true when any task runs on this worker. */
   readonly isBusy: () => boolean
   readonly exactlyOnce: boolean
   readonly runtime: Runtime
@@ -139,7 +143,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   const owners = new Map<string, Copy>()
   let looking = false
   let lastLook = -Infinity
-  /** No look before this time, after a failure. */
+  /** The time before which the group is not fetched, after a failure. */
   let pausedUntil = -Infinity
   let seen: SeenGroup | undefined
   let catchingUp = false
@@ -176,12 +180,12 @@ export function standbys(deps: StandbyDeps): Standbys {
     return standbyOwners(active, place.partition, deps.partitionsOf(place), deps.copies).includes(deps.memberId())
   }
 
-  /** Returns true for tasks that are about to move here, so that their copies remain until then. */
+  /** Returns true for tasks that are about to move to this worker, so that their copies are kept until then. */
   function shouldRunHere({ active }: Makeup, place: TaskPlace): boolean {
     return deps.warmUps && rangeOwner(active, place.partition, deps.partitionsOf(place)) === deps.memberId()
   }
 
-  /** Returns true for tasks that will run here when the next learner is active. */
+  /** Returns true for tasks that will run on this worker when the next learner is active. */
   function willRunHere(makeup: Makeup, place: TaskPlace): boolean {
     if (!deps.warmUps || makeup.learners.length === 0) return false
     const me = deps.memberId()
@@ -217,7 +221,7 @@ export function standbys(deps: StandbyDeps): Standbys {
 
   function follow(place: TaskPlace, offsets: StartOffsets): void {
     const copy = copies.get(place.id)
-    // The copy has ended in the meantime, or ended and restarted.
+    // In the meantime the copy may have ended, or restarted.
     if (copy === undefined || copy.following || deps.runsHere(place.id)) return
     copy.following = true
     forgetSources(session, place)
@@ -242,7 +246,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     }
   }
 
-  /** @returns true when there is something to write */
+  /** Copies fetched records into the open batch. @returns true when there is something to write */
   function take(data: PartitionData): boolean {
     const key = partitionKey(data.topic, data.partition)
     const copy = owners.get(key)
@@ -261,7 +265,9 @@ export function standbys(deps: StandbyDeps): Standbys {
     return true
   }
 
-  /** Returns true when every task that will run here with the next learner runs here already or has a copy. */
+  /**
+   * Returns true when every task that this worker will run with the next learner is already running here or has a copy.
+   */
   function hasCopies(makeup: Makeup): boolean {
     return deps.places
       .filter((place) => place.changelogs.length > 0 && !deps.runsHere(place.id) && willRunHere(makeup, place))
@@ -274,7 +280,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   function announceCopies(): void {
     if (!deps.warmUps || seen === undefined) return
     const { makeup } = seen
-    // A learner that is not at the head of the queue has no say yet.
+    // A learner announces nothing until it is at the head of the queue.
     const isReady = makeup.learners.length > 0 && hasCopies(makeup)
     deps.announce(isReady ? copiesNotice(makeup) : NO_COPIES)
   }

@@ -5,16 +5,19 @@ import { deleteState, stateWrittenAt } from './restore.ts'
 
 const LOOK_EVERY_MS = 60_000
 
-/** Deletes the state of tasks that have moved to another worker, after a delay, because partitions often come back. */
+/**
+ * Deletes the state of tasks that have moved to another worker. It waits for a while first, because partitions often
+ * come back.
+ */
 export interface StateCleaner {
-  /** Checks periodically. Deletes the state of at most one task per call. */
+  /** Checks for unused state, but only from time to time. Deletes the state of at most one task per call. */
   cleanUp(): void
 }
 
 export interface StateCleanerDeps {
   readonly topology: string
   readonly places: readonly TaskPlace[]
-  /** True for tasks that run here or have a standby copy here. */
+  /** Returns true for tasks that run on this worker or have a standby copy on it. */
   readonly isUsed: (taskId: string) => boolean
   readonly keepMs: number
   readonly session: StateSession
@@ -25,7 +28,7 @@ export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
   const { session, runtime, keepMs } = deps
   const lookEveryMs = Math.min(LOOK_EVERY_MS, keepMs)
   /**
-   * The time at which each task was first seen unused. The age of its state does not show this, because an idle task
+   * The time at which each task was first seen unused. The age of a task's state is not enough, because an idle task
    * writes only once an hour.
    */
   const unusedSince = new Map<string, number>()
@@ -39,7 +42,7 @@ export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
     }
     const since = unusedSince.get(place.id) ?? runtime.monotonic()
     unusedSince.set(place.id, since)
-    // The write time also shows use between two checks.
+    // If the task was used between two checks, only the write time shows it.
     return runtime.monotonic() - since >= keepMs && runtime.now() - writtenAt > keepMs
   }
 

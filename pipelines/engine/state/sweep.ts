@@ -1,17 +1,17 @@
 import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 
 /**
- * Walks through a store in small steps and removes expired entries. No record triggers the removal of an expired entry,
- * and a timer per key would cost two more changelog records for every rare term and user. A walk costs a few
- * microseconds per key and hour.
+ * Removes expired entries from a store, in small steps that cover the whole store over time. A sweep is necessary
+ * because no record triggers the removal of an expired entry, and a timer per key would cost two more changelog records
+ * for every rare term and user. A pass over the store costs a few microseconds per key and hour.
  */
 export interface Sweep {
   /**
    * Checks the next keys. After the last key it does nothing until `period` changes, so that a small store is not
-   * decoded over and over. The next walk finds entries that expire in the meantime.
+   * decoded over and over. Entries that expire in the meantime are found in the next pass.
    */
   run(period: number): void
-  /** The period in which the last complete walk began; undefined if there was none. */
+  /** The period in which the last complete pass began; undefined if there was none. */
   readonly completed: number | undefined
 }
 
@@ -23,7 +23,7 @@ export interface SweepOptions<K, V> {
 
 export function sweep<K, V>(store: KeyedStore<K, V>, options: SweepOptions<K, V>): Sweep {
   let next: K | undefined
-  /** The period in which the last walk began. */
+  /** The period in which the last pass began. */
   let walked: number | undefined
   let completed: number | undefined
 

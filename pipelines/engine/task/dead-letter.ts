@@ -9,41 +9,42 @@ export const DEAD_LETTER_HEADERS = {
   topic: 'dead-letter.topic',
   partition: 'dead-letter.partition',
   offset: 'dead-letter.offset',
-  /** Epoch ms of the original record. */
+  /** Header with the timestamp of the original record, epoch ms. */
   timestamp: 'dead-letter.timestamp',
   code: 'dead-letter.code',
   message: 'dead-letter.message',
   topology: 'dead-letter.topology',
   processor: 'dead-letter.processor',
   /**
-   * Only on a record that was too large: the parts that were cut, each with its original size, e.g. `value=5000000`.
-   * `batch` means the records of a batch that could not be unpacked.
+   * Header of a record that was too large. It lists the parts that were cut, each with its original size, e.g.
+   * `value=5000000`. `batch` means the records of a batch that could not be unpacked.
    */
   cut: 'dead-letter.cut',
 } as const
 
-/** On a replayed record: how often it has been replayed from a dead-letter topic. */
+/** Header of a replayed record: the number of times that it has been replayed from a dead-letter topic. */
 export const REPLAY_HEADER = 'dead-letter.replays'
 /**
- * On a replayed record: its original timestamp (epoch ms), because a topic may replace timestamps with the time of the
- * append.
+ * Header of a replayed record: its original timestamp (epoch ms), because a topic may replace timestamps with the time
+ * of the append.
  */
 export const SENT_AT_HEADER = 'dead-letter.sent-at'
 
-/** Maximum length of the message. It is long enough for any reason, and keeps dead letters small. */
+/** Maximum length of the message. The limit is long enough for any reason, and keeps dead letters small. */
 const MAX_MESSAGE_CHARACTERS = 1_000
 
 /**
- * Maximum size of a dead letter. It is below the topic's `max.message.bytes`, with room for the record batch and for a
- * codec that makes it larger.
+ * Maximum size of a dead letter. It is below the topic's `max.message.bytes`, which leaves room for the header of the
+ * record batch and for data that grows when it is compressed.
  */
 const MAX_DEAD_LETTER_BYTES = LARGE_MAX_BATCH_BYTES - 64 * 1_024
 /**
- * Maximum size of the key, and of the headers, in a dead letter that is cut. Larger ones leave no room for the value.
+ * Maximum size of the key, and of the headers, in a dead letter that is cut. If they were larger, no room would be left
+ * for the value.
  */
 const MAX_CUT_PART_BYTES = 1_048_576
 
-/** The original place of a record that a sink has since moved to another topic. */
+/** The original topic, partition and offset of a record that a sink has moved to another topic. */
 interface EarlierPlace extends TopicPartition {
   readonly offset: number
   readonly timestamp: number
@@ -52,15 +53,15 @@ interface EarlierPlace extends TopicPartition {
 
 export interface DeadLetterCause {
   readonly topology: string
-  /** The processor that rejected the record; empty when it could not be decoded. */
+  /** The processor that rejected the record; empty when the record could not be decoded. */
   readonly processor: string
   readonly code: string
   readonly message: string
 }
 
 /**
- * The parts of a record that go to the dead-letter topic: the headers, and the ends of key and value in the record's
- * chunk.
+ * The parts of a record that go to the dead-letter topic: the headers, and the positions in the record's chunk at which
+ * key and value end.
  */
 export interface DeadLetterParts {
   readonly headers: RecordHeader[]
@@ -71,8 +72,9 @@ export interface DeadLetterParts {
 /**
  * Returns the parts of a record that fit into the dead-letter topic. A source topic may accept compressed batches up to
  * its broker's limit, so a record may be too large when it is uncompressed or has more headers. In that case its value
- * is cut, and a header says so. A key or headers that leave no room for the value are cut or omitted as well.
- * @param place the record's origin; by default the place in the chunk
+ * is cut, and a header lists what was cut. If the key or the headers leave no room for the value, they are cut or
+ * omitted as well.
+ * @param place the topic, partition and offset from which the record came; by default those of the chunk
  */
 export function deadLetterParts(
   chunk: RecordChunk,
@@ -84,7 +86,7 @@ export function deadLetterParts(
   const valueBytes = Math.max(0, chunk.valueEnd[row] - chunk.valueStart[row])
   const own = place.headers
   const about = causeHeaders(place, cause)
-  // The letter contains none of the batch's records, so a replay must skip it.
+  // The dead letter contains none of the batch's records, so a replay must skip it.
   if (chunk.unreadable !== undefined)
     return { headers: [...about, { key: DEAD_LETTER_HEADERS.cut, value: Buffer.from('batch') }], keyEnd: -1, valueEnd: -1 }
   const whole = [...own, ...about]
@@ -93,7 +95,7 @@ export function deadLetterParts(
   const ownBytes = recordBytesBound(0, 0, own)
   const keptOwn = ownBytes > MAX_CUT_PART_BYTES ? [] : own
   const keptKey = Math.min(keyBytes, MAX_CUT_PART_BYTES)
-  // Reserves room for the longest possible text of the cut header.
+  // The cut header is added later, so this reserves room for its longest possible text.
   const room = MAX_DEAD_LETTER_BYTES - recordBytesBound(keptKey, 0, [...keptOwn, ...about, cutHeader(keyBytes, ownBytes, valueBytes)])
   const keptValue = Math.min(valueBytes, room)
   const cut = cutHeader(
@@ -108,7 +110,10 @@ export function deadLetterParts(
   }
 }
 
-/** @param key original size in bytes, or 0 when the key is complete; likewise for the others */
+/**
+ *   @param key original size of the key in bytes, or 0 when the key is complete; `headers` and `value` have the same
+ *   meaning
+ */
 function cutHeader(key: number, headers: number, value: number): RecordHeader {
   const parts = Object.entries({ key, headers, value }).filter(([, bytes]) => bytes > 0)
   return { key: DEAD_LETTER_HEADERS.cut, value: Buffer.from(parts.map(([name, bytes]) => `${name}=${bytes}`).join(' ')) }

@@ -6,16 +6,16 @@ import { countSkipped, type TaskMetrics } from './metrics.ts'
 import type { Fault, RecordFailure, RecordPlace } from './record-failure.ts'
 
 /**
- * The records of a worker that failed and must be skipped when its tasks repeat their work. They are only in memory: in
- * another process the record fails again and is skipped again.
+ * The failed records of a worker, which its tasks must skip when they process records again. They are only in memory.
+ * In another process, such a record fails again and is skipped again.
  */
 export interface FailedRecords {
   add(failure: RecordFailure): void
   /** Returns the faults of one partition by offset. Later calls of `add` extend the map. */
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
-  /** Must be called when the records before the offset are committed. */
+  /** Must be called when all records before the offset are committed. */
   forgetBefore(partition: TopicPartition, offset: number): void
-  /** Counts and logs a record that is skipped. Does not count it again when it is skipped again after a rollback. */
+  /** Counts and logs a record that is skipped. A record that is skipped again after a rollback is not counted again. */
   skipped(place: RecordPlace, fault: Fault, handling: OnFailure): void
 }
 

@@ -1,11 +1,14 @@
 import type { Log, Runtime } from '../../../runtime/runtime.ts'
 
-/** Short enough to notice failures, and long enough that a topic full of bad records does not fill a disk. */
+/**
+ * Time between two log lines about the same subject. It is short enough to notice failures, and long enough that a
+ * topic full of bad records does not fill a disk.
+ */
 const EVERY_MS = 10_000
 
 /**
- * Logs an event at once, and again after 10 s at the earliest. The field `unlogged` contains the number of events left
- * out in between.
+ * Logs an event at once, and again after 10 s at the earliest. The field `unlogged` contains the number of events that
+ * were not logged in between.
  * @param subject events about different subjects do not limit each other
  */
 export type LimitedLog = (level: keyof Log, subject: string, fields: object, event: string) => void

@@ -1,7 +1,7 @@
 import type { OnFailure } from '../topology/api.ts'
 import type { FailureStage } from './record-failure.ts'
 
-/** Counts the skipped records of one source that failed in the same stage. */
+/** The number of skipped records of one source that failed in the same stage. */
 export interface SkippedCount {
   readonly source: string
   readonly stage: FailureStage
@@ -9,12 +9,15 @@ export interface SkippedCount {
   count: number
 }
 
-/** The counters of one topology, by name. Plain numbers are cheap on the hot path; metrics are read on request. */
+/**
+ * The counters of one topology, by name. They are plain numbers, which are cheap on the hot path; metrics read them on
+ * request.
+ */
 export interface TaskMetrics {
   processed: number
   emitted: number
   deadLetters: number
-  /** Records that a policy of their source has skipped. */
+  /** Numbers of records that were skipped because of their source's policy. */
   readonly skipped: SkippedCount[]
   late: number
   /** Numbers of dropped records, by reason. */

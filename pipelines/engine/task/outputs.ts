@@ -7,7 +7,7 @@ import type { EmitOptions } from '../topology/api.ts'
 import type { Codecs } from '../topology/codecs.ts'
 import { OutputError, reasonOf } from './record-failure.ts'
 
-/** Provides appenders: the worker's producer, or the test driver's. */
+/** The source of appenders: the worker's producer, or the test driver's. */
 export interface AppenderSource {
   appender(topic: string, partition: number): RecordAppender
   /** Number of bytes that were appended and are not acknowledged yet. */
@@ -16,16 +16,16 @@ export interface AppenderSource {
 
 /**
  * A worker commits at 32 MiB of unsent data. Only a single call of an author's code can therefore reach this limit: an
- * endless loop, or a handler that should do its work in parts. The error stops the worker and names the processor,
- * which an out-of-memory crash would not.
+ * endless loop, or a handler that should yield from time to time. The error stops the worker and names the processor,
+ * unlike an out-of-memory crash.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */
 const BYTES_PER_LOOK = 1_048_576
 
 /**
- * Encodes and appends the output records of one task. All methods but `mark` throw OutputError when a record cannot be
- * encoded or its topic does not accept it.
+ * Encodes and appends the output records of one task. All methods except `mark` throw OutputError when a record cannot
+ * be encoded or its topic does not accept it.
  */
 export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
@@ -53,7 +53,7 @@ interface Output {
   readonly appenders: readonly RecordAppender[]
 }
 
-/** @param partitionCounts the partition count of every topic that the topology writes */
+/** Creates the outputs of a task. @param partitionCounts the partition count of every topic that the topology writes */
 export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionCounts: ReadonlyMap<string, number>): Outputs {
   const outputs = new Map<AnyTopic, Output>()
   const appendersByTopic = new Map<string, readonly RecordAppender[]>()

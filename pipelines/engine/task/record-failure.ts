@@ -3,12 +3,12 @@ import { isStateFailure } from '../../../state/stores/errors.ts'
 import type { OnError, OnFailure } from '../topology/api.ts'
 import { ProcessorError } from '../topology/errors.ts'
 
-/** What was done with a record when it failed. */
+/** The stage in which a record failed. */
 export type FailureStage = keyof OnError
 /** The policies of a source, with their defaults. */
 export type FailurePolicies = Readonly<Record<FailureStage, OnFailure>>
 
-/** Codes of dead letters that the engine writes; processors choose their own. */
+/** Codes of dead letters that the engine writes. Processors use codes of their own. */
 export type FaultCode =
   | 'unreadable_batch'
   | 'undecodable_key'
@@ -19,13 +19,13 @@ export type FaultCode =
   | 'process_failed'
   | 'produce_failed'
 
-/** Why a record was not processed. */
+/** The reason why a record was not processed. */
 export interface Fault {
   readonly stage: FailureStage
   /** A `FaultCode`, or the code that a processor has returned. */
   readonly code: string
   readonly message: string
-  /** Empty when the record could not be decoded. */
+  /** The processor that failed; empty when the record could not be decoded. */
   readonly processor: string
 }
 
@@ -40,15 +40,15 @@ export function placeOf(chunk: RecordChunk, row: number): RecordPlace {
   return { topic: chunk.topic, partition: chunk.partition, offset: chunk.offsets[row] }
 }
 
-/** An output that cannot be encoded, or that its topic does not accept. */
+/** Thrown when an output cannot be encoded, or when its topic does not accept it. */
 export class OutputError extends ProcessorError {}
 
-/** A result that no policy covers, because the processor is at fault and not the record. */
+/** Thrown for a result that no policy covers, because the processor is at fault and not the record. */
 export class RefusedOutcome extends ProcessorError {}
 
 /**
- * The author's code failed on a record that the policy of its source skips. The work since the last commit is dropped
- * and repeated without the record, so that nothing of it remains.
+ * Thrown when the author's code failed on a record that the policy of its source skips. Everything since the last
+ * commit is dropped and repeated without the record, so that no part of its processing remains.
  */
 export class RecordFailure extends ProcessorError {
   readonly place: RecordPlace
@@ -76,7 +76,7 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Returns undefined when the record is not the cause of the failure. */
+/** Returns the stage in which the record caused the failure; undefined when the record is not the cause. */
 function stageOf(error: unknown): 'process' | 'produce' | undefined {
   if (error instanceof RefusedOutcome || isStateFailure(error)) return undefined
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof OutputError) return 'produce'

@@ -13,25 +13,25 @@ import type { TaskContext } from './task-context.ts'
 import type { TaskIdling } from './task-idling.ts'
 
 /**
- * Number of records decoded at a time. It is large enough to make a multi-get worthwhile, and small enough to keep
- * their objects in V8's young generation.
+ * Number of records decoded at a time. The number is large enough to make a multi-get worthwhile, and small enough to
+ * keep the decoded objects in V8's young generation.
  */
 const SLICE_RECORDS = 4_096
 /**
- * The same limit in bytes, for large records that contain many items each. Decoding a slice and reading its state is
- * one piece of work, during which no heartbeat is sent. 512 records of a kilobyte still make a multi-get worthwhile.
+ * Maximum bytes decoded at a time, for large records with many items each. No heartbeat is sent while a slice is
+ * decoded and its state is read. 512 records of a kilobyte are still enough to make a multi-get worthwhile.
  */
 const SLICE_BYTES = 512 * 1_024
-/** Number of records between two clock readings. A large one counts as several. */
+/** Number of records between two clock readings. A large record counts as several. */
 const RECORDS_PER_CLOCK_CHECK = 64
-/** Size from which a record counts as two, and so on. */
+/** Size of a record that counts as one. A record that is several times as large counts as several. */
 const BYTES_PER_RECORD = 1_024
 
 export interface RecordLoopParts {
   readonly topology: string
-  /** One per source, in the order declared. */
+  /** The queues of the sources, in the order of their declarations. */
   readonly queues: readonly RecordQueue[]
-  /** One per source, in the same order; undefined when the stream has no time handlers. */
+  /** The time closing of each source, in the same order; undefined when the stream has no time handlers. */
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly idling: TaskIdling
   readonly stores: readonly EngineStore[]
@@ -43,21 +43,21 @@ export interface RecordLoopParts {
 }
 
 /**
- * `idle`: all queued records are processed, or wait for records of another source. `more`: the time limit is reached.
- * Object: a schema must be loaded before the task can continue.
+ * Why a run ended. `idle`: all queued records are processed, or wait for records of another source. `more`: the time
+ * limit is reached. Object: a schema must be loaded before the task can continue.
  */
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 
 /** Decodes, prefetches and processes the records of one task, slice by slice. */
 export interface RecordLoop {
-  /** Records processed since the last commit. */
+  /** Number of records processed since the last commit. */
   processed: number
   readonly atRest: boolean
-  /** True when a time can be closed; the next run closes it. */
+  /** True when a time can be closed. The next run closes it. */
   readonly closingDue: boolean
   /**
-   * True after a failed record was skipped: the loop processes nothing more before the next commit, so that a later
-   * failure does not repeat the work up to here.
+   * True after a failed record was skipped. The loop then processes nothing more before the next commit, so that a
+   * later failure does not repeat the records up to here.
    */
   commitDue: boolean
   run(expired: () => boolean): RunResult
@@ -75,11 +75,14 @@ export function processorFailed(topology: string, context: TaskContext, error: u
 
 export function recordLoop(parts: RecordLoopParts): RecordLoop {
   const { topology, queues, closings, idling, stores, ticks, context, outputs, metrics, failed } = parts
-  /** Whether the processors of each source announce their reads. */
+  /** For each source, true if one of its processors announces its reads. */
   const announces = queues.map((queue) => queue.stream.processors.some(({ reads }) => reads !== undefined))
   const single = queues.length === 1 ? queues[0] : undefined
   const outcomes = recordOutcomes({ topology, context, outputs, metrics, failed })
-  /** A multi-get stopped at a value whose schema is not loaded. It must be repeated before any record is processed. */
+  /**
+   * True after a multi-get stopped at a value whose schema is not loaded. The multi-get must be repeated before any
+   * record is processed.
+   */
   let prefetchPending = false
   let waitsForSchema: number | undefined
 
@@ -108,12 +111,12 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       if (!finishClosing(expired) || loop.commitDue) return 'more'
       if (!refill()) return waitsForSchema === undefined ? 'idle' : { waitsForSchema }
       if (processSlice(expired)) return 'more'
-      // Handlers may take long, so the worker commits what was already sent before they run.
+      // The handlers may take long, so the worker first commits the part of the transaction that was already sent.
       if (loop.closingDue) return 'more'
     }
   }
 
-  /** @returns false when the time limit was reached before the handlers finished */
+  /** Continues the time handlers. @returns false when the time limit was reached before they finished */
   function finishClosing(expired: () => boolean): boolean {
     for (const closing of closings) {
       if (closing?.due !== true) continue
@@ -127,7 +130,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     return true
   }
 
-  /** Decodes records for every source that has any. @returns false when no record can be processed now */
+  /** Decodes the next records of every source that has any. @returns false when no record can be processed now */
   function refill(): boolean {
     waitsForSchema = undefined
     let ready = false
@@ -137,8 +140,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       if (queue.slot < queue.slots) ready = true
       else if (queue.chunk !== undefined) waitsForSchema = queue.waitsForSchema
     }
-    // A waiting source blocks the others, because the task processes the records of all sources in the order of their
-    // timestamps.
+    // A source that waits for a schema blocks the other sources, because the task processes the records of all sources
+    // in the order of their timestamps.
     if (waitsForSchema !== undefined || idling.until(context.now) > context.now) return false
     if (prefetchPending && !loadPrefetched()) return false
     return ready
@@ -180,7 +183,10 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     }
   }
 
-  /** @returns true when the time limit is reached, false when a source must be refilled or a time closed */
+  /**
+   * Processes the decoded records. @returns true when the time limit is reached, false when a source must be refilled
+   * or a time closed
+   */
   function processSlice(expired: () => boolean): boolean {
     let untilCheck = RECORDS_PER_CLOCK_CHECK
     try {
@@ -209,7 +215,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     }
   }
 
-  /** Returns the error of the current record, or of other code that ran between two records. */
+  /** Returns the error to throw when the current record failed, or when other code between two records failed. */
   function recordFailed(error: unknown): Error {
     const { node, chunk, row } = context
     const queue = queues.find((each) => each.topic === chunk?.topic)
@@ -218,7 +224,10 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     return failureAt(placeOf(chunk, row), topology, node.name, queue.policies, error)
   }
 
-  /** Returns the source with the oldest next record; for equal timestamps, the one declared first. */
+  /**
+   * Returns the source with the oldest next record. For equal timestamps, it returns the source that was declared
+   * first.
+   */
   function earliest(): RecordQueue | undefined {
     let best: RecordQueue | undefined
     let least = Infinity
@@ -272,7 +281,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       const fault = queue.faults.get(queue.slot)
       if (fault === undefined) return
       outcomes.skip(queue, fault)
-      // The work up to the failure is repeated only once.
+      // A commit at this point makes sure that the records before the failure are repeated only once.
       if (fault.stage !== 'decode') loop.commitDue = true
       return
     }

@@ -5,16 +5,16 @@ import type { OnError } from '../topology/api.ts'
 import type { StreamDeclaration } from '../topology/declaration.ts'
 import { type FailurePolicies, type Fault, type FaultCode, placeOf, type RecordPlace, reasonOf } from './record-failure.ts'
 
-/** Replaces the value of a record that is not processed; `faults` contains the reason. */
+/** Replaces the value of a record that is not processed. `faults` contains the reason. */
 export const FAULTY = Symbol('faulty')
-/** Replaces the value of a time marker, which is in `markers`. */
+/** Replaces the value of a time marker. The marker itself is in `markers`. */
 export const MARKER = Symbol('marker')
-/** Replaces the value of a record without a value that must be ignored. */
+/** Replaces the value of a record that has no value and must be ignored. */
 export const TOMBSTONE = Symbol('tombstone')
 
 /**
- * Maximum number of processed chunks in the queue. They are few compared with the waiting data, and removing them in
- * groups makes moving the others cheap.
+ * Maximum number of processed chunks in the queue. The number is small compared with the chunks that are waiting.
+ * Processed chunks are removed in groups, so that moving the others is cheap.
  */
 const MAX_FINISHED_CHUNKS = 16
 
@@ -32,15 +32,15 @@ export interface RecordQueueOptions {
   readonly keyCodec: Codec<unknown>
   readonly valueCodec: Codec<unknown>
   readonly seesMarkers: boolean
-  /** True for schema ids that the registry does not have. */
+  /** Returns true if the registry does not have this schema id. */
   readonly isMissing: (schemaId: number) => boolean
   /** The records that failed earlier and are skipped, by offset. */
   readonly failed: ReadonlyMap<number, Fault>
 }
 
 /**
- * The queued records of one source partition. It decodes one slice at a time into reused arrays. `slot` is the current
- * index in the slice; `chunk` and `row` point to the same record in the queue.
+ * The queued records of one source partition. The queue decodes one slice at a time into reused arrays. `slot` is the
+ * current index in the slice; `chunk` and `row` point to the same record in the queue.
  */
 export class RecordQueue {
   readonly stream: StreamDeclaration
@@ -63,9 +63,12 @@ export class RecordQueue {
   /** The leader epoch up to which the records before `position` were in the log; undefined when it is unknown. */
   leaderEpoch: number | undefined
   highWatermark = 0
-  /** The offset up to which records can be read: where the oldest open transaction begins, or the high watermark. */
+  /**
+   * The offset up to which records can be read: the beginning of the oldest open transaction, or the high watermark if
+   * no transaction is open.
+   */
   readableEnd = 0
-  /** Time at which the log was last read, epoch ms; undefined before the first read. */
+  /** Time of the last fetch of the log, epoch ms; undefined before the first fetch. */
   fetchedAt: number | undefined
   queuedRecords = 0
   queuedBytes = 0
@@ -76,7 +79,7 @@ export class RecordQueue {
   readonly #needsKey: boolean
   readonly #tombstone: typeof TOMBSTONE | typeof FAULTY | null
   #chunks: RecordChunk[] = []
-  /** The position after each chunk: after its last record and any offsets that the broker skipped. */
+  /** The offset after each chunk, which is after its last record and any offsets that the broker skipped. */
   #after: number[] = []
   #head = 0
 
@@ -110,8 +113,8 @@ export class RecordQueue {
   }
 
   /**
-   * Decodes the next slice of at most `limit` records, and of at most `bytes`, except for the first record. Must be
-   * called only when the last slice is processed. It stops before a record whose schema is not loaded
+   * Decodes the next slice of at most `limit` records and at most `bytes`; the first record may exceed `bytes`. Must be
+   * called only when the last slice is processed. Decoding stops before a record whose schema is not loaded
    * (`waitsForSchema`).
    * @returns the number of decoded records
    */
@@ -141,7 +144,7 @@ export class RecordQueue {
     return valueBytes(this.chunk as RecordChunk, this.row)
   }
 
-  /** Returns the place of the record in a slot of the decoded slice. */
+  /** Returns the topic, partition and offset of the record in a slot of the decoded slice. */
   placeAt(slot: number): RecordPlace {
     let row = this.row + slot - this.slot
     let index = this.#head
@@ -165,7 +168,7 @@ export class RecordQueue {
     }
   }
 
-  /** Moves past the processed record at `slot`. */
+  /** Moves to the record after the one at `slot`, which was processed. */
   advance(): void {
     const chunk = this.chunk as RecordChunk
     this.position = chunk.offsets[this.row] + 1
@@ -176,12 +179,12 @@ export class RecordQueue {
     if (this.row === chunk.count) this.#finishChunk(chunk)
   }
 
-  /** @returns the first row that was not decoded */
+  /** Decodes rows of a chunk into the slice. @returns the first row that was not decoded */
   #decodeRows(chunk: RecordChunk, from: number, to: number, slot: number): number {
     const shift = slot - from
     let row = from
     while (row < to) {
-      // One try block per run of valid records instead of one per record.
+      // There is one try block per run of valid records, because one per record would cost more.
       try {
         for (; row < to; row++) this.#decodeRow(chunk, row, row + shift)
       } catch (error) {
@@ -258,8 +261,8 @@ export class RecordQueue {
     this.queuedBytes -= chunkBytes(chunk)
     this.#head++
     this.row = 0
-    // Finished chunks are removed even while more wait: each one holds a whole fetch response in memory, and under a
-    // backlog the queue is never empty.
+    // Finished chunks are removed even while more chunks are waiting. Each chunk keeps a whole fetch response in
+    // memory, and during a backlog the queue is never empty.
     if (this.#head === this.#chunks.length || this.#head >= MAX_FINISHED_CHUNKS) {
       this.#chunks.splice(0, this.#head)
       this.#after.splice(0, this.#head)
@@ -277,7 +280,10 @@ function valueBytes({ valueStart, valueEnd }: RecordChunk, row: number): number 
   return valueStart[row] < 0 ? 0 : valueEnd[row] - valueStart[row]
 }
 
-/** Counts the bytes from a chunk's first record to its last, because chunks of one fetch may share a buffer. */
+/**
+ * Returns the number of bytes from a chunk's first record to its last. The buffer's size would be wrong, because chunks
+ * of one fetch may share a buffer.
+ */
 function chunkBytes(chunk: RecordChunk): number {
   const last = chunk.count - 1
   const start = chunk.keyStart[0] >= 0 ? chunk.keyStart[0] : chunk.valueStart[0]

@@ -20,13 +20,13 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
   offset = -1
   missing = 0
   /**
-   * The node whose code runs, or undefined for engine code. Its declaration determines the topics and stores that it
-   * may use.
+   * The node whose code runs, or undefined for engine code. The declaration of the node determines the topics and
+   * stores that its code may use.
    */
   node: EmittingNode | undefined
-  /** Timestamp of records that are emitted without one. */
+  /** The default timestamp of emitted records. */
   emitTimestamp = 0
-  /** Records emitted since the last commit. */
+  /** Number of records emitted since the last commit. */
   emitted = 0
   /** True when a caller waits for the next commit. */
   soon = false
@@ -72,7 +72,7 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
     return this.chunk === undefined ? [] : headersOf(this.chunk, this.row)
   }
 
-  /** Prepares the context for code that handles no record. */
+  /** Prepares the context for code that does not process a record. */
   leaveRecord(node: EmittingNode, emitTimestamp: number): void {
     this.node = node
     this.emitTimestamp = emitTimestamp
@@ -83,7 +83,7 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
     this.offset = -1
   }
 
-  /** Called by a store when a different node than before uses it. */
+  /** Called by a store when it is used by a different node than the last time. */
   admit(store: string): void {
     if (this.node === undefined || this.node.stores.some((known) => known.name === store)) return
     throw new ProcessorError(`${this.node.name} uses the store ${store}: name that store in its \`stores\``)

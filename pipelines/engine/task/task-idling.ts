@@ -1,16 +1,16 @@
 import type { RecordQueue } from './record-queue.ts'
 
-/** What a queue knows about its source partition. */
+/** The facts about a source partition that decide whether the task waits for it. */
 export type IdlingSource = Pick<RecordQueue, 'queuedRecords' | 'position' | 'readableEnd' | 'fetchedAt'>
 
 /**
- * Decides when a task with several sources waits for one that has no queued records, so that the records of all sources
- * are processed in the order of their timestamps (KIP-695).
+ * Decides when a task with several sources waits for a source that has no queued records, so that the records of all
+ * sources are processed in the order of their timestamps (KIP-695).
  */
 export interface TaskIdling {
   /**
-   * Returns the time (epoch ms) until which the task waits: a past time if it need not wait, and Infinity if it waits
-   * until records arrive.
+   * Returns the time (epoch ms) until which the task waits. The time is in the past if the task does not have to wait,
+   * and Infinity if it waits until records arrive.
    */
   until(now: number): number
 }
@@ -18,12 +18,12 @@ export interface TaskIdling {
 const never: TaskIdling = { until: () => -Infinity }
 
 /**
- * @param maxIdleMs -1: never waits. 0: waits for records that are known to be in the broker. A positive number: also
- *   waits this long for records that may still come.
+ *   @param maxIdleMs With -1 the task never waits. With 0 it waits for records that are known to be in the broker. With
+ *   a positive number it also waits this long for records that may still come.
  */
 export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number): TaskIdling {
   if (maxIdleMs < 0 || sources.length === 1) return never
-  /** Since when each source is known to be read to its end. */
+  /** The time since which each source is known to be read to its end; undefined for other sources. */
   const endedSince: (number | undefined)[] = sources.map(() => undefined)
 
   /** Returns the time until which the task waits for this source. */
@@ -39,7 +39,7 @@ export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number):
     }
     if (maxIdleMs === 0) return -Infinity
     const since = endedSince[index]
-    // A clock that was set back restarts the wait.
+    // If the clock was set back, the wait restarts.
     if (since === undefined || since > now) endedSince[index] = now
     return (endedSince[index] as number) + maxIdleMs
   }

@@ -16,7 +16,10 @@ export interface Changelog {
   readonly epochName: string
 }
 
-/** One sub-topology in one partition, with its input and its state, whether or not its task runs here. */
+/**
+ * One sub-topology in one partition, with its input and its state. The task itself may run on this worker or on
+ * another.
+ */
 export interface TaskPlace {
   /** `<sub-topology>_<partition>`. */
   readonly id: string
@@ -24,7 +27,10 @@ export interface TaskPlace {
   readonly partition: number
   readonly sources: readonly TopicPartition[]
   readonly changelogs: readonly Changelog[]
-  /** Stores without a changelog. Their state is valid only if this task was the last to process the partition. */
+  /**
+   * Stores without a changelog. The state of such a store is valid only if this task was the last to process the
+   * partition.
+   */
   readonly unloggedStores: readonly string[]
 }
 

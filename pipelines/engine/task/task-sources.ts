@@ -7,19 +7,21 @@ import { RecordQueue } from './record-queue.ts'
 
 /** All source partitions of one task. */
 export interface TaskSources {
-  /** One per stream, in the order declared. */
+  /** The queues of the task's streams, in the order of their declarations. */
   readonly queues: readonly RecordQueue[]
   of(topic: string): RecordQueue | undefined
-  /** Adds the data that a poll returned. @returns the index of its source */
+  /** Adds the data that a poll returned. @returns the index of the source that got the data */
   push(data: PartitionData): number
   /** Returns the next offset to process in each source. */
   positions(): number[]
   movedSince(positions: readonly number[]): boolean
   readonly queuedRecords: number
   readonly queuedBytes: number
-  /** True when everything up to the known high watermarks is processed. */
+  /** True when all records before the known high watermarks are processed. */
   readonly caughtUp: boolean
-  /** Epoch ms at which the high watermarks of all sources were known; undefined while one is unknown. */
+  /**
+   * The last time (epoch ms) at which the high watermarks of all sources were known; undefined while one is unknown.
+   */
   readonly fetchedAt: number | undefined
 }
 

@@ -33,17 +33,17 @@ export interface TaskDeps {
   readonly producer: AppenderSource
   readonly metrics: TaskMetrics
   readonly runtime: Pick<Runtime, 'now'>
-  /** True for schema ids that the registry does not have. */
+  /** Returns true if the registry does not have this schema id. */
   readonly isMissing: (schemaId: number) => boolean
-  /** Shared by all tasks of a worker, including earlier ones. */
+  /** The failed records, shared by all tasks of a worker, including earlier tasks of the same partitions. */
   readonly failed: FailedRecords
-  /** Memory for the decoded objects of each store that has no size of its own. */
+  /** Memory for the decoded objects of each store that does not set its own size. */
   readonly cacheBytes: number
 }
 
 export interface StartPosition {
   readonly offset: number
-  /** Event time when that offset was committed, epoch ms; -1 when it is unknown. */
+  /** Event time (epoch ms) when the offset was committed; -1 when it is unknown. */
   readonly streamTime: number
   /** The leader epoch that was committed with the offset. */
   readonly leaderEpoch?: number
@@ -51,7 +51,7 @@ export interface StartPosition {
 
 /** The progress of a task that a commit records. */
 export interface TaskProgress {
-  /** Next offset of each source, with the event time in its metadata. */
+  /** Next offset of each source. Its metadata contains the event time. */
   readonly offsets: readonly OffsetToCommit[]
   /** -1 before the first record. */
   readonly streamTime: number
@@ -61,20 +61,20 @@ export interface TaskProgress {
 export interface StreamTask extends TaskPlace {
   readonly state: TaskState
   beginRestore(): void
-  /** Opens the stores after the state is restored. @param positions by partition key */
+  /** Opens the stores after the state was restored. @param positions the start positions by partition key */
   start(positions: ReadonlyMap<string, StartPosition>): void
   accept(data: PartitionData): void
   /** Processes the queued records until none is left or `expired` returns true. */
   run(expired: () => boolean): RunResult
   /**
-   * Epoch ms at which the task next needs fresh high watermarks, even without input, for time markers and ticks of the
-   * caught-up clock.
+   * Time (epoch ms) at which the task next needs fresh high watermarks, even without input. Time markers and ticks of
+   * the caught-up clock need them.
    */
   readonly asksFrom: number
   /** Epoch ms of the next wall tick. */
   readonly nextTickAt: number
   runWallTicks(now: number): void
-  /** False while a time handler is in progress; nothing may be committed then. */
+  /** False while a time handler is in progress. Nothing may be committed during that time. */
   readonly atRest: boolean
   /** True when a time can be closed; the next run starts its handlers. */
   readonly closingDue: boolean
@@ -94,11 +94,11 @@ export interface StreamTask extends TaskPlace {
   readonly queuedBytes: number
   /** Returns true if records of this source are queued. */
   hasQueued(topic: string): boolean
-  /** True while the queued records wait for those of another source; see `TaskIdling`. */
+  /** True while the queued records wait for records of another source; see `TaskIdling`. */
   readonly idles: boolean
-  /** Epoch ms at which that wait ends if no records arrive. */
+  /** Epoch ms at which the wait for another source ends if no records arrive. */
   readonly idlesUntil: number
-  /** True when everything up to the known high watermarks is processed. */
+  /** True when all records before the known high watermarks are processed. */
   readonly caughtUp: boolean
   /**
    * Commit step 1: runs the ticks of the caught-up clock and the hooks, sends due time markers, and encodes dirty state
@@ -107,14 +107,16 @@ export interface StreamTask extends TaskPlace {
   prepareCommit(): TaskProgress
   /** Returns the current progress. */
   progress(): TaskProgress
-  /** Must be called after commit step 5. */
+  /** Must be called after step 5 of the commit. */
   committed(): void
   position(topic: string): number
   highWatermark(topic: string): number
-  /** Epoch ms at which the high watermarks of all sources were known; undefined while one is unknown. */
+  /**
+   * The last time (epoch ms) at which the high watermarks of all sources were known; undefined while one is unknown.
+   */
   readonly fetchedAt: number | undefined
   readonly streamTime: number
-  /** The latest time closed by time handlers. */
+  /** The latest time that time handlers have closed. */
   readonly timeClosed: number | undefined
   store(name: string): EngineStore
   /** Discards everything uncommitted. */

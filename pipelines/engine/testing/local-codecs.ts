@@ -9,7 +9,10 @@ export function localCodecs(): (topic: AnyValueTopic) => Codec<unknown> {
   const schemas = new Map<number, AvroSchema>()
   const lookup = { get: (schemaId: number) => schemas.get(schemaId) }
   const byFormat = new WeakMap<ValueFormat<unknown>, Codec<unknown>>()
-  /** Keyed by schema, because stores create a format with the same schema again for every task. */
+  /**
+   * The codecs by schema. The key is the schema and not the format, because stores create a new format with the same
+   * schema for every task.
+   */
   const bySchema = new Map<string, Codec<unknown>>()
 
   function open(name: string, value: ValueFormat<unknown>): Codec<unknown> {

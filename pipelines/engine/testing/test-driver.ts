@@ -26,17 +26,21 @@ export interface TestDriverOptions {
   /** Initial clock reading, epoch ms. Default 2026-01-01T00:00Z. */
   readonly startAt?: number
   /**
-   * `record` (default) processes and commits everything after every pipe and every tick. `manual` does so only in
-   * `settle`, or in `run` and `commit`.
+   * When the driver processes and commits. `record` (default) processes and commits everything after every pipe and
+   * every tick. `manual` processes and commits only in `settle`, or in `run` and `commit`.
    */
   readonly commit?: 'record' | 'manual'
-  /** Partition counts by topic name that override those of the topics. */
+  /** Partition counts by topic name. They override the counts that the topics declare. */
   readonly partitions?: Readonly<Record<string, number>>
   /**
-   * Memory for the decoded objects of each store. Default 256 KiB. A small number makes the stores read state back.
+   * Memory for the decoded objects of each store. Default 256 KiB. With a small number, the stores have to read state
+   * back from the database.
    */
   readonly cacheBytes?: number
-  /** Opens the state. Default: in memory. Another database shows what a topology costs it. */
+  /**
+   * Opens the database for the state. The default is in memory. With another database, a test can measure what the
+   * topology costs there.
+   */
   readonly openState?: () => StateBackend
 }
 
@@ -51,19 +55,22 @@ export interface TestRecord<K, V> {
 }
 
 export interface PipeOptions {
-  /** Epoch ms. Default: the driver's clock. */
+  /** Timestamp of the record in epoch ms. The default is the driver's clock. */
   readonly timestamp?: number
-  /** The broker's clock when it appends the record, for topics with LogAppendTime. Default: the driver's clock. */
+  /**
+   * The broker's clock reading when it appends the record, for topics with LogAppendTime. The default is the driver's
+   * clock.
+   */
   readonly appendedAt?: number
-  /** Default: murmur2 of the key, as in producers. */
+  /** Partition of the record. The default is the murmur2 of the key, as in producers. */
   readonly partition?: number
   readonly headers?: readonly RecordHeader[]
 }
 
 /**
  * Runs a topology on a broker, a database and a clock in memory. Everything happens synchronously inside the calls,
- * with the worker's own code. All sub-topologies and partitions run, and each stage reads what the previous one has
- * committed.
+ * with the worker's own code. The driver runs all sub-topologies and partitions, and each stage reads what the previous
+ * stage has committed.
  */
 export interface TestDriver {
   /** Epoch ms. */
@@ -73,27 +80,27 @@ export interface TestDriver {
   pipeBytes(topic: AnyTopic, key: Uint8Array | null, value: Uint8Array | null, options?: PipeOptions): void
   /** Returns the records of a topic that were committed since its last read, partition by partition. */
   read<K, V>(topic: Topic<K, V>): TestRecord<K, V>[]
-  /** Returns the dead letters since the last call, as bytes with headers. */
+  /** Returns the dead letters that were written since the last call, as bytes with headers. */
   readDeadLetters(): LogRecord[]
-  /** Advances the clock step by step: every tick and time marker on the way runs at its own time. */
+  /** Advances the clock step by step, so that every tick and time marker in between runs at its own time. */
   advanceWallClock(ms: number): void
   /** Returns the store of the task that owns a partition. Must be called after `settle` or in record mode. */
   store<S extends EngineStore>(name: string, partition?: number): S
   /**
-   * Processes everything that has been committed upstream, without committing. After a failed record that was skipped,
-   * a task continues only when it has committed.
+   * Processes everything that has been committed upstream, without committing. A task that has skipped a failed record
+   * continues only after its commit.
    */
   run(): void
   /** Commits all tasks once. */
   commit(): void
-  /** Runs and commits until nothing changes any more. */
+  /** Runs and commits until nothing changes anymore. */
   settle(): void
-  /** Makes the next commit throw DriverCrash right after the step. Call `restart` to continue. */
+  /** Makes the next commit throw DriverCrash right after this step. Call `restart` to continue. */
   crashAt(step: CommitFaultPoint): void
   /**
-   * Simulates a crash and a restart: uncommitted work is lost and the state is restored.
-   * - `wipeState`: the state folder is lost as well
-   * - `topology`: a new version with the same name is deployed on the topics and the state of the old one
+   * Simulates a crash and a restart. Uncommitted results are lost, and the state is restored.
+   * - `wipeState`: deletes the state folder as well
+   * - `topology`: deploys a new version with the same name, on the topics and the state of the old version
    * - `downMs`: how far the clock advances while nothing runs; default 0
    */
   restart(options?: { wipeState?: boolean; topology?: Topology; downMs?: number }): void
@@ -110,7 +117,8 @@ export class DriverCrash extends Error {
 const DEFAULT_CACHE_BYTES = 256 * 1024
 const MEMBER_ID = 'driver'
 /**
- * Maximum number of rounds, far more than the stages of a topology need. It ends a flow that feeds itself endlessly.
+ * Maximum number of rounds, far more than the stages of a topology need. The limit ends a topology that feeds itself
+ * endlessly.
  */
 const MAX_ROUNDS = 10_000
 const ALL_RECORDS = Number.MAX_SAFE_INTEGER
@@ -120,7 +128,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   let topology = tested
   const runtime = manualRuntime({ startAt: options.startAt })
   let brokerClock: number | undefined
-  // A sink may read this broker. Its polls wait in real time, while its records have the driver's timestamps.
+  // A sink in the same test may read this broker. Its polls wait in real time, while its records have the driver's
+  // timestamps.
   const broker = memoryBroker({ runtime: { ...systemRuntime(), now: () => brokerClock ?? runtime.now() } })
   let declaration = topology.declare()
   const codecFor = localCodecs()
@@ -197,7 +206,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     return news
   }
 
-  /** @returns true when a task had records */
+  /** Runs every task once. @returns true when a task had records */
   function run(): boolean {
     for (;;) {
       try {
@@ -214,7 +223,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function runTasks(): boolean {
     let moved = false
     for (const task of tasks) {
-      // A task that waits for a commit or for another source still has records.
+      // A task may still have records because it waits for a commit or for another source.
       const fetches = task.queuedRecords === 0 || task.idles
       const sources = fetches ? task.sources.filter(({ topic }) => !task.hasQueued(topic)) : []
       for (const source of sources) if (fetch(task, source)) moved = true
@@ -223,7 +232,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     return moved
   }
 
-  /** Drops everything since the last commit. */
+  /** Drops all uncommitted results. */
   function stop(): void {
     for (const task of tasks) task.close()
     backend.session(topology.name).dropBatch()

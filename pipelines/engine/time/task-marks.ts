@@ -4,7 +4,7 @@ import type { StreamDeclaration } from '../topology/declaration.ts'
 import { type MarkedSource, type TimeMarks, timeMark, timeMarks } from './time-mark.ts'
 import { timeMarkerHeaders } from './time-marker.ts'
 
-/** Keeps the time markers that a task of a first stage sends to the later stages. */
+/** Manages the time markers that a task of a first stage sends to later stages. */
 export function taskMarks(
   streams: readonly StreamDeclaration[],
   sources: readonly MarkedSource[],

@@ -15,9 +15,9 @@ interface ScheduledTick {
 /** The periodic handlers of one task that run by wall clock or event time. */
 export interface TaskTicks {
   start(wallTime: number, streamTime: number): void
-  /** Epoch ms of the next wall tick, Infinity without one. */
+  /** Epoch ms of the next wall tick; Infinity if there are no wall ticks. */
   readonly nextWall: number
-  /** Event time of the next event tick, Infinity without one. */
+  /** Event time of the next event tick; Infinity if there are no event ticks. */
   readonly nextEvent: number
   /** Runs the wall ticks that are due at `time`. */
   runWall(time: number): void
@@ -71,7 +71,7 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
       nextWall = earliest(wall)
     },
     runEvent(time) {
-      // The first record starts the clock, and no multiple has passed before it.
+      // The first record starts the event clock. No tick is due before that record.
       if (!eventStarted) return startEvent(time)
       run(event, time)
       nextEvent = earliest(event)
@@ -79,12 +79,12 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
   }
 }
 
-/** Maximum size of clock corrections that do not make a time occur twice. */
+/** Maximum size of a clock correction after which no time occurs twice. See `timeMark`. */
 const WAITED_OUT_MS = 60_000
 
 /**
- * Creates the periodic handlers that wait until everything in the sources at their time is processed, like a time
- * marker that a stage keeps for itself.
+ * Creates the periodic handlers of the caught-up clock. Each waits until everything that was in the sources at its time
+ * is processed, like a time marker that a stage sends to itself.
  */
 export function caughtUpTicks(streams: readonly StreamDeclaration[], sources: readonly MarkedSource[], context: TaskContext): TimeMarks {
   const nodes = streams.flatMap((stream) => stream.ticks).filter(({ clock }) => clock === 'caught-up')
@@ -98,7 +98,7 @@ export function caughtUpTicks(streams: readonly StreamDeclaration[], sources: re
   return timeMarks(ticks, sources)
 }
 
-/** Closes times in a later stage: the receiving side of time markers for one stream of a task. */
+/** Closes times in a later stage. It receives the time markers for one stream of a task. */
 export interface TimeClosing {
   /**
    * Must be called when the store is open. Resumes a time whose markers were committed but whose handlers have not run.
@@ -116,7 +116,10 @@ export interface TimeClosing {
   readonly closed: number | undefined
 }
 
-/** @param partitions the partition count of this stage, which its markers pass on to the next stage */
+/**
+ * Creates the time closing of a stream. @param partitions the partition count of this stage, which its markers pass on
+ * to the next stage
+ */
 export function timeClosing(
   stream: StreamDeclaration,
   stages: { readonly all: readonly string[]; readonly forwarding: readonly string[] },
@@ -146,7 +149,7 @@ export function timeClosing(
     return timeHandlers.some(({ thinBehindMs }) => !isClosedBehind(at, context.now - at - waitedMs, thinBehindMs))
   }
 
-  /** @returns true when the handler has finished */
+  /** Continues the current handler of a time. @returns true when this handler has finished */
   function step(at: number): boolean {
     const node = timeHandlers[handler]
     enter(node, at)

@@ -1,4 +1,6 @@
-/** Schedules a periodic handler at multiples of its period. Of several missed runs, only one is made up. */
+/**
+ * Schedules a periodic handler at multiples of its period. If several runs were missed, only the latest of them runs.
+ */
 export interface TickSchedule {
   /** Epoch ms of the next run; Infinity before `start`. */
   readonly next: number
@@ -21,7 +23,7 @@ export function tickSchedule(everyMs: number): TickSchedule {
       next = after(time)
     },
     setBack(time) {
-      // After a small step back, the schedule waits, so that no multiple occurs twice.
+      // After a small step back of the clock, the schedule waits, so that no multiple occurs twice.
       if (next - time > 2 * everyMs) next = after(time)
     },
     take(time) {

@@ -1,7 +1,10 @@
 import type { TimeMarker } from './time-marker.ts'
 import type { TimeStore } from './time-store.ts'
 
-/** The state of time in a later stage: the markers from its upstream partitions, and the times that it has closed. */
+/**
+ * Decides which times a later stage can close, from the markers of its upstream partitions and the times that it has
+ * already closed.
+ */
 export interface TimeGate {
   accept(marker: TimeMarker): void
   /**
@@ -9,9 +12,9 @@ export interface TimeGate {
    * stage) for a later time. Undefined when there is none.
    */
   due(): number | undefined
-  /** Returns how many upstream partitions have not sent their marker for the time. */
+  /** Returns the number of upstream partitions that have not sent their marker for this time. */
   missing(time: number): number
-  /** Closes a time. Times are closed in ascending order, each of them once. */
+  /** Closes a time. Times are closed in ascending order, and each time only once. */
   close(time: number): void
   readonly closed: number | undefined
 }
@@ -26,30 +29,31 @@ const CLOSED_KEY = 'closed'
 const SENT_PREFIX = 'sent/'
 
 /**
- * For a first stage, the last marker of a partition counts, not the highest one. A lower marker comes from a new owner
- * of the partition whose clock is slightly behind, or the higher one was sent while the clock was ahead. In both cases
- * only the lower time is certain, and later times wait for the next marker.
+ * For a first stage, the last marker of a partition counts, not the highest one. A marker can be lower than an earlier
+ * one because the partition has a new owner whose clock is slightly behind, or because the earlier marker was sent
+ * while the clock was ahead. In both cases only the lower time is certain, and later times wait for the next marker.
  *
  * A forwarding stage forwards each time that it has closed, once and in ascending order, so an earlier marker is a
- * repetition. A later marker of a first stage also covers earlier times. This is not so for a forwarding stage: its
- * handlers emit the output of a time only in partitions that have closed exactly that time, and a partition that
- * received its markers in another order may have skipped it. Such a time is not closed here either; the gate waits for
- * the next one.
- * @param stages all stages that send markers into the topic; until every one of them has sent markers, no time is
- * closed
- * @param forwarding the stages among them that only forward times that they have closed
- * @param store keeps the current marker of each upstream partition, committed with the records before it
- * @param without when a time may be closed although partitions are missing. The markers of the others serve as the
- * clock, so that a stage that reads a backlog finds the same partitions missing as one that did not lag.
+ * repetition. A later marker of a first stage also covers earlier times, but a later marker of a forwarding stage does
+ * not. Its handlers emit the output of a time only in partitions that have closed exactly that time, and a partition
+ * that received its markers in a different order may have skipped the time. The gate then does not close that time
+ * either, and waits for the next one.
+ *   @param stages all stages that send markers into the topic; until every one of them has sent markers, no time is
+ *   closed
+ *   @param forwarding the stages among them that only forward times that they have closed
+ *   @param store keeps the current marker of each upstream partition, committed with the records before it
+ *   @param without when a time may be closed although partitions are missing. The markers of the other partitions serve
+ *   as the clock. A stage that reads a backlog therefore finds the same partitions missing as a stage without a
+ *   backlog.
  */
 export function timeGate(stages: readonly string[], forwarding: readonly string[], store: TimeStore, without?: CloseWithout): TimeGate {
   const partitionsKey = (stage: string) => `partitions/${stage}`
   const markerKey = (stage: string, partition: number) => `marker/${stage}/${partition}`
 
-  /** Key of the number of partitions that have sent exactly this time. */
+  /** Returns the key under which the number of partitions that have sent exactly this time is stored. */
   const sentKey = (stage: string, time: number) => `${SENT_PREFIX}${time}/${stage}`
 
-  /** @returns false when the value is already as high */
+  /** Raises a stored value. @returns false when the value is already as high */
   function raise(key: string, value: number): boolean {
     const known = store.get(key)
     if (known !== undefined && value <= known) return false
@@ -109,12 +113,14 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
     return partitions - Math.floor(partitions * share)
   }
 
-  /** Returns the time that all but `share` of the partitions have reached; -Infinity if there is none. */
+  /**
+   * Returns the time that at least a share of 1 - `share` of the partitions have reached; -Infinity if there is none.
+   */
   function reachedByMost(stage: string, share: number): number {
     return markersOf(stage).sort((a, b) => b - a)[needed(stage, share) - 1] ?? -Infinity
   }
 
-  /** Returns the current marker of each partition, -Infinity if it has sent none. */
+  /** Returns the current marker of each partition. It is -Infinity for a partition that has sent none. */
   function markersOf(stage: string): number[] {
     const partitions = store.get(partitionsKey(stage)) ?? 0
     return Array.from({ length: partitions }, (_, partition) => store.get(markerKey(stage, partition)) ?? -Infinity)

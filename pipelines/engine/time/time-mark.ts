@@ -1,4 +1,4 @@
-/** The state of a source partition that a first stage needs. */
+/** The state of a source partition on which the time marks of a first stage depend. */
 export interface MarkedSource {
   /** The next offset to process. */
   readonly position: number
@@ -7,17 +7,20 @@ export interface MarkedSource {
 /** Decides when a first stage may declare that a time has passed. */
 export interface TimeMark {
   /**
-   * Must be called when a fetch of source `index` was answered. The fetch was sent at `fetchedAt`, and the log ended at
-   * `highWatermark` or later.
+   * Must be called when a fetch of source `index` was answered. The fetch was sent at `fetchedAt`, and at that time the
+   * log ended at `highWatermark` or later.
    * @param now the current reading of the same clock
    */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
   /**
-   * Epoch ms from which a fetch counts for the next time. -Infinity means at once; Infinity means that all needed
-   * fetches were answered.
+   * Epoch ms from which a fetch counts for the next time. With -Infinity, a fetch counts at once. With Infinity, all
+   * needed fetches have been answered.
    */
   readonly asksFrom: number
-  /** Returns the time that may be marked now, in the transaction that commits these positions. */
+  /**
+   * Returns the time that may be marked now, in the transaction that commits these positions; undefined when there is
+   * none.
+   */
   ready(sources: readonly MarkedSource[]): number | undefined
   /** Must be called when the marker is part of the open transaction. */
   sent(): void
@@ -25,14 +28,14 @@ export interface TimeMark {
 
 /**
  * A time W is due once a fetch was sent at W + delay or later. The high watermark in its response is the target, and W
- * is ready when everything up to the target is processed. There is one target at a time: a backlog is processed up to
- * the target first, and the next target then belongs to the latest time that is due. Times that passed while the worker
- * was stopped are therefore skipped.
+ * is ready when everything up to the target is processed. There is one target at a time. A backlog is first processed
+ * up to this target, and the next target then belongs to the latest time that is due. Times that passed while the
+ * worker was stopped are therefore skipped.
  *
  * When the clock is set back, times start again from the new reading, because earlier markers for times after that
  * reading are no longer valid. Later stages do not close a time twice.
- * @param waitedOutMs if the clock is set back by at most this much, no time is marked until it has caught up, so that
- * no time occurs twice
+ *   @param waitedOutMs if the clock is set back by at most this much, no time is marked until the clock has caught up,
+ *   so that no time occurs twice
  */
 export function timeMark(everyMs: number, delayMs: number, sourceCount: number, waitedOutMs = 0): TimeMark {
   let lastSent = -Infinity
@@ -74,19 +77,19 @@ export function timeMark(everyMs: number, delayMs: number, sourceCount: number, 
   }
 }
 
-/** A time mark, and what happens when its time is reached. */
+/** A time mark and the action to take when its time is reached. */
 interface MarkedTime {
   readonly mark: TimeMark
   reached(time: number): void
 }
 
-/** The time marks of a task that have one purpose. */
+/** The time marks of a task that serve one purpose. */
 export interface TimeMarks {
   /** See `TimeMark.observe`. */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
   /** The earliest `TimeMark.asksFrom` of all marks. */
   readonly asksFrom: number
-  /** True when a time is reached. */
+  /** True when a marked time is reached. */
   readonly due: boolean
   /**
    * Handles the reached times in the transaction that commits the positions up to which the task has processed its

@@ -2,8 +2,8 @@ import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
 
 /**
- * A time marker is a record without key and value. Its header states that everything that this partition of the stage
- * knew at `time` precedes the marker.
+ * A record without key and value that marks a time. Its header states that this partition of the stage has emitted
+ * everything up to `time` before the marker.
  */
 export interface TimeMarker {
   /** The topic that the sending stage reads. It identifies the stage. */
@@ -18,13 +18,13 @@ export interface TimeMarker {
 
 const TIME_MARKER_HEADER = 'millrace-time'
 
-/** Creates the header with the text `time partition/partitions stage`, which a console consumer can show. */
+/** Creates the header with the text `time partition/partitions stage`, which is readable in a console consumer. */
 export function timeMarkerHeaders(marker: TimeMarker): readonly RecordHeader[] {
   const text = `${marker.time} ${marker.partition}/${marker.partitions} ${marker.stage}`
   return [{ key: TIME_MARKER_HEADER, value: Buffer.from(text, 'utf8') }]
 }
 
-/** Reads the marker in record `row`; undefined for an ordinary record. */
+/** Reads the marker in record `row`. Returns undefined for an ordinary record. */
 export function timeMarkerAt(chunk: RecordChunk, row: number): TimeMarker | undefined {
   if (chunk.headerStart[row] < 0) return undefined
   const header = headersOf(chunk, row).find((candidate) => candidate.key === TIME_MARKER_HEADER)

@@ -3,7 +3,9 @@ import { CodecError } from '../../../schemas/codec.ts'
 import type { ValueFormat } from '../../../schemas/topic.ts'
 import type { EngineStore, StateColumn, StoreContext } from '../../../state/stores/store.ts'
 
-/** Epoch milliseconds and counts are stored as big-endian doubles, which are exact up to 2^53. */
+/**
+ * Size of a stored number. Epoch milliseconds and counts are stored as big-endian doubles, which are exact up to 2^53.
+ */
 const NUMBER_BYTES = 8
 
 const numberCodec: Codec<number> = {
@@ -21,8 +23,8 @@ const numberCodec: Codec<number> = {
 const numberFormat: ValueFormat<number> = { schema: undefined, open: () => numberCodec }
 
 /**
- * A few named numbers of the engine itself (received markers, the closed time). They are stored and restored like other
- * state.
+ * A small store for a few numbers that the engine itself needs, by name: received markers and the closed time. The
+ * numbers are stored and restored like other state.
  */
 export interface TimeStore extends EngineStore {
   get(key: string): number | undefined
@@ -32,13 +34,14 @@ export interface TimeStore extends EngineStore {
 }
 
 /**
- * Keeps all entries in memory: one per upstream partition, and one per time that only some of the partitions have sent.
+ * Creates a time store. All entries are in memory: one per upstream partition, and one per time that only some of the
+ * partitions have sent.
  */
 export function timeStore(name: string): TimeStore {
   const entries = new Map<string, number>()
   /**
-   * Keys that have changed since the last flush. A flush removes its keys, because they may change again while its
-   * commit is running.
+   * Keys that have changed since the last flush. A flush removes the keys that it writes, because they may change again
+   * while the commit is running.
    */
   const dirty = new Set<string>()
   const bytes = Buffer.alloc(NUMBER_BYTES)

@@ -23,17 +23,17 @@ export function topicsOf(declaration: Declaration): AnyTopic[] {
   return [...new Map(topics.map((topic) => [topic.name, topic])).values()]
 }
 
-/** Represents the values of a store as a topic. Stores without a changelog have a schema subject as well. */
+/** Represents the values of a store as a topic. Even stores without a changelog have a schema subject. */
 function storeTopic(topology: string, store: EngineStore): AnyValueTopic {
   return { name: changelogTopicName(topology, store.name), value: store.values }
 }
 
-/** Returns the topics of all values that the topology reads, writes or stores. Serdes must be opened with them. */
+/** Returns the topics of all values that the topology reads, writes or stores. Pass them to `openSerdes`. */
 export function valueTopicsOf(declaration: Declaration): AnyValueTopic[] {
   return [...topicsOf(declaration), ...[...declaration.stores.values()].map((store) => storeTopic(declaration.topology, store))]
 }
 
-/** @param codecFor the codec of a topic's values, by the topic's name */
+/** Creates the codecs of a topology. @param codecFor the codec of a topic's values, by the topic's name */
 export function topologyCodecs(topology: string, codecFor: (topic: AnyValueTopic) => Codec<unknown>): Codecs {
   return {
     topicValue: codecFor,

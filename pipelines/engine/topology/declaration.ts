@@ -28,8 +28,8 @@ export interface Declaration {
 }
 
 /**
- * One source topic and the nodes attached to it. Types of keys and values are erased here; the builder has checked
- * them.
+ * One source topic and the nodes attached to it. The types of keys and values are not part of this interface; the
+ * builder has checked them.
  */
 export interface StreamDeclaration {
   readonly topic: AnyTopic
@@ -109,7 +109,7 @@ export function checkName(kind: string, name: string): void {
   )
 }
 
-/** Runs a build function and collects what it declares. Nothing is opened. */
+/** Runs a build function and collects its declarations. Nothing is opened. */
 export function declare(topology: string, build: (builder: TopologyBuilder) => void): Declaration {
   const streams: StreamDeclaration[] = []
   const stores = new Map<string, EngineStore>()
@@ -135,7 +135,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     return store
   }
 
-  /** Declares the stores that a node names. */
+  /** Adds the stores of a node to the declaration. */
   function addStores(list: readonly EngineStore[] | undefined): readonly EngineStore[] {
     for (const store of list ?? []) addStore(store)
     return list ?? []

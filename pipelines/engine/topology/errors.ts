@@ -5,7 +5,7 @@ export class TopologyError extends Error {
 
 /**
  * Thrown when the author's code has thrown, or a record with the policy `fail` has failed. The worker stops, because it
- * must not skip a bug unless its source's policy says so.
+ * may skip a record only if the policy of the source allows that.
  */
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError'

@@ -7,11 +7,12 @@ import { LARGE_RECORDS } from '../../../schemas/topic.ts'
  * without loss.
  */
 const REPARTITION_RETENTION_MS = 7 * 24 * 3_600_000
-/** Retention of dead letters, which wait for an operator who may be on holiday. */
+/** Retention of dead letters. It is long because dead letters wait for an operator, who may be on holiday. */
 const DEAD_LETTER_RETENTION_MS = 30 * 24 * 3_600_000
 /**
- * How long tombstones stay in a changelog. Older state may have missed some of them and is restored from the beginning.
- * This is therefore also the longest downtime after which a worker can still use its own state folder.
+ * How long tombstones stay in a changelog. State older than this may have missed some tombstones, so it is restored
+ * from the beginning. The retention is therefore also the longest downtime after which a worker can still use its own
+ * state folder.
  */
 export const CHANGELOG_DELETE_RETENTION_MS = 24 * 3_600_000
 
@@ -34,7 +35,9 @@ export function repartitionSpec(name: string, partitions: number): TopicSpec {
   return { name, partitions, config: { 'cleanup.policy': 'delete', 'retention.ms': String(REPARTITION_RETENTION_MS), ...LARGE_RECORDS } }
 }
 
-/** @param isErasable whether replaced values must be erased within the hour */
+/**
+ * Describes the changelog topic of a store. @param isErasable whether replaced values must be erased within the hour
+ */
 export function changelogSpec(topology: string, store: string, partitions: number, isErasable = false): TopicSpec {
   return {
     name: changelogTopicName(topology, store),

@@ -2,7 +2,7 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 import { type Declaration, nodesOf, type StreamDeclaration } from './declaration.ts'
 import { TopologyError } from './errors.ts'
 
-/** Streams that share state. They are processed together, partition by partition. */
+/** Streams that share state, and are therefore processed together, partition by partition. */
 export interface SubTopology {
   readonly index: number
   /** The source topics, in order of declaration. */
@@ -12,7 +12,10 @@ export interface SubTopology {
   readonly partitions: number
 }
 
-/** Splits a declaration into groups of streams that are connected by nothing but topics. */
+/**
+ * Splits the streams of a declaration into groups. Streams in different groups share no store and are connected only
+ * through topics.
+ */
 export function subTopologies(declaration: Declaration): SubTopology[] {
   const { topology, streams } = declaration
   if (streams.length === 0) throw new TopologyError(`topology ${topology}: it reads nothing: declare a source`)
@@ -30,8 +33,8 @@ export function subTopologies(declaration: Declaration): SubTopology[] {
 }
 
 /**
- * The sources of a sub-topology are processed together partition by partition, so records with the same key must have
- * the same partition number.
+ * Checks that all sources of a sub-topology have the same partition count. They are processed together, partition by
+ * partition, so records with the same key must have the same partition number.
  * @returns the partition count that the sources share
  */
 export function commonPartitions(topology: string, sources: readonly { name: string; partitions: number }[]): number {
@@ -109,7 +112,7 @@ function checkTimeMarkers(declaration: Declaration): void {
 
 /**
  * Returns the stages that send time markers into a topic, each named by the topic that it reads. A later stage closes a
- * time only when every partition of all these stages has sent it.
+ * time only when every partition of all these stages has sent a marker for it.
  */
 export function timeStagesInto(declaration: Declaration, topic: string): string[] {
   return declaration.streams

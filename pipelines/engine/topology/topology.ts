@@ -7,13 +7,14 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  * Requirements of a topology for its worker.
  * - `commitIntervalMs`: longest time between a record and its commit; overrides the worker's value. 0 commits after
  *   every poll.
- * - `commitSoonMs`: the same for records whose processor has called `commitSoon`. Default: no shorter.
+ * - `commitSoonMs`: longest time between a record and its commit if the processor has called `commitSoon`. Default: the
+ *   same as `commitIntervalMs`.
  * - `commitWhenIdle`: true (default) commits at once when the input pauses. With false, short pauses do not cause a
  *   commit, so that aggregation before each commit remains effective.
- * - `collectMs`: how long records collect before the next fetch if the last fetch returned few; see `FetcherOptions`.
- *   Default 0 with `commitWhenIdle`, and otherwise a fifth of the commit interval, at most 50 ms.
- * - `maxIdleMs`: how long a task with several sources waits for a source without queued records, while another one has
- *   some. 0 (default) waits only for records that are known to be in the broker, so that a backlog is processed in
+ * - `collectMs`: how long records collect before the next fetch if the last fetch returned few records; see
+ *   `FetcherOptions`. Default 0 with `commitWhenIdle`, and otherwise a fifth of the commit interval, at most 50 ms.
+ * - `maxIdleMs`: how long a task with several sources waits for a source without queued records while another source
+ *   has some. 0 (default) waits only for records that are known to be in the broker, so that a backlog is processed in
  *   chronological order. A positive number then also waits this long for records that may still come. -1 never waits.
  * - `standby`: number of copies of each task's state on other workers, which take over at once when its worker fails.
  *   Default 0.
@@ -28,24 +29,24 @@ export interface TopologyOptions {
 }
 
 /**
- * A named flow of sources, processors, stores and outputs. It holds no state, because every task declares its own
- * instance.
+ * A named flow of sources, processors, stores and outputs. It has no state of its own, because every task declares its
+ * own instance.
  */
 export interface Topology {
   readonly name: string
   readonly options: TopologyOptions
   readonly subTopologies: readonly SubTopology[]
-  /** Runs the build function again. The resulting closures and stores belong to the caller alone. */
+  /** Runs the build function again. The resulting closures and stores belong only to the caller. */
   declare(): Declaration
   describe(): TopologyDescription
 }
 
 /**
- * Declares a topology. The build function runs at once, so that its mistakes surface when the file is loaded, and again
- * for every task.
- * @param name the consumer group, and the prefix of every internal topic
- * @throws TopologyError for duplicate or missing names, unread repartition topics and sources that cannot be processed
- *   together
+ * Declares a topology. The build function runs at once, so that mistakes in it are found when the file is loaded. It
+ * runs again for every task.
+ *   @param name the consumer group, and the prefix of every internal topic
+ *   @throws TopologyError for duplicate or missing names, unread repartition topics and sources that cannot be
+ *   processed together
  */
 export function topology(name: string, build: (builder: TopologyBuilder) => void, options: TopologyOptions = {}): Topology {
   checkName('topology', name)

@@ -20,28 +20,43 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { changelogNames, prepareTopics } from './worker-topics.ts'
 
 /**
- * The commit interval of Kafka Streams under exactly-once. It bounds how long readers wait in addition to the
- * processing time.
+ * The default commit interval, which is that of Kafka Streams under exactly-once. It limits how long readers wait in
+ * addition to the processing time.
  */
 const DEFAULT_COMMIT_INTERVAL_MS = 100
-/** Part of the commit interval during which records collect. They wait for the commit in any case. */
+/**
+ * Share of the commit interval during which records collect before the next fetch. They would have to wait for the
+ * commit anyway.
+ */
 const COLLECTING_SHARE = 0.2
 const LONGEST_COLLECTING_MS = 50
-/** Answers of queries state their age, which is that of the last fetch if nothing was appended since. */
+/**
+ * Maximum time for which the broker may delay its answer to a fetch without data. Queries report the age of their
+ * answers, and if nothing was appended, this is the time since the last fetch.
+ */
 const OLDEST_NEWS_MS = 5_000
-/** Per store and task. It is room for about 12,000 objects with 150 encoded bytes. */
+/**
+ * Default memory for the decoded objects of one store in one task. It is enough for about 12,000 objects of 150 encoded
+ * bytes.
+ */
 const DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
 /**
  * How long unused state is kept. An hour is enough to upgrade a host. Older state is of little use, because most of its
  * changelog must be read again.
  */
 const DEFAULT_KEEP_STATE_MS = 3_600_000
-/** Processing does not wait for a warm-up, so this only limits how long a stuck copy keeps a new worker idle. */
+/**
+ * Default maximum duration of a warm-up. Processing does not wait for a warm-up, so this only limits how long a stuck
+ * copy keeps a new worker idle.
+ */
 const DEFAULT_WARM_UP_MAX_MS = 1_800_000
-/** They are restored in about 0.2 s, less than the looks at the group that a warm-up takes. */
+/**
+ * Default number of changelog records below which a worker skips the warm-up. Restoring that many takes about 0.2 s,
+ * less than the checks of the group during a warm-up.
+ */
 const DEFAULT_WARM_UP_LEAST_RECORDS = 100_000
 
-/** The properties of a worker that its parts need. */
+/** The properties of a worker that are passed to its parts. */
 export interface WorkerContext {
   readonly declaration: Declaration
   readonly metrics: TaskMetrics
@@ -104,7 +119,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   })
 
   const resets = new Map(declaration.streams.map((stream) => [stream.topic.name, stream.options.offsetReset ?? 'earliest']))
-  // Nothing was read from partitions that were added while the worker ran, so they are read from their beginning.
+  // This worker has read nothing from partitions that were added while it was running, so it reads them from their
+  // beginning.
   const resetOf = (source: TopicPartition): OffsetReset => (counts.isNew(source) ? 'earliest' : (resets.get(source.topic) ?? 'earliest'))
   const { assign, unassign, wake } = fetcher
   const starts = taskStarts({
@@ -199,7 +215,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     tasks: tasks.all,
     standby: inactive.copy,
     copies: topology.options.standby ?? 0,
-    // A view of its own: copies look at the group in the middle of a change, and owners are different afterwards.
+    // Queries have a group view of their own. The standby copies fetch the group in the middle of a change, and owners
+    // are different afterwards.
     group: groupView(group, runtime),
     sources: new Set(topics),
     memberId,

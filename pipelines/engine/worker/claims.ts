@@ -4,19 +4,22 @@ import { rangeOwner } from '../state/placement.ts'
 import type { SeenGroup } from '../state/standby.ts'
 import type { TaskPlace } from '../task/task-place.ts'
 
-/** How long a member asks for missing partitions after the group has changed. Usually they come at once. */
+/** How long a member asks for missing partitions after the group has changed. Usually the partitions arrive at once. */
 const CLAIM_MS = 10_000
-/** Pause between two such questions. A member would otherwise learn of freed partitions with its next heartbeat. */
+/**
+ * Pause between two requests for missing partitions. Without these requests, a member would learn of freed partitions
+ * only with its next heartbeat.
+ */
 const CLAIM_EVERY_MS = 200
 
 /**
- * Asks for partitions that this member should get, after the group has changed. Nobody processes them between the
- * moment when their owner gives them up and the next heartbeat of their new owner.
+ * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. Nobody
+ * processes a partition between the moment when its owner gives it up and the next heartbeat of its new owner.
  */
 export interface Claims {
   /** Sends a heartbeat when one is due. Called in every turn of the worker's loop. */
   maintain(): void
-  /** Begins to ask. A change of the member's epoch has the same effect. */
+  /** Starts to ask for missing partitions. A change of the member's epoch has the same effect. */
   open(): void
   /** True while partitions may be missing. */
   readonly areOpen: boolean
@@ -25,13 +28,13 @@ export interface Claims {
 export interface ClaimDeps {
   readonly topology: string
   readonly group: Pick<GroupMember, 'memberId' | 'epoch' | 'heartbeat'>
-  /** The group at the last look. */
+  /** Returns the group as it was last fetched. */
   readonly seen: () => SeenGroup | undefined
   /** Every task of the topology. */
   readonly places: readonly TaskPlace[]
-  /** Partition count of a task's sources. */
+  /** Returns the partition count of a task's sources. */
   readonly partitionsOf: (place: TaskPlace) => number
-  /** The keys of the assigned partitions. */
+  /** Returns the keys of the assigned partitions. */
   readonly assigned: () => ReadonlySet<string>
   readonly runtime: Runtime
 }
@@ -66,7 +69,8 @@ export function claims({ topology, group, seen, places, partitionsOf, assigned, 
         return
       }
       next = now + CLAIM_EVERY_MS
-      // The events of the membership report a failure that matters.
+      // A failure is only logged at debug level, because the events of the membership report every failure that
+      // matters.
       group.heartbeat().catch((error) => runtime.log.debug({ err: error, topology }, 'partitions_not_claimed'))
     },
     open,

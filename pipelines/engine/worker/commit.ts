@@ -4,13 +4,13 @@ import { type ChangelogEnds, putChangelogEnds, putPositions } from '../state/res
 import type { StreamTask, TaskProgress } from '../task/task.ts'
 
 /**
- * The commit has five steps. A crash after each of them leaves the following behind:
+ * A commit has five steps. This list shows what each step does, and what remains after a crash at that point:
  *
  * - 1 encoded: the hooks have run, and every dirty key is encoded once, into the changelog and the state's batch.
- *   Nothing is left.
- * - 2 produced: the open transaction contains the outputs and changelog records. Nothing is left, because the broker
- *   aborts it.
- * - 3 offsets-added: the transaction contains the source offsets. As after step 2, nothing is left.
+ *   Nothing remains.
+ * - 2 produced: the open transaction contains the outputs and changelog records. Nothing remains, because the broker
+ *   aborts the transaction.
+ * - 3 offsets-added: the transaction contains the source offsets. As after step 2, nothing remains.
  * - 4 committed: the transaction is committed. The state is one commit behind; the next start replays the tail of its
  *   changelog.
  * - 5 written: the database contains the state, the changelog positions and the source offsets, written in one batch.
@@ -21,10 +21,10 @@ import type { StreamTask, TaskProgress } from '../task/task.ts'
  */
 export type CommitFaultPoint = 'encoded' | 'produced' | 'offsets-added' | 'committed' | 'written'
 
-/** Called as each step is passed. Crash tests kill the process here, or throw. */
+/** Called as the commit passes each step. Crash tests kill the process in this callback, or throw. */
 export type CommitFault = (step: CommitFaultPoint) => void
 
-/** The result of step 1 that the other steps need. */
+/** The result of step 1, which steps 2 to 5 need. */
 export interface PreparedCommit {
   /** Source offsets for step 3. */
   readonly offsets: ReadonlyMap<string, OffsetToCommit>

@@ -7,8 +7,8 @@ import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from
 import type { TaskSet } from './task-set.ts'
 
 /**
- * Maximum size of a transaction. When this much data waits to be sent, the transaction ends early, so that memory stays
- * bounded at any interval.
+ * Maximum size of a transaction. When this much data waits to be sent, the transaction ends early. Memory therefore
+ * stays bounded, regardless of the commit interval.
  */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
 /**
@@ -16,9 +16,12 @@ const MAX_TRANSACTION_BYTES = 32 * 1_048_576
  * which no heartbeat is sent.
  */
 const MAX_DIRTY_KEYS = 50_000
-/** Size of the transaction from which full batches are sent while processing continues. */
+/** Size of the open transaction from which full batches are sent while processing continues. */
 const FLUSH_BYTES = 1_048_576
-/** Positions that moved only past control records are committed at this interval, for the lag that operators see. */
+/**
+ * Interval at which positions are committed that have moved only past control records. Only the lag that operators see
+ * depends on them.
+ */
 const IDLE_POSITION_COMMIT_MS = 1_000
 /**
  * Interval at which the write time of idle tasks' state is refreshed, so that the state does not look older than the
@@ -26,19 +29,19 @@ const IDLE_POSITION_COMMIT_MS = 1_000
  */
 const AGE_REFRESH_MS = 3_600_000
 /**
- * Time between the starts of two commits, as a multiple of what the last one took. A broker that stores and copies for
- * others takes longer, and every commit costs it five requests whatever its size.
+ * Minimum time between the starts of two commits, as a multiple of the duration of the last commit. A broker that also
+ * stores and replicates other data takes longer, and every commit costs it five requests, whatever the size.
  */
 const SPACING_PER_COMMIT = 2
-/** Bounds that time, because callers wait for commits. */
+/** Upper limit of the spacing between commits, because callers wait for commits. */
 const LONGEST_SPACING_MS = 50
-/** The ends of a transaction without records. */
+/** The ends of the changelogs for a transaction without records. */
 const NOTHING_SENT: Map<string, number> = new Map()
 /** Number of consecutive failures to write to the database (disk full) after which the worker stops. */
 const MAX_FAILED_WRITES = 3
 
 /**
- * Decides when the worker commits, and commits. At most one commit is running. While the brokers handle it, the worker
+ * Decides when the worker commits, and runs the commits, one at a time. While the brokers handle a commit, the worker
  * processes the records of the next one.
  */
 export interface Committer {
@@ -48,20 +51,23 @@ export interface Committer {
    * @param worked true when this turn of the loop processed records
    */
   commitIfDue(worked: boolean): Promise<void>
-  /** Runs all five steps for every task with work, after a running commit has finished. All tasks must be at rest. */
+  /**
+   * Runs all five steps for every task that has something to commit, after a running commit has finished. All tasks
+   * must be at rest.
+   */
   commit(): Promise<void>
   /**
-   * Drops the work since the last commit, after a running commit has finished, and restarts the tasks, so that they
-   * repeat it. Fails like a commit.
+   * Drops the results since the last commit, after a running commit has finished, and restarts the tasks, so that they
+   * process the records again. Fails like a commit.
    */
   rollBack(): Promise<void>
   /** Waits for the end of a running commit, regardless of its outcome. Must be called before an abort. */
   settle(): Promise<void>
   /** Returns the time (epoch ms) until which the loop may wait for input. */
   waitUntil(now: number): number
-  /** True when the open transaction has reached its limits; nothing should be added that can wait. */
+  /** True when the open transaction has reached its limits. Only records that cannot wait should then be added. */
   readonly isFull: boolean
-  /** Restarts the commit interval, as after a commit. */
+  /** Restarts the commit interval, as if a commit had just ended. */
   reset(): void
   readonly commits: number
   readonly rollBacks: number
@@ -76,7 +82,7 @@ export interface CommitterDeps {
   /** Returns the epoch of a partition's leader; -1 when it is unknown. */
   readonly leaderEpoch: (topic: string, partition: number) => number
   readonly commitIntervalMs: number
-  /** The interval for work that a caller waits for. */
+  /** The commit interval when a caller waits for the output. */
   readonly commitSoonMs: number
   readonly commitWhenIdle: boolean
   readonly runtime: Runtime
@@ -105,10 +111,11 @@ export function committer(deps: CommitterDeps): Committer {
   let rollBacks = 0
   let failedWrites = 0
   let underWay: UnderWay | undefined
-  /** How long the brokers took for the last commit. */
+  /** Duration of the brokers' part of the last commit. */
   let lastTookMs = 0
   /**
-   * True after a part of the open transaction was sent. From then on, the broker aborts the transaction at its timeout.
+   * True after a part of the open transaction was sent. The broker aborts a transaction that stays open beyond its
+   * timeout.
    */
   let sentEarly = false
 
@@ -118,21 +125,24 @@ export function committer(deps: CommitterDeps): Committer {
 
   const isFull = () => producer.pendingBytes >= MAX_TRANSACTION_BYTES || dirtyKeys() >= MAX_DIRTY_KEYS
 
-  /** Returns true when the input pauses: everything on the broker is processed, so waiting would gain nothing. */
+  /** Returns true when the input pauses. Everything on the broker is then processed, so waiting would gain nothing. */
   function commitsAtOnce(): boolean {
     return deps.commitWhenIdle && tasks.running().every((task) => task.caughtUp)
   }
 
   /**
    * Returns the shortest time between two commits. Brokers that are slow to commit are busy, and then results arrive
-   * sooner with fewer and larger commits than with commits back to back.
+   * sooner with fewer and larger commits.
    */
   function spacingMs(): number {
     const intervalMs = tasks.running().some((task) => task.commitSoon) ? commitSoonMs : commitIntervalMs
     return Math.max(intervalMs, Math.min(lastTookMs * SPACING_PER_COMMIT, LONGEST_SPACING_MS))
   }
 
-  /** Runs step 1; steps 2 to 4 continue in the background. Without anything for the brokers, step 5 follows at once. */
+  /**
+   * Runs step 1. Steps 2 to 4 continue in the background. If there is nothing to send to the brokers, step 5 follows at
+   * once.
+   */
   async function begin(): Promise<void> {
     const involved = tasks.running().filter((task) => task.hasWork || task.positionsMoved)
     if (involved.length === 0) return
@@ -140,7 +150,7 @@ export function committer(deps: CommitterDeps): Committer {
     const moved = involved.some((task) => task.positionsMoved)
     const prepared = encodeCommit(involved, session, fault)
     lastCommitAt = runtime.now()
-    // A tick of the caught-up clock runs in step 1, and often finds nothing to do.
+    // A tick of the caught-up clock runs in step 1 and often changes nothing. In that case there is nothing to send.
     if (!moved && !sentEarly && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT)
     const begun: UnderWay = { prepared, ends: producer.commit(prepared.offsets, deps.group), startedAt, answered: false }
     underWay = begun
@@ -181,8 +191,8 @@ export function committer(deps: CommitterDeps): Committer {
   }
 
   /**
-   * The transaction is committed but the state is behind it, so the tasks restart and read the tail of the changelog.
-   * The records that any task has processed in the meantime are dropped, because all tasks share a transaction.
+   * The transaction is committed but the state is not, so the tasks restart and read the tail of the changelog. Results
+   * that any task has produced in the meantime are dropped, because all tasks share a transaction.
    */
   async function onFailedWrite(error: unknown): Promise<void> {
     failedWrites++
@@ -226,11 +236,13 @@ export function committer(deps: CommitterDeps): Committer {
         return
       }
       const full = isFull()
-      // If the interval passes in the meantime, the batch grows until the brokers are ready for its commit.
+      // The interval has passed but another commit is still running, so the batch grows until the brokers are ready for
+      // its commit.
       if (underWay !== undefined && !full) return
       const { closingDue } = tasks
       const due = full || tasks.commitDue || elapsed(lastCommitAt, now) >= spacingMs()
-      // Time handlers may take longer than the transaction timeout.
+      // Time handlers may take longer than the transaction timeout, so a transaction that was partly sent is committed
+      // before they begin.
       if (due || (closingDue && sentEarly) || (!worked && commitsAtOnce())) {
         await finish()
         await begin()
@@ -271,7 +283,7 @@ export function committer(deps: CommitterDeps): Committer {
 
 /**
  * Returns the milliseconds between two clock readings; Infinity when the clock was set back, so that nothing waits for
- * it to catch up.
+ * the clock to catch up.
  */
 function elapsed(since: number, now: number): number {
   return now < since ? Infinity : now - since

@@ -11,8 +11,8 @@ export interface HostOptions {
   /** The address at which other processes reach the health port. Default http://<healthHost>:<port>. */
   readonly address?: string
   /**
-   * The token for state queries. Undefined allows queries from everyone on a loopback address, and from no one on any
-   * other.
+   * The token for state queries. If it is undefined, everyone can query state on a loopback address, and no one on any
+   * other address.
    */
   readonly queryToken?: string
 }
@@ -21,7 +21,7 @@ export interface HostDeps {
   readonly backend: StateBackend
   readonly runtime: Runtime
   /**
-   * Creates the runners of this process. They report commits to the metrics and publish the address to the other
+   * Creates the runners of this process. The runners report commits to the metrics and publish the address to the other
    * workers.
    */
   readonly runners: (metrics: EngineMetrics, address: string) => readonly Runner[]
@@ -31,12 +31,13 @@ export interface HostDeps {
 export interface Host {
   readonly healthPort: number
   /**
-   * Resolves when every worker has joined its group and every sink has started reading; rejects when one of them cannot
-   * start.
+   * Resolves when every worker has joined its group and every sink has started reading. Rejects when a worker or sink
+   * cannot start.
    */
   readonly started: Promise<void>
   /**
-   * Resolves when everything has stopped cleanly. Rejects with the first failure, after everything else has stopped.
+   * Resolves when all runners have stopped cleanly. Rejects with the first failure, after all other runners have
+   * stopped.
    */
   readonly done: Promise<void>
   stop(): Promise<void>
@@ -44,7 +45,10 @@ export interface Host {
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/
 
-/** Restricts state queries, because state may contain data that not every client in the network may see. */
+/**
+ * Returns who may query state. Access is restricted, because state may contain data that not every client in the
+ * network may see.
+ */
 function queryAccess({ queryToken, healthHost }: HostOptions): QueryAccess {
   if (queryToken !== undefined) return { token: queryToken }
   return LOOPBACK.test(healthHost) ? 'open' : 'off'
@@ -58,10 +62,13 @@ function localNames({ healthHost, address = '' }: HostOptions): string[] | undef
   return URL.canParse(address) ? [healthHost, new URL(address).hostname] : [healthHost]
 }
 
-/** The health server runs from the beginning, so that a slow start (restore, unreachable brokers) can be observed. */
+/**
+ * Starts the process. The health server runs from the beginning, so that a slow start (restore, unreachable brokers)
+ * can be observed.
+ */
 export async function startHost(options: HostOptions, deps: HostDeps): Promise<Host> {
   const { backend, runtime } = deps
-  // The import is here so that processes that only declare topologies never load the metrics library.
+  // This import is dynamic, so that processes that only declare topologies never load the metrics library.
   const { engineMetrics, serveIntrospection } = await import('./introspection.ts')
   let runners: readonly Runner[] = []
   let stopping = false
@@ -105,7 +112,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
   const starts = runners.map((runner) => runner.start())
   const started = Promise.all(starts).then(() => {})
   const done = runAll(starts)
-  // Callers that await these promises get the failure.
+  // Failures reach the callers that await these promises, so they must not count as unhandled rejections.
   for (const promise of [started, done]) promise.catch(() => {})
   return {
     healthPort: introspection.port,

@@ -6,7 +6,10 @@ import { type Answer, jsonAnswer as json, type QueryAccess, stateAnswer } from '
 import type { Runner, Sample } from './runner.ts'
 
 const METRIC_PREFIX = 'millrace_'
-/** Histogram buckets. They range from idle commits on a fast broker to commits that wait for a slow disk. */
+/**
+ * Histogram buckets for the duration of commits. They range from idle commits on a fast broker to commits that wait for
+ * a slow disk.
+ */
 const COMMIT_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
 
 /** The metrics of one worker process. */
@@ -65,8 +68,8 @@ export interface Introspection {
 
 const TEXT = 'text/plain; charset=utf-8'
 /**
- * Maximum number of connections, far more than scrapers and operators need. Further connections wait in the kernel's
- * queue.
+ * Maximum number of connections, which is far more than scrapers and operators need. Further connections wait in the
+ * kernel's queue.
  */
 const MAX_CONNECTIONS = 256
 const NOT_FOUND = { error: 'not_found', message: 'the paths are /livez, /readyz, /metrics, /topology, /tasks and /state' }
@@ -80,8 +83,8 @@ export interface IntrospectionParts {
   readonly isStopping: () => boolean
   readonly queryAccess: QueryAccess
   /**
-   * Host names of this server, if it listens on a loopback address. It then refuses requests from web pages, which
-   * reach it through a browser on this machine.
+   * Host names of this server, if it listens on a loopback address. In that case it refuses requests from web pages,
+   * which could reach it through a browser on this machine.
    */
   readonly localNames?: readonly string[]
 }

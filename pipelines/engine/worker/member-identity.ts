@@ -8,9 +8,10 @@ import type { MemberIdentity } from './worker-config.ts'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * Returns the identity of a worker in its group. It is created at the first start and stored in the state folder. With
- * it, a killed worker gets its partitions back at once and fences its earlier producer. Call this only while the
- * database in the same folder is open, because the database's lock keeps other processes out.
+ * Returns the identity of a worker in its group. The identity is created at the first start and stored in the state
+ * folder. With the same identity, a killed worker gets its partitions back at once and fences its earlier producer.
+ * Call this function only while the database in the same folder is open, because the database's lock keeps other
+ * processes out.
  * @param folder the state folder of this worker process
  */
 export function memberIdentity(folder: string, name: string, runtime: Pick<Runtime, 'id'> = systemRuntime()): MemberIdentity {
@@ -18,12 +19,16 @@ export function memberIdentity(folder: string, name: string, runtime: Pick<Runti
   const identity = read(file) ?? create(folder, file, name, runtime.id())
   return {
     ...identity,
-    // The transactional id does not change, because it must fence earlier producers of this slot under any member id.
+    // Only the member id changes. The transactional id stays the same, because it must fence earlier producers of this
+    // slot under any member id.
     keepMemberId: (memberId) => write(file, { ...identity, memberId }),
   }
 }
 
-/** Returns the prefix of the transactional ids of a topology's workers. The id of the slot follows it. */
+/**
+ * Returns the prefix of the transactional ids of a topology's workers. In each id, the id of the worker slot follows
+ * the prefix.
+ */
 export function transactionalIdPrefix(name: string): string {
   return `millrace-${name}-`
 }
@@ -45,8 +50,7 @@ interface KeptIdentity {
 }
 
 /**
- * Checks the fields without a schema library, because every process that only declares topologies would load the
- * library.
+ * Checks the fields without a schema library, which every process that only declares topologies would otherwise load.
  */
 function isIdentity(value: unknown): value is KeptIdentity {
   if (typeof value !== 'object' || value === null) return false
@@ -61,7 +65,10 @@ function create(folder: string, file: string, name: string, memberId: string): K
   return identity
 }
 
-/** Writes atomically. A damaged file would force a new identity, whose partitions wait for the session timeout. */
+/**
+ * Writes the identity atomically. A damaged file would force a new identity, whose partitions would have to wait for
+ * the session timeout.
+ */
 function write(file: string, identity: KeptIdentity): void {
   const draft = `${file}.draft`
   writeFileSync(draft, `${JSON.stringify(identity)}\n`)

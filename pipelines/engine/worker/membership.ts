@@ -18,30 +18,34 @@ import type { PartitionCounts } from './partition-counts.ts'
 import type { TaskSet } from './task-set.ts'
 import { fetchStartOffsets, type TaskOffsets, type TaskStarts } from './task-starts.ts'
 
-/** Maximum number of fences within the window. After more, the machine or its brokers are considered unable to work. */
+/**
+ * Maximum number of fences within the window. After more fences, the worker stops, because the machine or its
+ * connection to the brokers is unlikely to recover.
+ */
 const MAX_FENCES = 5
 const FENCE_WINDOW_MS = 60_000
 const RETRY_MS = 500
 /**
- * Pause between checks for abandoned transactions. The first check finds most of them; later ones are for coordinators
- * that did not respond.
+ * Pause between checks for abandoned transactions. The first check finds most of them; later checks are for
+ * coordinators that did not respond.
  */
 const OPEN_TRANSACTIONS_LOOK_MS = 1_000
 
 /**
- * Handles the worker's membership in its group and its consequences for the tasks. All of it runs in the worker's loop.
+ * Handles the worker's membership in its group, and starts and closes tasks accordingly. All of it runs in the worker's
+ * loop.
  */
 export interface Membership {
   /** Handles the next group event and the results that have arrived since the last call. */
   handleEvents(): Promise<void>
-  /** True when results wait to be handled. */
+  /** True when results are waiting to be handled. */
   readonly hasNews: boolean
   /**
    * Restarts from the last commit with a newly initialised producer and a new membership.
    * @throws FencedError after too many fences
    */
   startOver(reason: Error): Promise<void>
-  /** Closes tasks and starts them again. */
+  /** Closes tasks and opens them again. */
   reopen(tasks: readonly StreamTask[]): void
   /** The keys of the assigned partitions. */
   readonly partitions: ReadonlySet<string>
@@ -70,8 +74,8 @@ export interface MembershipDeps {
 }
 
 /**
- * Pause between two looks at the partition counts. The group reports new partitions of sources at once to the worker
- * that gets them; the others, and the counts of outputs, have to be asked for.
+ * Pause between two checks of the partition counts. A worker that gets new partitions of a source learns about them
+ * from the group at once. All other workers, and the counts of outputs, depend on this check.
  */
 const COUNTS_LOOK_MS = 30_000
 
@@ -89,7 +93,10 @@ export function isPassing(error: unknown): boolean {
 export function membership(deps: MembershipDeps): Membership {
   const { topology, group, counts, producer, session, tasks, starts, runtime, stopping } = deps
   const { log } = runtime
-  /** Increases at every restart, so that results of earlier generations are dropped. */
+  /**
+   * The number of the current generation. It increases at every restart, so that results of earlier generations are
+   * dropped.
+   */
   let generation = 0
   let inbox: { readonly generation: number; readonly news: News }[] = []
   let assigned = false
@@ -147,7 +154,7 @@ export function membership(deps: MembershipDeps): Membership {
       })
   }
 
-  /** Restarts all tasks when topics have got partitions, because tasks keep the counts that they started with. */
+  /** Restarts all tasks when topics have got more partitions, because tasks keep the counts with which they started. */
   async function takeCounts(found: ReadonlyMap<string, number>): Promise<void> {
     const grown = counts.grownIn(found)
     if (grown.length === 0) return
@@ -164,7 +171,7 @@ export function membership(deps: MembershipDeps): Membership {
     askFor(fresh)
   }
 
-  /** Commits the work on revoked partitions before it gives them up. */
+  /** Handles a new assignment. Commits the results for revoked partitions before it gives these partitions up. */
   async function onAssignment(partitions: readonly TopicPartition[]): Promise<void> {
     wanted = new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition)))
     const isRevoked = (task: StreamTask) => !task.sources.every(({ topic, partition }) => wanted.has(partitionKey(topic, partition)))
@@ -186,7 +193,7 @@ export function membership(deps: MembershipDeps): Membership {
     askFor(fresh)
   }
 
-  /** Returns the tasks to create, which do not exist yet although all of their partitions are assigned. */
+  /** Returns the tasks to create: all of their partitions are assigned, but the tasks do not exist yet. */
   function missing(): StreamTask[] {
     return topology.subTopologies.flatMap((part) => {
       return Array.from({ length: counts.tasksOf(part) }, (_, partition) => partition)
@@ -222,8 +229,8 @@ export function membership(deps: MembershipDeps): Membership {
   /**
    * Aborts transactions of producers whose workers are gone. Only a producer whose worker was a group member can have
    * an open transaction, and a worker that has left the group initialises its producer again before it rejoins. If the
-   * worker is missing from the group after its open transaction was seen, it is dead or a zombie, and the transaction
-   * can be aborted.
+   * worker is missing from the group after its open transaction was listed, the worker is dead or a zombie, and the
+   * transaction can be aborted.
    */
   async function abortAbandonedTransactions(known: AbortSignal): Promise<void> {
     const isGone = async (ids: readonly string[]) => {
@@ -258,7 +265,10 @@ export function membership(deps: MembershipDeps): Membership {
     }
   }
 
-  /** Counts only fences towards the limit, because long outages of brokers and missing schemas are temporary. */
+  /**
+   * Checks the number of recent fences against the limit. Only fences count, because long outages of brokers and
+   * missing schemas are temporary.
+   */
   function countFence(reason: Error): void {
     fences++
     const now = runtime.monotonic()
@@ -276,7 +286,7 @@ export function membership(deps: MembershipDeps): Membership {
     restarts++
     log.warn({ topology: topology.name, reason: reason.message }, fenced ? 'worker_fenced' : 'worker_starts_over')
     if (fenced) countFence(reason)
-    // Pauses, so that a failure that recurs at once does not keep the brokers busy.
+    // The pause prevents a failure that recurs at once from keeping the brokers busy.
     else if (isPassing(reason)) await runtime.sleep(RETRY_MS, stopping)
     await deps.committer().settle()
     generation++

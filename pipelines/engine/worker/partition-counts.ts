@@ -1,26 +1,32 @@
 import type { TopicPartition } from '../../../kafka/transport.ts'
 import type { SubTopology } from '../topology/sub-topology.ts'
 
-/** The partition counts of a topology's topics and the tasks that result. The counts may grow while a worker runs. */
+/**
+ * The partition counts of a topology's topics, and the tasks that result from them. The counts may grow while a worker
+ * runs.
+ */
 export interface PartitionCounts {
-  /** By topic, for all topics that are read or written. */
+  /** The partition counts of all topics that are read or written, by topic. */
   readonly topics: ReadonlyMap<string, number>
-  /** Returns the number of tasks of a sub-topology; 0 when its state does not fit its sources any more. */
+  /** Returns the number of tasks of a sub-topology; 0 when its state no longer matches its sources. */
   tasksOf(part: SubTopology): number
-  /** Why some partitions have no task, one sentence per sub-topology. */
+  /** Explains why some partitions have no task, in one sentence per sub-topology. */
   readonly withoutTask: readonly string[]
-  /** Returns whether the worker did not know the partition when it started. */
+  /** Returns true if the partition was added after the worker had started. */
   isNew(partition: TopicPartition): boolean
-  /** Returns the topics that have more partitions now. */
+  /** Returns the topics that have got more partitions. */
   grownIn(found: ReadonlyMap<string, number>): string[]
-  /** Takes over larger counts. The counts of Kafka's topics never decrease, unless a topic is created again. */
+  /** Applies larger counts. The partition counts of topics never decrease, unless a topic is created again. */
   update(found: ReadonlyMap<string, number>): void
 }
 
-/** What the brokers have when a worker starts. */
+/** The partition counts on the brokers when a worker starts. */
 export interface PreparedTopics {
   readonly counts: ReadonlyMap<string, number>
-  /** Partition counts of the changelogs, by the index of the sub-topology. Sub-topologies without one are absent. */
+  /**
+   * Partition counts of the changelogs, by the index of the sub-topology. Sub-topologies without a changelog are
+   * absent.
+   */
   readonly stateCounts: ReadonlyMap<number, number>
 }
 

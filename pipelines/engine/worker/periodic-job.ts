@@ -4,14 +4,14 @@ import type { Runner } from './runner.ts'
 export interface PeriodicJob {
   readonly name: string
   readonly everyMs: number
-  /** Runs once per interval. A failure is reported, and the next run tries again. */
+  /** Runs the job; called once per interval. A failure is reported, and the next run tries again. */
   run(signal: AbortSignal): Promise<void>
   readonly samples?: Runner['samples']
   /** Called when the job has stopped. */
   close?(): void
 }
 
-/** Runs a job beside topologies and sinks. The first run is one interval after the start. */
+/** Runs a job in the same process as topologies and sinks. The first run is one interval after the start. */
 export function periodicJob({ name, everyMs, run, samples, close }: PeriodicJob, { sleep, log }: Pick<Runtime, 'sleep' | 'log'>): Runner {
   const stopping = new AbortController()
   const { promise: done, resolve } = Promise.withResolvers<void>()

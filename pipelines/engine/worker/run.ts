@@ -13,13 +13,13 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { workerRunner } from './worker-runner.ts'
 
 export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'topology'> {
-  /** `host:port` of some brokers of the cluster, as a list or separated by commas. */
+  /** Addresses (`host:port`) of some brokers of the cluster, as a list or separated by commas. */
   readonly brokers: string | readonly string[]
   /** URL or client of the schema registry. */
   readonly registry: string | SchemaRegistry
   /**
-   * A folder for this worker alone, for its database and its identity in the consumer group. A worker that restarts
-   * with the same folder gets its partitions back at once and restores only what it missed.
+   * The folder for the worker's database and its identity in the consumer group. No other worker may use it. A worker
+   * that restarts with the same folder gets its partitions back at once and restores only the changes that it missed.
    */
   readonly stateFolder: string
   /**
@@ -31,18 +31,18 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   readonly kafka?: Omit<Partial<KafkaOptions>, 'brokers'>
   /** @default JSON lines of level info and above on stdout */
   readonly log?: Log
-  /**
-   * Makes SIGTERM and SIGINT stop the worker in order, after which the process can exit.
-   * @default false
-   */
+  /** Makes SIGTERM and SIGINT stop the worker gracefully, after which the process can exit. */
   readonly stopOnSignals?: boolean
 }
 
 /** A running worker. */
 export interface RunningWorker {
-  /** Resolves when the worker has stopped cleanly and everything is closed. Rejects when the worker has failed. */
+  /**
+   * Resolves when the worker has stopped cleanly and all connections and files are closed. Rejects when the worker has
+   * failed.
+   */
   readonly done: Promise<void>
-  /** Finishes the current records, commits, leaves the group and closes everything. */
+  /** Finishes the current records, commits, leaves the group and closes all connections and files. */
   stop(): Promise<void>
   status(): WorkerStatus
   /** Queries of the committed state; undefined once the worker has stopped. */
@@ -133,7 +133,10 @@ async function connect(topology: Topology, { brokers, kafka }: RunOptions, runti
   }
 }
 
-/** Converts option errors, which the schema reports as JSON over many lines, to a single line for the user. */
+/**
+ * Creates the transport. Errors in the options, which the schema reports as JSON over many lines, are converted to a
+ * single line for the user.
+ */
 function transportOf(open: () => Transport): Transport {
   try {
     return open()

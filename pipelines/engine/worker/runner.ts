@@ -17,17 +17,17 @@ export interface Sample {
 export interface Runner {
   readonly name: string
   readonly kind: 'topology' | 'sink'
-  /** Resolves when the unit runs. Rejects when it cannot start. */
+  /** Resolves when the unit is running. Rejects when it cannot start. */
   start(): Promise<void>
-  /** Resolves after an orderly stop. Rejects after a failure, and the host then stops the whole process. */
+  /** Resolves after a clean stop. Rejects after a failure, and the host then stops the whole process. */
   readonly done: Promise<void>
   stop(): Promise<void>
-  /** Returns a description of what is missing; undefined when ready. */
+  /** Returns why the runner is not ready; undefined when it is ready. */
   notReady(): string | undefined
   describe(): TopologyDescription | undefined
   /** Returns positions, lag and sizes as plain JSON, for /tasks. */
   report(): object
   samples(): Iterable<Sample>
-  /** Queries of the state; undefined for runners without state, and while it is not open. */
+  /** Queries of the state; undefined for runners without state, and while the state is not open. */
   readonly queries?: StateQueries | undefined
 }

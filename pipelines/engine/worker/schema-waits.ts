@@ -4,21 +4,26 @@ import { missingSchemas } from '../missing-schemas.ts'
 
 /** Loads schemas, and keeps track of tasks that wait for the schema of their next record. */
 export interface SchemaWaits {
-  /** Repeats the request with growing delays until the registry answers. Rejects when the worker stops. */
+  /**
+   * Loads a schema. Repeats the request with growing delays until the registry answers. Rejects when the worker stops.
+   */
   load(schemaId: number): Promise<'loaded' | 'not-found'>
   /** Loads the schema in the background and wakes the worker when the answer arrives. */
   waitFor(schemaId: number): void
   isWaiting(schemaId: number): boolean
-  /** Returns true for a while after the registry answered that it has no such schema. */
+  /** Returns true for a while after the registry answered that it does not have this schema. */
   isMissing(schemaId: number): boolean
-  /** Why the last attempt to load a schema failed, by id, for the schemas that are still being loaded. */
+  /**
+   * The reason why the last attempt to load a schema failed, by schema id. It covers only schemas that are still being
+   * loaded.
+   */
   readonly failures: ReadonlyMap<number, string>
   /** Number of failed attempts so far. */
   readonly failedAttempts: number
 }
 
 /**
- * First delay before an unreachable registry is asked again; later delays grow. In the meantime records wait, and none
+ * First delay before an unreachable registry is asked again; later delays grow. In the meantime the records wait; none
  * is dropped.
  */
 const FIRST_RETRY_MS = 500
@@ -67,7 +72,7 @@ export function schemaWaits({ schemas, runtime, stopping, wake }: SchemaWaitDeps
         .then((found) => {
           if (found === 'not-found') missing.add(schemaId)
         })
-        .catch(() => {}) // The wait was ended because the worker stops.
+        .catch(() => {}) // The wait ended because the worker stops.
         .finally(() => {
           loading.delete(schemaId)
           wake()

@@ -4,7 +4,7 @@ import type { StreamTask } from '../task/task.ts'
 import type { SchemaWaits } from './schema-waits.ts'
 
 /**
- * The queues of a task with this many bytes are not filled further, so that a task that waits for a schema does not use
+ * Number of queued bytes from which a task gets no further records, so that a task that waits for a schema does not use
  * up the memory.
  */
 const PAUSE_TASK_BYTES = 4 * 1_048_576
@@ -22,13 +22,14 @@ export interface TaskSet {
   close(task: StreamTask): void
   dispatch(data: PartitionData): void
   /**
-   * Returns the number of fetched bytes that can be processed now. Tasks that wait for a schema have a separate limit.
+   * Returns the number of fetched bytes that can be processed now. Tasks that wait for a schema are not included,
+   * because they have a separate limit.
    */
   queuedBytes(): number
-  /** Returns true when some task can run at once. */
+  /** Returns true when at least one task can run at once. */
   canWork(): boolean
   /**
-   * Runs one round over the tasks, starting with a different one each time.
+   * Runs one round over the tasks, starting with a different task each time.
    * @param onlyHandlers continues only the tasks inside a time handler
    * @returns true when any task had something to do
    */
@@ -85,7 +86,7 @@ export function taskSet({ fetcher, schemas, runtime, onClose }: TaskSetDeps): Ta
     if (full) paused.add(task)
     else paused.delete(task)
     for (const source of task.sources) {
-      // The task may wait for a source that has no records, so that one is never paused.
+      // The task may wait for a source that has no records, so that source is never paused.
       if (full && task.hasQueued(source.topic)) fetcher.pause(source)
       else fetcher.resume(source)
     }

@@ -21,13 +21,13 @@ export interface RestoreProgress {
   readonly task: string
   /** Number of changelog records that were applied. */
   readonly records: number
-  /** Number of offsets that remain to be read, an upper bound for the number of records. */
+  /** Number of offsets that remain to be read. It is an upper bound for the number of records. */
   readonly remaining: number
   readonly recordsPerSecond: number
 }
 
 export interface TaskOffsets extends StartOffsets {
-  /** First and next offsets of sources without a committed offset. */
+  /** The first offset and the next offset to be written, for sources without a committed offset. */
   readonly sourceStarts: ReadonlyMap<string, number>
   readonly sourceEnds: ReadonlyMap<string, number>
 }
@@ -38,9 +38,9 @@ interface Restoring {
   /** True when the group has a committed offset of the input. */
   readonly committed: boolean
   readonly startedAt: number
-  /** When the ends of the changelogs were requested, epoch ms. */
+  /** Epoch ms at which the ends of the changelogs were requested. */
   readonly endsKnownAt: number
-  /** Number of changelogs that are not completely read yet. */
+  /** Number of changelogs that are not yet completely read. */
   open: number
   records: number
 }
@@ -48,14 +48,14 @@ interface Restoring {
 interface OpenChangelog {
   readonly restoring: Restoring
   readonly changelog: Changelog
-  /** Sinks if the log loses records during the restore. */
+  /** The end of the range to read. It decreases if the log loses records during the restore. */
   to: number
   position: number
 }
 
 /**
- * Takes tasks from CREATED to RUNNING while others process records. It reads their changelogs with the worker's own
- * fetcher.
+ * Takes tasks from CREATED to RUNNING while other tasks process records. It reads their changelogs with the worker's
+ * own fetcher.
  */
 export interface TaskStarts {
   /** Plans the restore of the tasks. Tasks with nothing to read start at the next `finish`. */
@@ -85,8 +85,9 @@ export interface TaskStartDeps {
 }
 
 /**
- * Fetches all offsets that are needed to start tasks. The committed offsets come first: the request waits until open
- * transactions on them have ended, so that the ends of the changelogs include everything that those transactions wrote.
+ * Fetches all offsets that are needed to start tasks. The committed offsets come first. Their request waits until open
+ * transactions that include them have ended, so that the ends of the changelogs cover everything that those
+ * transactions wrote.
  */
 export async function fetchStartOffsets(
   transport: Transport,
@@ -99,8 +100,8 @@ export async function fetchStartOffsets(
   const committed = await group.committed(sources)
   const now = runtime.now()
   const unknown = sources.filter((source) => !committed.has(partitionKey(source.topic, source.partition)))
-  // Fetches the ids first: if a changelog is recreated between the requests, the offsets belong to the newer topic but
-  // the id to the older one, and the next start clears the state that this one keeps.
+  // The ids are fetched first, because a changelog may be recreated between the requests. The offsets then belong to
+  // the newer topic but the id to the older one, so the next start clears the state that this start keeps.
   const changelogIds = await transport.topicIds([...new Set(changelogs.map(({ topic }) => topic))])
   const [changelogStarts, changelogEnds, changelogEpochEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),
@@ -186,7 +187,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   function run(restoring: Restoring): void {
     const { task, positions, committed, records, startedAt } = restoring
     tasks.delete(restoring)
-    // State and offsets are committed together. Without the offsets, records already contained in the state would be
+    // State and offsets are committed together. Without the offsets, records that the state already contains would be
     // counted again.
     if (deps.exactlyOnce && !committed && records > 0)
       throw new TopologyError(

@@ -12,17 +12,17 @@ import { isPassing } from './membership.ts'
 
 const RETRY_MS = 500
 
-/** When and how long a new worker copies state before it asks for partitions. */
+/** Settings that decide when and for how long a new worker copies state before it asks for partitions. */
 export interface WarmUpSettings {
-  /** How long it waits at most; 0 turns warm-ups off. */
+  /** Maximum duration of a warm-up; 0 turns warm-ups off. */
   readonly maxMs: number
-  /** It restores fewer changelog records than this without a warm-up. */
+  /** Number of changelog records below which the worker restores its state without a warm-up. */
   readonly leastRecords: number
 }
 
-/** What a worker that warms up still has to copy. */
+/** What remains to be copied during a warm-up. */
 export interface WarmUpProgress {
-  /** Number of tasks whose state it copies. */
+  /** Number of tasks whose state the worker copies. */
   readonly tasks: number
   /** Number of changelog offsets that the copies lack. */
   readonly remaining: number
@@ -30,17 +30,20 @@ export interface WarmUpProgress {
 
 /**
  * Lets a new worker copy the state of its future partitions before it asks the group for them, while their owners
- * continue. Until then it is a learner: a member of the group that subscribes to a changelog and to none of the
- * sources. All workers see it and copy what they will get when it becomes active.
+ * continue. Until then the worker is a learner: a member of the group that subscribes to a changelog and to none of the
+ * sources. All other workers see the learner, and copy the state of the partitions that they will get when it becomes
+ * active.
  */
 export interface WarmUp {
-  /** Joins the group, as a learner if there is much to copy. */
+  /** Joins the group, as a learner if there is a lot to copy. */
   join(): Promise<void>
   /** Called in every turn of the worker's loop. The learner becomes active when the copies are complete everywhere. */
   maintain(): void
-  /** Undefined if the worker need not wait for its partitions, or has got them. */
+  /**
+   * Progress of the warm-up; undefined if the worker does not have to wait for its partitions, or has received them.
+   */
   readonly progress: WarmUpProgress | undefined
-  /** True while something happens that needs the loop to turn more often. */
+  /** True while the warm-up needs the loop to turn more often. */
   readonly isRestless: boolean
 }
 
@@ -54,7 +57,7 @@ export interface WarmUpDeps extends Omit<ClaimDeps, 'seen' | 'group'>, Changelog
   readonly stopping: AbortSignal
 }
 
-/** `learning` until it asks for partitions, `claiming` until it has got them. */
+/** The phase is `learning` until the worker asks for partitions, and `claiming` until it has received them. */
 type Phase = 'learning' | 'claiming' | 'active'
 type Reason = 'warm' | 'no-owner' | 'took-too-long'
 
@@ -68,7 +71,7 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   const claiming = claims({ ...deps, seen: () => inactive.group })
   let phase: Phase = 'active'
   let startedAt = 0
-  /** When this worker became the next one to be active. */
+  /** The time since which this worker is the next one to become active. */
   let firstSince: number | undefined
 
   async function join(): Promise<void> {
@@ -83,12 +86,15 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   function learnFirst(records: number): void {
     phase = 'learning'
     startedAt = runtime.monotonic()
-    // A new subscriber changes the epoch of the group, so that the other members notice it.
+    // A new subscription changes the epoch of the group, so that the other members notice the learner.
     group.subscribe([changelog])
     log.info({ topology, records }, 'warm_up_started')
   }
 
-  /** Returns how many records its future tasks lack; undefined if no other worker could process them meanwhile. */
+  /**
+   * Returns how many records the worker's future tasks lack; undefined if no other worker could process their
+   * partitions in the meantime.
+   */
   async function missingRecords(): Promise<number | undefined> {
     while (!stopping.aborted) {
       try {
@@ -117,7 +123,7 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
     return places.reduce((sum, place) => sum + recordsToRead(session, place, offsets), 0)
   }
 
-  /** Returns why the learner can become active now; undefined while it must wait. */
+  /** Returns the reason why the learner can become active now; undefined while it must wait. */
   function reasonToEnd({ peers, makeup }: SeenGroup): Reason | undefined {
     if (makeup.active.length === 0) return 'no-owner'
     if (makeup.learners[0] !== group.memberId) {

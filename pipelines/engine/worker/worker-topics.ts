@@ -8,11 +8,12 @@ import type { Topology } from '../topology/topology.ts'
 import type { PreparedTopics } from './partition-counts.ts'
 
 /**
- * Makes sure that all topics of a topology exist. It creates missing ones as declared. Existing topics, including
- * repartition topics, keep their partition counts, because production has more partitions. Changelogs follow the actual
- * counts. If a source has got more partitions than the changelogs of its sub-topology, they stay as they are.
- * @throws TopologyError when sources that are processed together have different counts; TransportError when a changelog
- *   has another count
+ * Makes sure that all topics of a topology exist. Missing topics are created as declared. Existing topics, including
+ * repartition topics, keep their partition counts, because production has more partitions than the declarations. New
+ * changelogs get the actual counts of their sources. If a source later gets more partitions than the changelogs of its
+ * sub-topology, the changelogs stay as they are.
+ *   @throws TopologyError when sources that are processed together have different counts; TransportError when a
+ *   changelog has a different count
  */
 export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<PreparedTopics> {
   const logs = changelogNames(topology, declaration)
@@ -38,7 +39,7 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
     const built = Math.min(count, ...ofPart.map((name) => existing.get(name) ?? count))
     stateCounts.set(part.index, built)
     if (built < count) for (const name of ofPart) outgrown.add(name)
-    // A topology may also emit to a changelog of its own, for readers who follow it.
+    // A topology may also emit to one of its own changelogs, for other processes that read it.
     for (const name of ofPart) counts.set(name, built)
   }
   await transport.ensureTopics(wanted.filter(({ name, partitions }) => existing.get(name) !== partitions && !outgrown.has(name)))
@@ -48,8 +49,9 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
 
 /**
  * Returns the repartition and changelog topics of a topology.
- * @param counts partition counts of the topics that it reads, including repartition topics; changelogs follow them
- * @throws TopologyError when sources that are processed together have different counts
+ *   @param counts partition counts of the topics that the topology reads, including repartition topics; changelogs get
+ *   the same counts
+ *   @throws TopologyError when sources that are processed together have different counts
  */
 export function internalTopics(topology: Topology, declaration: Declaration, counts: ReadonlyMap<string, number>): TopicSpec[] {
   const repartitions = [...declaration.repartitions.values()].map(({ name, partitions }) =>
@@ -86,7 +88,7 @@ function partitionsOfPart(topology: string, sources: readonly string[], counts: 
   return commonPartitions(topology, found)
 }
 
-/** Returns whether a store of the topology is erasable, so that its database must be rewritten from time to time. */
+/** Returns true if a store of the topology is erasable. Its database must then be rewritten from time to time. */
 export function holdsErasableState(topology: Topology): boolean {
   return [...topology.declare().stores.values()].some(({ erasable }) => erasable === true)
 }

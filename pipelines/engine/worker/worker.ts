@@ -12,19 +12,24 @@ import type { RestoreProgress } from './task-starts.ts'
 import type { WarmUpProgress } from './warm-up.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 
-/** Longest wait of a poll. The other tasks of the loop are due at most once a second. */
+/** Longest wait of a poll. It can be a second, because the other duties of the loop are due at most once a second. */
 const LONGEST_POLL_MS = 1_000
-/** The same limit for workers with standby copies, whose records are handled between two polls. */
+/** Longest wait of a poll on workers with standby copies, whose records are handled between two polls. */
 const LONGEST_POLL_WITH_COPIES_MS = 100
-/** The worker does not poll above this limit. Fetched data then waits in the fetcher, which stops fetching. */
+/**
+ * Limit of queued bytes above which the worker does not poll. Fetched data then waits in the fetcher, which stops
+ * fetching.
+ */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
 /**
- * Bytes per poll while some tasks restore and others process records. Copying them takes about 9 ms (3 µs per row of
- * 170 bytes). More would delay commits, because each of their requests waits for the end of the turn.
+ * Maximum bytes per poll while some tasks restore and others process records. Copying this much takes about 9 ms (3 µs
+ * per row of 170 bytes). A larger poll would delay commits, because each of their requests waits for the end of the
+ * turn.
  */
 const SHARED_POLL_BYTES = 524_288
 /**
- * Half of Kubernetes' grace period. A commit takes milliseconds, so only unreachable brokers delay the stop this long.
+ * How long a stopping worker waits for brokers by default: half of Kubernetes' grace period. A commit takes
+ * milliseconds, so only unreachable brokers delay the stop this long.
  */
 const DEFAULT_STOP_GRACE_MS = 15_000
 
@@ -36,40 +41,43 @@ export interface WorkerStatus {
   readonly state: WorkerState
   /** True when partitions are assigned and all of their tasks are running. */
   readonly ready: boolean
-  /** Why some partitions have no task: their topics have got partitions. */
+  /** Explains which partitions have no task because their topics have got more partitions. */
   readonly withoutTask: readonly string[]
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]
   readonly standbys: readonly StandbyCopy[]
-  /** Undefined unless the worker waits for its first partitions until it has copies of their state. */
+  /** Progress of the warm-up; undefined unless the worker is copying state before it gets its first partitions. */
   readonly warmUp: WarmUpProgress | undefined
   readonly metrics: TaskMetrics
   readonly commits: number
-  /** How often the worker was fenced. */
+  /** Number of times that the worker was fenced. */
   readonly fences: number
-  /** How often a stall of the event loop would have cost the membership without the thread that sent the heartbeats. */
+  /**
+   * Number of stalls of the event loop that would have cost the membership if another thread had not sent the
+   * heartbeats.
+   */
   readonly stalls: number
-  /** How often the worker restarted from the last commit, for any reason. */
+  /** Number of times that the worker restarted from the last commit, for any reason. */
   readonly restarts: number
   /** Schema ids that tasks wait for. */
   readonly waitingForSchemas: readonly number[]
   /** Reasons why schemas could not be loaded yet, by id. */
   readonly schemaFailures: ReadonlyMap<number, string>
-  /** Number of failed attempts to load a schema. Each of them is repeated. */
+  /** Number of failed attempts to load a schema. Each attempt is repeated. */
   readonly schemaRetries: number
 }
 
 /** One topology in one process, with one poll loop, one producer and many tasks. */
 export interface Worker {
   readonly topology: Topology
-  /** Opens everything and joins the group. Rejects when the topology cannot run here. */
+  /** Opens all connections and files and joins the group. Rejects when the topology cannot run here. */
   start(): Promise<void>
   /** Resolves when the worker has stopped cleanly; rejects when it has failed. */
   readonly done: Promise<void>
-  /** Finishes the current work, commits and leaves the group. */
+  /** Finishes the current records, commits and leaves the group. */
   stop(): Promise<void>
   status(): WorkerStatus
-  /** Undefined unless the worker is running. */
+  /** Queries of the state; undefined unless the worker is running. */
   readonly queries: StateQueries | undefined
 }
 
@@ -81,7 +89,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   const metrics = taskMetrics()
   const stopping = new AbortController()
   const done = Promise.withResolvers<void>()
-  done.promise.catch(() => {}) // Callers need not handle the rejection.
+  done.promise.catch(() => {}) // Callers do not have to handle the rejection.
   let state: WorkerState = 'created'
   let opened: Assembly | undefined
   let loop: Promise<void> | undefined
@@ -145,7 +153,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       starts.finish()
       await parts.inactiveState.maintain()
       parts.warmUp.maintain()
-      // While a time handler delays the commit, the other tasks must not fill the memory.
+      // If a time handler delays the commit, the other tasks must wait, because their results would fill the memory.
       const worked = tasks.work(!tasks.atRest && parts.committer.isFull)
       tasks.tick(runtime.now())
       await parts.committer.commitIfDue(worked)
@@ -165,7 +173,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
     const now = runtime.now()
     const longestPollMs = longestPoll(parts)
-    // Aligns this loop with the others of the process, so that the process wakes up once for all of them.
+    // Aligns this loop with the other loops of the process, so that the process wakes up once for all of them.
     const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
     for (const task of tasks.running()) {
@@ -188,8 +196,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /**
-   * Fences, transient failures and state with unknown schemas cause a restart from the last commit. Any other error
-   * stops the worker.
+   * Restarts the worker from the last commit after a fence, a transient failure, or a read of state with an unknown
+   * schema. Any other error stops the worker.
    */
   async function startOver(parts: Assembly, error: unknown): Promise<void> {
     const schemaId = unknownSchema(error)
@@ -200,7 +208,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /**
-   * Loads the schema of state that was written with another schema version and read by a processor without a prefetch.
+   * Loads the schema of stored state. It is needed when a processor without a prefetch reads a value that was written
+   * with another schema version.
    */
   async function loadSchema({ schemas }: Assembly, schemaId: number, reason: unknown): Promise<void> {
     if ((await schemas.load(schemaId)) === 'not-found') throw reason
@@ -216,7 +225,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     }
   }
 
-  /** Releases everything and drops uncommitted work. */
+  /** Releases all resources and drops uncommitted results. */
   async function release({
     tasks,
     session,
@@ -231,7 +240,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()
     copySession.dropBatch()
-    // The process that replaced this one uses the same member id, so leaving would take its partitions away.
+    // The process that replaced this process uses the same member id, so leaving the group would take its partitions
+    // away.
     const keepPlace = replaced || (config.keepPlaceOnStop === true && state === 'stopped')
     const leave = () => group.leave({ keepPlace })
     for (const step of [producer.abort, leave, producer.close, fetcher.close, inactiveState.close])
@@ -248,7 +258,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     async stop() {
       stopping.abort()
       opened?.fetcher.wake()
-      // Ends a start that waits for its brokers.
+      // A start that still waits for its brokers is given up.
       if (opened !== undefined && loop === undefined) giveUp(opened)
       await loop?.catch(() => {}) // `done` reports the failure.
     },

@@ -6,7 +6,7 @@ type BlocklistDecision = Decided<FraudBlocklistEntry, BlocklistAnswer>
 
 const HOUR_MS = 3_600_000
 
-/** Decides every command about the entry of one entity. An expired entry counts as none. */
+/** Decides every command about the blocklist entry of one entity. An expired entry counts as missing. */
 export function decideBlocklist(
   stored: FraudBlocklistEntry | undefined,
   command: FraudBlocklistCommand,
@@ -40,7 +40,7 @@ function endOf({ ttl_hours }: FraudBlocklistRequest, now: number): number | null
   return ttl_hours === null ? null : now + ttl_hours * HOUR_MS
 }
 
-/** Compares everything but the entity, which is the same because the keys are equal. */
+/** Compares an entry with a request. The entity needs no comparison, because it is the key of both. */
 function isEqual(entry: FraudBlocklistEntry, { reason, blocked_by, ttl_hours }: FraudBlocklistRequest): boolean {
   return entry.reason === reason && entry.blocked_by === blocked_by && entry.ttl_hours === ttl_hours
 }

@@ -6,14 +6,14 @@ import type { FraudBlocklistCommand, FraudBlocklistEntry } from '../../../schema
 import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, timerStore, topology, utf8 } from '../../engine/index.ts'
 import { decideBlocklist, hasExpired } from './decide.ts'
 
-/** How often expired entries are removed. It may lag, because readers compare times themselves. */
+/** Interval at which expired entries are removed. Removal may lag, because readers check the times themselves. */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of entries that one tick removes. Removing them takes a few milliseconds, during which commands wait;
- * the next tick continues.
+ * Maximum number of entries that one tick removes. Removing this many takes a few milliseconds, during which commands
+ * wait; the next tick continues.
  */
 const EXPIRED_PER_TICK = 500
-/** The actor that the audit names when expired entries are removed. */
+/** The actor in the audit record when an expired entry is removed. */
 const SYSTEM = 'system'
 
 /** The only topology that changes the blocklist. An entry, its record and its audit are written in one transaction. */

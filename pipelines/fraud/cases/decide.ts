@@ -3,7 +3,10 @@ import { isFinal, mayFollow, statusAfter } from '../../../schemas/fraud/cases/tr
 import type { FraudCase, FraudCaseCommand, FraudCaseEntry, FraudReview, FraudVerdict } from '../../../schemas/fraud/types.ts'
 import type { Decided } from '../../engine/index.ts'
 
-/** Limits of the newest changes that a case keeps. All of them together fit into a record. */
+/**
+ * Maximum number of changes that a case keeps, and maximum size of their texts. The newest changes are kept. With these
+ * limits, all of them fit into a record.
+ */
 const MAX_HISTORY = 50
 const MAX_HISTORY_CHARACTERS = 200_000
 
@@ -50,7 +53,7 @@ export function openedCase(transaction: FraudReview, { now, newId }: CaseFacts):
   }
 }
 
-/** Decides a request of an analyst. If there is no case yet, makes one from the transaction in the request. */
+/** Decides a request of an analyst. If there is no case yet, it is created from the transaction in the request. */
 export function decideCase(known: FraudCase | undefined, command: FraudCaseCommand, facts: CaseFacts): CaseDecision {
   const before = known ?? restoredCase(command) ?? (command.transaction === null ? undefined : openedCase(command.transaction, facts))
   if (before === undefined) return { answer: { outcome: 'not_found' } }
@@ -59,7 +62,7 @@ export function decideCase(known: FraudCase | undefined, command: FraudCaseComma
   const verdict = command.verdict ?? verdictOf(command)
   const status = verdict === undefined ? (command.status ?? before.status) : statusAfter(verdict)
   const corrects = isFinal(before.status) && status !== before.status
-  // A suspicion, which only a verdict can express, may reopen a closed case.
+  // Only a verdict of suspicion may reopen a closed case.
   if (!mayFollow(before.status, status) && verdict !== 'SUSPICIOUS') return refused('no_transition', before)
   if (corrects && (command.notes ?? '').trim() === '') return refused('needs_note', before)
 
@@ -68,12 +71,15 @@ export function decideCase(known: FraudCase | undefined, command: FraudCaseComma
   return after === before ? { answer } : { answer, state: after }
 }
 
-/** A final status in a request is a verdict. */
+/** Returns the verdict in a request, which is a final status. */
 function verdictOf({ status }: FraudCaseCommand): FraudVerdict | undefined {
   return status !== null && isFinal(status) ? status : undefined
 }
 
-/** A closed case is removed from the state after a while. The request then contains the archived case. */
+/**
+ * Returns the archived case from a request. A closed case is removed from the state after a while, and the request then
+ * contains the case.
+ */
 function restoredCase({ archived }: FraudCaseCommand): FraudCase | undefined {
   return archived === null ? undefined : { ...(JSON.parse(archived) as FraudCase), is_archived: false }
 }
@@ -84,7 +90,7 @@ interface Outcome {
   readonly now: number
 }
 
-/** @returns the same case if the request changes nothing */
+/** Returns the changed case. @returns the same object if the request changes nothing */
 function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict, now }: Outcome): FraudCase {
   const values = {
     status,
@@ -92,7 +98,7 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
     fraud_type: command.fraud_type === null ? before.fraud_type : command.fraud_type.text,
     notes: command.notes ?? before.notes,
   }
-  // The kind of a confirmed fraud belongs to its label, so a change of it repeats the verdict.
+  // The label of a confirmed fraud contains its kind, so a change of the kind repeats the verdict.
   const relabels = before.verdict !== null && values.fraud_type !== before.fraud_type
   const given = verdict ?? (relabels ? before.verdict : null)
   const isSame = Object.entries(values).every(([name, value]) => before[name as keyof typeof values] === value)
@@ -124,7 +130,7 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
   }
 }
 
-/** Keeps the newest changes, and at least the last one. */
+/** Returns the newest changes, and always at least the last one. */
 function newest(history: readonly FraudCaseEntry[]): FraudCaseEntry[] {
   let characters = 0
   let from = history.length
@@ -141,7 +147,7 @@ function refused(outcome: 'no_transition' | 'needs_note' | 'other_version', befo
   return { answer: { outcome, found: answered(before) } }
 }
 
-/** The answer is kept for repeated requests, so it omits the history. */
+/** The answer is stored for repeated requests, so it omits the history. */
 function answered({ history: _history, ...rest }: FraudCase): AnsweredCase {
   return rest
 }

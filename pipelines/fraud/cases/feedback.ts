@@ -1,6 +1,6 @@
 import type { FraudCase, FraudFeedback } from '../../../schemas/fraud/types.ts'
 
-/** Returns the feedback that the last change of a case gave; undefined if it gave no verdict. */
+/** Returns the feedback from the last change of a case; undefined if that change contained no verdict. */
 export function feedbackOf({ case_id, transaction, history }: FraudCase): FraudFeedback | undefined {
   const last = history.at(-1)
   if (last === undefined || last.verdict === null) return undefined

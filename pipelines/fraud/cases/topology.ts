@@ -8,17 +8,22 @@ import { type CaseFacts, decideCase, openedCase } from './decide.ts'
 import { feedbackOf } from './feedback.ts'
 
 /**
- * Closed cases stay in the state for this long. After that, only ClickHouse has them, and a request brings them back.
+ * How long closed cases stay in the state. After that, they are only in ClickHouse, and a request restores its case.
  */
 const KEPT_AFTER_CLOSING_MS = 30 * 24 * 3_600_000
 const ARCHIVE_EVERY_MS = 1_000
 const ARCHIVED_PER_TICK = 200
 
-/** A single bad record must not stop all cases. */
+/**
+ * The policy for records on which a processor fails. They are skipped, because a single bad record must not stop all
+ * cases.
+ */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 const LAST_ID = 'last'
 
-/** Makes one case per transaction from transactions to review and requests of analysts, and emits their feedback. */
+/**
+ * Makes one case per transaction, from transactions to review and from requests of analysts, and emits the feedback.
+ */
 export const fraudCasesTopology = topology(
   'fraud-cases',
   function declareCases(t) {
@@ -26,7 +31,10 @@ export const fraudCasesTopology = topology(
     const ids = keyedStore('ids', { key: utf8, value: rawValue(utf8) })
     const closing = timerStore('closing', { key: utf8 })
 
-    /** The id is stored with the case, in the same commit, so a repeated decision gets the same or an unused one. */
+    /**
+     * The new id is stored with the case, in the same commit. A repeated decision therefore gets either the same id or
+     * an unused one.
+     */
     function factsOf({ now, partition }: { readonly now: number; readonly partition: number }): CaseFacts {
       function newId(): string {
         const id = nextCaseId(ids.get(LAST_ID), now, partition)

@@ -4,7 +4,8 @@ import { DAY_MS } from '../../../schemas/fraud/profile/shape.ts'
 
 /**
  * Returns why a transaction cannot be counted; undefined if it can. The API rejects such transactions, but those of
- * other producers must not spoil profiles either: a time in the far future would make all other transactions too old.
+ * other producers must not spoil profiles either. A time in the far future, for example, would make all other
+ * transactions too old.
  */
 export function whyNotCountable({ amount, currency, timestamp }: CountedRequest, now: number): string | undefined {
   if (!(amount >= 0 && amount < Infinity)) return 'the amount is negative or not a number'

@@ -11,21 +11,21 @@ import type { Context } from '../../engine/index.ts'
  */
 export interface EntityChanges {
   addEvent(kind: EntityKind, id: string, event: FraudEvent, ctx: Context): void
-  /** A transaction that was counted before. The view may still hold it as in flight. */
+  /** Adds a transaction that was counted before. The view may still list it as in flight. */
   addRepeat(kind: EntityKind, id: string, event: FraudEvent, ctx: Context): void
   addVerdict(kind: EntityKind, id: string, verdict: EntityVerdict, ctx: Context): void
   /** Must run before each commit. */
   emitAll(ctx: Context): void
 }
 
-/** The changes that the next record of a partition will hold. */
+/** A record under construction for one partition, and the changes in it. */
 interface OpenRecord {
   readonly partition: number
   changes: FraudChangedEntities
   parts: number
 }
 
-/** The transactions of an entity in a record. */
+/** The transactions of one entity in a record. */
 interface PendingEvents {
   readonly record: OpenRecord
   readonly changes: FraudChangedEntities
@@ -33,8 +33,8 @@ interface PendingEvents {
 }
 
 /**
- * Maximum number of transactions and verdicts in a record: at most 400 KiB, and some milliseconds of work, after which
- * the engine looks at the clock.
+ * Maximum number of transactions and verdicts in a record. A record then has at most 400 KiB and takes some
+ * milliseconds to process, after which the engine checks the time.
  */
 const MOST_PARTS = 2_000
 
@@ -42,7 +42,7 @@ export function entityChanges(topic: Topic<string, FraudChangedEntities>): Entit
   let pending = new Map<string, PendingEvents>()
   const records: OpenRecord[] = []
 
-  /** Makes room for one more transaction or verdict. */
+  /** Returns a record with room for one more transaction or verdict. */
   function roomIn(record: OpenRecord, ctx: Context): FraudChangedEntities {
     if (record.parts === MOST_PARTS) emit(record, ctx)
     record.parts++

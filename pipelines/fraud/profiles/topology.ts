@@ -14,30 +14,33 @@ import { entityChanges } from './changes.ts'
 import { countedAt } from './counted.ts'
 import { type CountedTransaction, countedTransactions } from './transaction.ts'
 
-/** A record on which a processor fails must not stop the records of all other entities. */
+/**
+ * The policy for records on which a processor fails. They are skipped, because they must not stop the records of all
+ * other entities.
+ */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
-/** The topology itself writes these, so a bad record is a bug. */
+/** The policy for records that the topology itself writes. It stops on a bad record, because that is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BY_ENTITY = { partitions: 1, productionPartitions: 128 }
 
-/** Time for which a repeated transaction is recognised. The API returns its first answer for the same time. */
+/** How long a repeated transaction is recognised. For the same time, the API returns its first answer. */
 const COUNTED_MS = DAY_MS
 const SWEEP_EVERY_MS = 1_000
 const COUNTED_PER_TICK = 1_000
 const WALK_EVERY_MS = 6 * 3_600_000
 
-/** Profiles of these kinds are forgotten when they have been idle for this long and contain no known fraud. */
+/** How long an idle profile is kept, by kind. A profile is forgotten after this time if it contains no known fraud. */
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200
 
-/** Maximum number of transactions that a record of a profile lists as included; they take 900 KB. */
+/** Maximum number of transactions that a record of a profile lists as included. This many take 900 KB. */
 const MOST_INCLUDED = 50_000
 
 /**
  * Several transactions of one entity share a commit, because each commit has a fixed cost for worker and broker. In the
- * meantime the transactions count as in flight, so scores miss none. Both stages wait once: a profile is in Redis after
- * about half a second, of the five that are allowed.
+ * meantime the transactions count as in flight, so scores miss none. Each of the two stages waits for one interval, so
+ * a profile is in Redis after about half a second. Five seconds are allowed.
  */
 const COMMIT_INTERVAL_MS = 250
 
@@ -47,12 +50,12 @@ const COMMIT_INTERVAL_MS = 250
 interface Changing {
   readonly kind: EntityKind
   readonly profile: FraudProfile
-  /** Transactions that the profile includes since then. */
+  /** Transactions that the profile has included since the last commit. */
   readonly included: FraudEvent[]
 }
 
 function include(kind: EntityKind, included: FraudEvent[], events: readonly FraudEvent[]): void {
-  // Nothing about merchants is in flight.
+  // Transactions of merchants are never in flight, so their profiles need no list.
   if (kind !== 'merchant') for (const event of events) included.push(event)
 }
 
@@ -73,8 +76,9 @@ export const fraudProfilesTopology = topology(
 
       function spread(scored: CountedTransaction, ctx: RecordContext<string>) {
         const { request } = scored
-        // Only few transactions have a case. They are selected here, so that the workers that decide about cases need
-        // not read all the others. Every event of a transaction counts, because only one of two answers may be REVIEW.
+        // Only few transactions have a case. They are selected here, so that the workers that decide about cases do not
+        // have to read all other transactions. Every event of a transaction is checked, because only one of two answers
+        // may be REVIEW.
         if (scored.decision === 'REVIEW') ctx.emit(fraudReviews, request.transaction_id, reviewOf(scored))
         const reason = whyNotCountable(request, ctx.now)
         if (reason !== undefined) return deadLetter('not_countable', reason)
@@ -123,7 +127,10 @@ export const fraudProfilesTopology = topology(
       const profiles = keyedStore('profiles', { key: utf8, value: avro('fraud/FraudProfile') })
       let changing = new Map<string, Changing>()
 
-      /** Returns the profile that the next commit will write. The store has it already, and counts it as changed. */
+      /**
+       * Returns the profile that the next commit will write. The store already contains the profile and counts it as
+       * changed.
+       */
       function changingProfile(entity: string): Changing {
         const known = changing.get(entity)
         if (known !== undefined) return known
@@ -153,8 +160,8 @@ export const fraudProfilesTopology = topology(
 
       /**
        * Lists the included transactions in each changed profile. The view follows the changelog of the profiles, so a
-       * commit normally writes a profile once. If there are very many transactions, separate records before it list all
-       * but the last ones.
+       * commit normally writes a profile once. If there are very many transactions, separate records are written before
+       * the profile. They list all transactions except the last ones.
        */
       function show(ctx: Context): void {
         const due = changing

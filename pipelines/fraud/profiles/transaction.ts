@@ -3,7 +3,7 @@ import type { ReviewedTransaction } from '../../../schemas/fraud/cases/review.ts
 import { txnScored } from '../../../schemas/fraud/topics.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 
-/** What profiles and cases need of a scored transaction. */
+/** The fields of a scored transaction that profiles and cases need. */
 export type CountedTransaction = ReviewedTransaction
 
 const FIELDS = [
@@ -25,7 +25,7 @@ const FIELDS = [
   'scored_at',
 ]
 
-/** `txn.scored` without the features and everything else that no profile needs. */
+/** `txn.scored` without the features and all other fields that no profile needs. */
 export const countedTransactions: Topic<string, CountedTransaction> = {
   ...txnScored,
   value: projection<CountedTransaction>(txnScored.value, FIELDS),

@@ -3,13 +3,13 @@ import { MODELS_KEY, RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
 import { TRIAL_MS } from '../../../schemas/fraud/settings/limits.ts'
 import type { FraudRule, FraudRuleSet, FraudSetting, FraudSettingsChange } from '../../../schemas/fraud/types.ts'
 
-/** Who changes a setting, and how. */
+/** The person who changes a setting, and the kind of change. */
 export interface Author {
   readonly actor: string
   readonly action: string
 }
 
-/** Returns the audit of a change. @param now epoch ms */
+/** Returns the audit record of a change. @param now epoch ms */
 export function auditOf(
   key: string,
   before: FraudSetting | undefined,
@@ -27,7 +27,7 @@ export function auditOf(
   return { ...change, before: text(shown(before)), after: text(shown(after)) }
 }
 
-/** Names what differs between two versions: one rule, or the rules that a roll-back has changed. */
+/** Returns the differences between two versions: one rule, or all rules that a roll-back has changed. */
 function rulesChange(
   before: FraudRuleSet,
   after: FraudRuleSet,
@@ -40,7 +40,7 @@ function rulesChange(
   return { subject: RULES_KEY, version, before: of(before, was), after: of(after, is) }
 }
 
-/** Returns the rules that the other set lacks, or has with different contents. */
+/** Returns the rules that are missing from the other set or have different contents in it. */
 function differing(rules: readonly FraudRule[], others: readonly FraudRule[]): FraudRule[] {
   const known = new Map(others.map((rule) => [rule.rule_id, JSON.stringify(rule)]))
   return rules.filter((rule) => known.get(rule.rule_id) !== JSON.stringify(rule))
@@ -55,7 +55,7 @@ function modelsAction(action: string, { challenger }: NonNullable<FraudSetting['
   return action === 'promote_challenger' && now < challenger!.since + TRIAL_MS ? 'force_promote_challenger' : action
 }
 
-/** The earlier champions have audits of their own. */
+/** Earlier champions are left out, because they have audit records of their own. */
 function shownModels({ champion, challenger }: NonNullable<FraudSetting['models']>): unknown {
   return { champion, challenger }
 }

@@ -13,7 +13,7 @@ import type { CommandFacts, Decided } from '../../engine/index.ts'
 import { decideModels } from './models.ts'
 import { decideRules } from './rules.ts'
 
-/** The other settings that a decision depends on. */
+/** The other settings on which a decision depends. */
 export interface OtherSettings {
   readonly counts: FraudSettingsCounts
   /** The current rules. */

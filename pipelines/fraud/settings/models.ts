@@ -8,14 +8,14 @@ export type ModelsDecision = { readonly next: FraudModels } | { readonly refused
 
 /**
  * Decides a command about the models. Models and their policy change together.
- * @param stored undefined until the first change; until then the shipped models are in force
+ *   @param stored undefined until the first change; until then the built-in models apply
  */
 export function decideModels(stored: FraudModels | undefined, command: FraudSettingsCommand, now: number): ModelsDecision {
   const current = stored ?? initialModels()
   const { champion, challenger } = current
   const { actor: set_by } = command
 
-  /** Makes models the champion, with a policy that gets a new version. */
+  /** Makes models the champion, together with a policy that gets a new version. */
   function champions(
     versions: FraudModels['champion']['versions'],
     policy: FraudPolicy,

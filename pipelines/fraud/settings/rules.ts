@@ -7,14 +7,14 @@ import type { FraudRule, FraudRuleSet, FraudSettingsCommand } from '../../../sch
 /** A new version of the rule set, or the reason why there is none. */
 export type RulesDecision =
   | { readonly next: FraudRuleSet; readonly rule: FraudRule | null }
-  /** The rule is already as the command requires. */
+  /** The decision when the rule is already as the command requires. */
   | { readonly unchanged: FraudRuleSet; readonly rule: FraudRule | null }
   | { readonly refused: FraudSettingsAnswer }
 
 /**
  * Decides a command about the rules.
- * @param stored undefined until the first change; until then the seeded rules are in force
- * @param restorable returns one of the last versions
+ *   @param stored undefined until the first change; until then the seeded rules apply
+ *   @param restorable returns a version of the rule set if it is one of the last versions
  */
 export function decideRules(
   stored: FraudRuleSet | undefined,
@@ -39,7 +39,7 @@ export function decideRules(
     case 'replace_rule': {
       if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
       const given = command.rule!
-      // If the command names no author, the previous one stays.
+      // If the command names no author, the rule keeps its previous author.
       const created_by = given.created_by === '' ? known.created_by : given.created_by
       return replaced({ ...given, created_by, created_at: known.created_at, updated_at: now })
     }

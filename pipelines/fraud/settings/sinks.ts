@@ -7,5 +7,5 @@ import { tableSink, viewSink } from '../../sinks.ts'
 /** Sink of the results of commands, for the API instances that wait for them. */
 export const settingsSinks = [viewSink('fraud-settings-view', decisionView(fraudRuleSetsView), [fraudSettingsDecisions])]
 
-/** Sink of all changes, for later analysis. */
+/** Sink that stores all changes for later analysis. */
 export const settingsRecordSinks = [tableSink('fraud-audit-table', fraudAuditTable, fraudAudit)]

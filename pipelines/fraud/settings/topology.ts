@@ -8,10 +8,14 @@ import { type Author, auditOf } from './audit.ts'
 import { decideSetting, NO_SETTING } from './decide.ts'
 
 /**
- * Interval at which expired snoozes are removed. They have no effect in the meantime, because readers compare times.
+ * Interval at which expired snoozes are removed. Expired snoozes have no effect in the meantime, because readers check
+ * the times themselves.
  */
 const END_EVERY_MS = 1_000
-/** Maximum number of snoozes that one tick removes, because a tick delays commands. The next tick continues. */
+/**
+ * Maximum number of snoozes that one tick removes. The number is limited because a tick delays commands. The next tick
+ * continues.
+ */
 const ENDED_PER_TICK = 200
 const BY_TIME: Author = { actor: 'millrace', action: 'expire_snooze' }
 const NO_COUNTS: FraudSettingsCounts = { revision: 0, lists: 0, snoozes: 0 }
@@ -39,7 +43,7 @@ export const fraudSettingsTopology = topology(
           version: (version) => settings.get(versionKey(version))?.rules ?? undefined,
         })
       },
-      // Everything else is in the memory of every API instance.
+      // Clients read only the kept versions from the view. Every API instance has all other settings in memory.
       view: (setting, key) => (isVersionKey(key) ? setting : null),
       changed: publish,
       emits: [fraudRulesets, fraudAudit],
@@ -62,7 +66,7 @@ export const fraudSettingsTopology = topology(
       ctx.emit(fraudAudit, audit.subject, audit, { timestamp })
       const counts = { ...NO_SETTING, counts: countsAfter(before, after) }
       settings.put(COUNTS_KEY, counts)
-      // The counts come last, so that an API that has read their revision has also read the change.
+      // The counts are emitted last. An API instance that has read their revision has therefore also read the change.
       ctx.emit(fraudRulesets, COUNTS_KEY, counts, { timestamp })
     }
 
@@ -72,9 +76,9 @@ export const fraudSettingsTopology = topology(
       return { revision: revision + 1, lists: lists + added('list'), snoozes: snoozes + added('snooze') }
     }
 
-    /** Keeps the rules of a version for roll-backs, and forgets the version that is no longer in the history. */
+    /** Keeps the rules of a version for roll-backs, and deletes the version that is no longer in the history. */
     function keepVersion(before: FraudRuleSet | undefined, after: FraudRuleSet, ctx: Context): void {
-      // The seeded rules are kept as well, because a later release may have different ones.
+      // The seeded rules are kept as well, because the seeded rules of a later release may be different.
       if (before === undefined) deciding.change(versionKey(initialRuleSet().version), { ...NO_SETTING, rules: initialRuleSet() }, ctx)
       deciding.change(versionKey(after.version), { ...NO_SETTING, rules: { ...after, history: [] } }, ctx)
       const forgotten = versionKey(after.history.at(-1)!.version - 1)

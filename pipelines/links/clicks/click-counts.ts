@@ -9,7 +9,10 @@ import { MAX_AHEAD_MS } from './time.ts'
 import { addVisitors, noVisitors } from './visitors.ts'
 
 export interface ClickCountsOptions {
-  /** Called only when records arrive, because a topology that is only declared has no reader. */
+  /**
+   * Returns the reader of clicks. It is called only when records arrive, because a topology that is only declared has
+   * no reader.
+   */
   readonly reader: () => ClickReader
   readonly totals: KeyedStore<string, ClickTotals>
   readonly visitors: KeyedStore<string, LinkVisitors>
@@ -28,11 +31,11 @@ export interface ClickCounts {
   forget(code: string, ctx: Context): void
 }
 
-/** The form of codes that stores, views and URLs support. The service has never issued others. */
+/** The codes that stores, views and URLs support. The service has never issued codes of a different form. */
 const SHORT_CODE = /^[0-9A-Za-z_-]{1,10}$/
 /**
- * Maximum number of links in a batch. Their state is prefetched with their records and must still be among the 10,000
- * objects that a store caches.
+ * Maximum number of links in a batch. The state of these links is prefetched with their records and must still be among
+ * the 10,000 objects that a store caches.
  */
 const MAX_PENDING_LINKS = 1_000
 
@@ -75,7 +78,7 @@ export function clickCounts({ reader, totals, visitors, details, stats }: ClickC
     }
     changed = new Set()
     if (asOf === undefined) return
-    // Emitted after the statistics to which it applies.
+    // The time is emitted after the statistics to which it applies.
     ctx.emit(stats, AS_OF_KEY, asOfRecord(asOf), { partition: ctx.partition })
     asOf = undefined
   }

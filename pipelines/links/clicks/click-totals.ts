@@ -5,7 +5,7 @@ import { KEPT_HOURS } from './time.ts'
 
 /**
  * Number of entries that each list of values keeps. A value with more than 0.4 % of a link's clicks is always included,
- * and no count is too high by more than that. A link with this many referrers needs about 6 KB.
+ * and no count is too high by more than 0.4 % of these clicks. A link with 256 referrers needs about 6 KB.
  */
 const TALLY_PLACES = 256
 
@@ -31,7 +31,10 @@ export function addBatch(totals: ClickTotals, batch: ClickBatch): void {
   addToTally(totals.devices, batch.devices, TALLY_PLACES)
 }
 
-/** Keeps the hours in ascending order and removes those that are at least KEPT_HOURS older than the newest. */
+/**
+ * Adds clicks to an hour. Keeps the hours in ascending order and removes those that are at least KEPT_HOURS older than
+ * the newest.
+ */
 function addHour(hours: HourOfClicks[], hour: number, clicks: number): void {
   let place = hours.length
   while (place > 0 && hours[place - 1].hour > hour) place--

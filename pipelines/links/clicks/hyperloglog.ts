@@ -1,14 +1,15 @@
 /**
- * HyperLogLog (Flajolet et al. 2007) over 64-bit hashes, with the estimator of Ertl ("New cardinality estimation
- * algorithms for HyperLogLog sketches", 2017, algorithm 6), which needs no bias tables and covers the whole range
- * with one formula. With 8,192 registers of one byte, the standard error is 1.04 / sqrt(8192) = 1.15 %.
+ * Number of registers of a HyperLogLog (Flajolet et al. 2007) over 64-bit hashes. With 8,192 registers of one byte, the
+ * standard error is 1.04 / sqrt(8192) = 1.15 %. The estimator is that of Ertl ("New cardinality estimation algorithms
+ * for HyperLogLog sketches", 2017, algorithm 6), which needs no bias tables and covers the whole range with one
+ * formula.
  */
 export const REGISTERS = 8_192
 
 const INDEX_BITS = 13
-/** Bits of a hash after the register's number. */
+/** Number of bits of a hash after those that choose the register. */
 const RANK_BITS = 64 - INDEX_BITS
-/** The greatest value of a register, reached if no bit is set after its number. */
+/** The greatest value of a register. A register has this value if all bits after those that choose it are 0. */
 const MAX_RANK = RANK_BITS + 1
 const HIGH_REST_BITS = 32 - INDEX_BITS
 const HIGH_REST_MASK = (1 << HIGH_REST_BITS) - 1
@@ -16,9 +17,9 @@ const HIGH_REST_MASK = (1 << HIGH_REST_BITS) - 1
 const ALPHA = 0.5 / Math.LN2
 
 /**
- * @param high upper 32 bits of the hash
- * @param low lower 32 bits
- * @returns whether a register has changed
+ * Adds a hash. @param high upper 32 bits of the hash
+ *   @param low lower 32 bits
+ *   @returns whether a register has changed
  */
 export function addHash(registers: Buffer, high: number, low: number): boolean {
   const register = high >>> HIGH_REST_BITS
@@ -40,7 +41,7 @@ export function estimate(registers: Buffer): number {
   return Math.round((ALPHA * m * m) / z)
 }
 
-/** Computes x + x^2 + 2 x^4 + 4 x^8 + … until the sum no longer changes. */
+/** Computes the sum x + x^2 + 2 x^4 + 4 x^8 + … until it no longer changes. */
 function sigma(start: number): number {
   if (start === 1) return Infinity
   let x = start

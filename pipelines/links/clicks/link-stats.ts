@@ -23,7 +23,7 @@ export function linkStatsOf(totals: ClickTotals, visitors: LinkVisitors, asOf: n
   }
 }
 
-/** Creates the record that reports up to which time a partition has counted. */
+/** Creates the record that reports the time up to which a partition has counted all clicks. */
 export function asOfRecord(asOf: number): LinkStats {
   const none = { hours: [], referrers: [], countries: [], browsers: [], devices: [] }
   return { as_of: asOf, total_clicks: 0, bot_clicks: 0, unique_clicks: 0, unique_is_exact: true, ...none }

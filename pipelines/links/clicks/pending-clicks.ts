@@ -16,7 +16,7 @@ export interface ClickBatch {
   readonly visitors: Set<string>
 }
 
-/** Clicks since the last commit by link, so that the state of a link is updated once per commit. */
+/** Collects the clicks since the last commit by link, so that the state of a link is updated once per commit. */
 export function pendingClicks() {
   let pending = new Map<string, ClickBatch>()
 
@@ -39,7 +39,7 @@ export function pendingClicks() {
     batch.visitors.add(click.visitor)
   }
 
-  /** Passes all batches to `take` and clears them. */
+  /** Passes all collected batches to `take` and clears them. */
   function drain(take: (code: string, batch: ClickBatch) => void): void {
     for (const [code, batch] of pending) take(code, batch)
     pending = new Map()

@@ -5,19 +5,23 @@ import { UNKNOWN } from './user-agent.ts'
 /** The value for clicks without a referrer. */
 const DIRECT = 'direct'
 
-/** Mobile apps give their package instead of a host. */
+/** Form of the referrers of mobile apps, which name the app's package instead of a host. */
 const APP = /^(?:android|ios)-app:\/\/([\w.-]+)/
-/** Longer referrers are ignored. Browsers truncate referrers to 4,096 characters. */
+/** Maximum length of a referrer; longer referrers are ignored. Browsers truncate referrers to 4,096 characters. */
 const MAX_LENGTH = 4_096
-/** The greatest length of a host name (RFC 1035). */
+/** Maximum length of a host name (RFC 1035). */
 const MAX_HOST_LENGTH = 253
-/** Number of cached referrers, about 2 MB. A page with a link is usually the source of several clicks. */
+/**
+ * Number of cached referrers, which take about 2 MB. Caching helps because a page with a link is usually the source of
+ * several clicks.
+ */
 const CACHED_REFERRERS = 10_000
 
 /**
- * Finds the site of a referrer: its registrable host by the public suffix list including private suffixes
- * (ann.github.io and bob.github.io are different sites), the package of a mobile app, or the host itself if nothing
- * is registrable (addresses, local names). Gives `direct` without a referrer, and `unknown` if it contains no host.
+ * Finds the site of a referrer. The site is the registrable host by the public suffix list, including private suffixes,
+ * so ann.github.io and bob.github.io are different sites. For a mobile app it is the package. If nothing is registrable
+ * (addresses, local names), it is the host itself. Returns `direct` if there is no referrer, and `unknown` if the
+ * referrer contains no host.
  */
 export function referrerReader(): (referrer: string) => string {
   const known = objectCache<string, string>(CACHED_REFERRERS, () => {})

@@ -26,11 +26,11 @@ export const clickSettings = settingsFragment({
     )
   },
   value: (env) => ({
-    /** Key for hashing visitors. If undefined, one is created in the state folder on first start. */
+    /** The key for hashing visitors. If undefined, a key is created in the state folder on first start. */
     visitorSecret: env.VISITOR_SECRET,
-    /** A MaxMind DB file with countries. If undefined, the bundled one is used. */
+    /** A MaxMind DB file with countries. If undefined, the bundled file is used. */
     countryDatabase: env.GEOIP_DATABASE,
-    /** Whether visitors' addresses go to ClickHouse. If false, only their hashes do. */
+    /** Whether visitors' addresses are written to ClickHouse. If false, only their hashes are. */
     keepAddresses: env.CLICKS_KEEP_ADDRESSES,
   }),
 })

@@ -1,16 +1,16 @@
 import type { Tally } from '../../../schemas/links/types.ts'
 
-/** Counts of a batch by value. */
+/** The clicks of a batch, counted by value. */
 export type BatchCounts = ReadonlyMap<string, number>
 
 export interface TallyEntry {
   readonly value: string
   readonly clicks: number
-  /** `clicks` may be too high by up to this number. 0 means exact. */
+  /** The number by which `clicks` may be too high. 0 means exact. */
   readonly over: number
 }
 
-/** With fewer comparisons, a linear search is faster than building an index. */
+/** Number of comparisons from which building an index is faster than a linear search. */
 const INDEX_FROM_COMPARISONS = 1_024
 
 export function emptyTally(): Tally {
@@ -19,15 +19,15 @@ export function emptyTally(): Tally {
 
 /**
  * Adds a batch to a Space-Saving summary (Metwally, Agrawal, El Abbadi 2005, with weights). Counts are exact up to
- * `places` distinct values. Then a new value replaces the one with the least count and inherits its count. Counts are
- * then too high by at most N / places, where N is the sum of all counts, and any value with more than N / places
- * clicks is included.
+ * `places` distinct values. Beyond that, a new value replaces the value with the lowest count and inherits its count.
+ * Counts are then too high by at most N / places, where N is the sum of all counts, and any value with more than N /
+ * places clicks is included.
  */
 export function addToTally(tally: Tally, batch: BatchCounts, places: number): void {
   const { values, counts, over } = tally
   const index = batch.size * values.length > INDEX_FROM_COMPARISONS ? new Map(values.map((value, at) => [value, at])) : undefined
   const strangers: [value: string, count: number][] = []
-  // Known values come first, because new values could otherwise evict them.
+  // Known values are added first, because new values could evict them before they are counted.
   for (const entry of batch) {
     const at = index === undefined ? values.indexOf(entry[0]) : (index.get(entry[0]) ?? -1)
     if (at >= 0) counts[at] += entry[1]
@@ -48,7 +48,7 @@ export function addToTally(tally: Tally, batch: BatchCounts, places: number): vo
   }
 }
 
-/** Returns the entries with the highest counts, best first. Ties are in the order of their values. */
+/** Returns the entries with the highest counts, best first. Entries with equal counts are sorted by value. */
 export function topOf({ values, counts, over }: Tally, limit: number): TallyEntry[] {
   const entries = values.map((value, at) => ({ value, clicks: counts[at], over: over[at] }))
   entries.sort((a, b) => b.clicks - a.clicks || (a.value < b.value ? -1 : 1))

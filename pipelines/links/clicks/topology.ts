@@ -4,27 +4,29 @@ import { clickCounts } from './click-counts.ts'
 import type { ClickReader } from './click-details.ts'
 
 /**
- * Clicks are combined for this long. The state of a popular link is written only once per interval, with that much
- * delay.
+ * How long clicks are combined before a commit. The state of a popular link is then written only once per interval.
+ * Statistics are delayed by the same time.
  */
 const COMMIT_INTERVAL_MS = 1_000
 /**
- * Interval at which a partition reports up to which time it has counted. It adds at most this much to the age of
- * `as_of`, in addition to the commit and the sink. Each report costs a commit, even without clicks.
+ * Interval at which a partition reports the time up to which it has counted all clicks. The interval adds at most 10 s
+ * to the age of `as_of`, in addition to the commit and the sink. Each report costs a commit, even without clicks.
  */
 const AS_OF_EVERY_MS = 10_000
 /**
- * Delay between the deletion of a link and that of its clicks. Clicks that are still in flight at the deletion would
- * otherwise create new state. The link's owner sees no statistics in the meantime.
+ * Delay between the deletion of a link and the deletion of its clicks. Without the delay, clicks that are in flight at
+ * the deletion would create new state. The link's owner sees no statistics in the meantime.
  */
 const FORGET_AFTER_MS = 3_600_000
 const FORGET_EVERY_MS = 10_000
-/** Maximum number of links that one tick deletes. This takes a few milliseconds, during which clicks wait. */
+/**
+ * Maximum number of links that one tick deletes. Deleting this many takes a few milliseconds, during which clicks wait.
+ */
 const FORGOTTEN_PER_TICK = 500
 
 /**
- * Computes the details of each click, and statistics per link.
- * @param reader shared by all tasks, whose partitions use its caches and its country database
+ * Computes the details of each click, and the statistics of each link.
+ *   @param reader returns the reader that all tasks of the process share, with its caches and its country database
  */
 export function clicksTopology(reader: () => ClickReader): Topology {
   return topology(

@@ -2,33 +2,40 @@ import bowser from 'bowser'
 import { createIsbotFromList, list } from 'isbot'
 import { objectCache } from '../../../state/stores/object-cache.ts'
 
-/** The information in a user agent. */
+/** The facts that a user agent reveals. */
 export interface UserAgentFacts {
   readonly bot: boolean
-  /** Family, such as `Chrome` or `Safari`, or `unknown`. */
+  /** Browser family, such as `Chrome` or `Safari`, or `unknown`. */
   readonly browser: string
-  /** `desktop`, `mobile`, `tablet`, `tv`, `bot` or `unknown`. */
+  /** One of `desktop`, `mobile`, `tablet`, `tv`, `bot` or `unknown`. */
   readonly device: string
 }
 
 export const UNKNOWN = 'unknown'
 
-/** Link previews and page testers that isbot's list misses, because they differ from browsers only by one word. */
+/**
+ * Link previews and page testers that isbot's list misses, because their user agents differ from those of browsers only
+ * by one word.
+ */
 const MORE_BOTS = ['GTmetrix', 'Miniature\\.io', '\\bYLT\\b', 'Iframely', 'Embedly', 'vkShare', 'redditbot', 'SkypeUriPreview']
 /**
- * Longer user agents are truncated, so that the sender cannot control the matching time. In-app browsers reach 400.
+ * Maximum length of a user agent. Longer user agents are truncated, so that the sender cannot control the matching
+ * time. In-app browsers reach 400 characters.
  */
 const MAX_LENGTH = 1_024
 /**
- * Number of cached user agents, about 3 MB. Live traffic is repetitive: 10,000 visits by browsers had 952 distinct user
- * agents.
+ * Number of cached user agents, which take about 3 MB. Caching helps because traffic is repetitive: 10,000 visits by
+ * browsers had 952 distinct user agents.
  */
 const CACHED_USER_AGENTS = 10_000
 const MAX_NAME_LENGTH = 40
 const DEVICES = new Set(['desktop', 'mobile', 'tablet', 'tv', 'bot'])
 const NO_USER_AGENT: UserAgentFacts = { bot: false, browser: UNKNOWN, device: UNKNOWN }
 
-/** Returns whether a user agent is a program: a crawler, link preview, HTTP library or headless browser. */
+/**
+ * Returns whether a user agent belongs to a program, such as a crawler, a link preview, an HTTP library or a headless
+ * browser.
+ */
 export const isBot = createIsbotFromList([...list, ...MORE_BOTS])
 
 /** Parses user agents and caches the results. */
@@ -55,6 +62,6 @@ function factsOf(userAgent: string): UserAgentFacts {
 function deviceOf(bot: boolean, type: string | undefined, system: string | undefined): string {
   if (bot) return 'bot'
   if (type !== undefined && DEVICES.has(type)) return type
-  // Desktop systems that bowser reports without a device type.
+  // The desktop systems for which bowser reports no device type.
   return system === 'Linux' || system === 'Chrome OS' ? 'desktop' : UNKNOWN
 }

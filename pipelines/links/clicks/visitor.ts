@@ -2,19 +2,21 @@ import { createHmac, hash } from 'node:crypto'
 import { DAY_MS } from './time.ts'
 
 /**
- * Length of a hash, which has 64 bits. With a billion visitors of a link, the probability of any collision is three
- * percent.
+ * Number of hexadecimal digits of a hash, which has 64 bits. With a billion visitors of a link, the probability of any
+ * collision is three percent.
  */
 const HASH_DIGITS = 16
-/** Number of cached salts, one per day. Clicks around midnight arrive in any order, and a backlog covers few days. */
+/**
+ * Number of cached salts. There is one salt per day; clicks around midnight arrive in any order, and a backlog covers
+ * only a few days.
+ */
 const KEPT_SALTS = 8
 
 /**
- * Identifies visitors without storing addresses. The same address and browser have the same hash for one UTC day, and
- * a different one the next day. The salt of a day is HMAC-SHA-256(secret, day), so all workers derive the same salt,
- * and a replay gives the same hashes. Without the secret, nobody can test addresses or follow a visitor past
- * midnight.
- * @returns 16 hexadecimal digits
+ * Identifies visitors without storing addresses. The same address and browser have the same hash for one UTC day, and a
+ * different hash on the next day. The salt of a day is HMAC-SHA-256(secret, day), so all workers derive the same salt,
+ * and a replay gives the same hashes. Without the secret, nobody can test addresses or follow a visitor past midnight.
+ *   @returns 16 hexadecimal digits
  */
 export function visitorHasher(secret: string): (time: number, ip: string, userAgent: string) => string {
   const salts = new Map<number, string>()
@@ -29,7 +31,7 @@ export function visitorHasher(secret: string): (time: number, ip: string, userAg
   }
 
   return function hashVisitor(time, ip, userAgent) {
-    // Addresses contain no spaces, so the text is unambiguous.
+    // Neither the salt nor an address contains spaces, so the combined text is unambiguous.
     return hash('sha256', `${saltOf(Math.floor(time / DAY_MS))} ${ip} ${userAgent}`, 'hex').slice(0, HASH_DIGITS)
   }
 }

@@ -3,7 +3,8 @@ import { addHash, estimate, REGISTERS } from './hyperloglog.ts'
 
 const HASH_BYTES = 8
 /**
- * Visitors are listed individually up to this number, at which the list is as long as the sketch that replaces it.
+ * Maximum number of visitors that are listed individually. At this number the list is as long as the sketch that
+ * replaces it.
  */
 export const EXACT_VISITORS = REGISTERS / HASH_BYTES
 const NONE = Buffer.alloc(0)
@@ -23,7 +24,7 @@ export function addVisitors(visitors: LinkVisitors, added: ReadonlySet<string>):
 /** Returns the number of distinct visitors: exact up to EXACT_VISITORS, then with a standard error of 1.15 %. */
 export function countVisitors({ hashes, registers }: LinkVisitors): { readonly count: number; readonly isExact: boolean } {
   if (registers.length === 0) return { count: hashes.length / HASH_BYTES, isExact: true }
-  // A sketch exists only above the exact bound, so the estimate must not be below it.
+  // A sketch is used only above the exact limit, so the estimate must not be below that limit.
   return { count: Math.max(EXACT_VISITORS + 1, estimate(registers)), isExact: false }
 }
 

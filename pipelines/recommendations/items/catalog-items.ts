@@ -6,14 +6,14 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 import type { Topic } from '../../../schemas/topic.ts'
 import { avro, avroValue, type Context, decimalInt, drop, keyedStore, type TopologyBuilder, utf8 } from '../../engine/index.ts'
 
-/** Categories are at most this deep; a cycle must not stop the worker. */
+/** Maximum depth of categories. Without this limit, a cycle would stop the worker. */
 const MAX_DEPTH = 20
 const RETRIED_PER_TICK = 500
 const RETRY_EVERY_MS = 10_000
 
 /**
  * Turns products into items, and writes only when a field of the item changes. A product whose category is not known
- * yet becomes an item without a path, which gets one when the category arrives.
+ * yet becomes an item without a path. The path is added when the category arrives.
  */
 export function declareCatalogItems(
   t: TopologyBuilder,
@@ -27,11 +27,16 @@ export function declareCatalogItems(
 
   const known = keyedStore<string, RecommendationItem>('catalog-items', { key: utf8, value: avro('recommendations/RecommendationItem') })
   const tree = keyedStore<number, Category>('category-tree', { key: decimalInt, value: avro('catalog/Category') })
-  /** The category that a product waits for: only the newest one, because an earlier one may arrive after it. */
+  /**
+   * The category for which each product waits. Only the newest category counts, because an earlier one may arrive
+   * later.
+   */
   const awaited = keyedStore('awaited-categories', { key: utf8, value: avroValue<number>('int') })
   const stores = [known, tree, awaited]
 
-  /** @returns the names from the root; undefined if one of them is not known yet */
+  /**
+   * Returns the names of a category's path, starting at the root; undefined if one of the categories is not known yet.
+   */
   function pathOf(categoryId: number): string | undefined {
     const names: string[] = []
     let next: number | null = categoryId
@@ -52,7 +57,7 @@ export function declareCatalogItems(
     return true
   }
 
-  /** Completes items whose categories have arrived in the meantime. */
+  /** Adds the paths of items whose categories have arrived in the meantime. */
   function complete(now: number, ctx: Context): void {
     for (const [productId, categoryId] of awaited.scan({ limit: RETRIED_PER_TICK })) {
       const path = pathOf(categoryId)
@@ -87,7 +92,7 @@ export function declareCatalogItems(
         const path = pathOf(document.category_id)
         if (path === undefined) awaited.put(ctx.key, document.category_id)
         else if (awaited.get(ctx.key) !== undefined) awaited.delete(ctx.key)
-        // A record of a hidden product has no text; the item keeps its own.
+        // A record of a hidden product has no text, so the item keeps its old text.
         const item =
           document.is_public || before === undefined
             ? itemOf(document, path ?? '', ctx.timestamp)
@@ -113,7 +118,10 @@ function itemOf(document: CatalogDocument, categoryPath: string, updatedAt: numb
   }
 }
 
-/** Attributes for which all variants have the same value: a colour that differs says nothing about the product. */
+/**
+ * Returns the attributes for which all variants have the same value. A colour that differs between variants says
+ * nothing about the product.
+ */
 function singleAttributes(attributes: readonly string[]): Record<string, string> {
   const found = new Map<string, string | undefined>()
   for (const attribute of attributes) {
@@ -124,7 +132,7 @@ function singleAttributes(attributes: readonly string[]): Record<string, string>
   return Object.fromEntries([...found].filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
-/** Returns whether two items differ in nothing but their time. */
+/** Returns whether two items are equal except for their time. */
 function isSame(one: RecommendationItem, other: RecommendationItem): boolean {
   return JSON.stringify({ ...one, updated_at: 0 }) === JSON.stringify({ ...other, updated_at: 0 })
 }

@@ -1,7 +1,7 @@
 import type { ModelHistory, ModelRequest, ModelVersion } from '../../../schemas/recommendations/types.ts'
 import { NO_VERSIONS, promoted, rolledBack, type VersionHistory, withChallenger, withVersion } from '../../../state/versions/history.ts'
 
-/** Which models there are before the first one was trained. */
+/** The history before the first model was trained. */
 export const NO_MODELS: ModelHistory = {
   versions: [],
   champion: null,
@@ -11,13 +11,13 @@ export const NO_MODELS: ModelHistory = {
   changed_at: 0,
 }
 
-/** Adds a version and puts it in force. */
+/** Adds a trained version and makes it the current one. */
 export function withTrained(models: ModelHistory, version: ModelVersion, now: number): ModelHistory {
   const added = withVersion(historyOf(models), version)
   return recordOf(promoted(added, version.version) ?? added, models.challenger_percent, now)
 }
 
-/** Does what an operator asks for; undefined when that is not possible, or changes nothing. */
+/** Carries out a request of an operator. Returns undefined when the request is not possible or changes nothing. */
 export function withRequest(models: ModelHistory, request: ModelRequest, now: number): ModelHistory | undefined {
   const history = historyOf(models)
   switch (request.action) {

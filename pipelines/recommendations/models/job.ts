@@ -8,16 +8,21 @@ import type { Train, TrainingResult } from './training.ts'
 
 export interface ModelJobDeps {
   readonly train: Train
-  /** Time between the beginnings of two trainings, ms; undefined: only on request. */
+  /** Time between the starts of two trainings, ms. If it is undefined, models are trained only on request. */
   readonly trainEveryMs: number | undefined
-  /** Removes the stored files of models that are not kept. */
+  /** Removes the stored files of models that are no longer kept. */
   sweep(kept: ModelHistory): Promise<void>
   readonly runtime: Pick<Runtime, 'now' | 'id' | 'log'>
 }
 
-/** A system that has just been started has nothing to learn from. */
+/**
+ * Delay of the first training after the start, because a system that has just been started has no data to learn from.
+ */
 const FIRST_AFTER_MS = 15 * MINUTE_MS
-/** How long the loop waits for a request while a training runs, whose end it must notice. */
+/**
+ * How long the loop waits for a request while a training is running. The wait is short, because the loop must notice
+ * the end of the training.
+ */
 const WAIT_WHILE_TRAINING_MS = 500
 const LONGEST_WAIT_MS = 60_000
 
@@ -29,8 +34,8 @@ interface Running {
 }
 
 /**
- * Trains models every few hours and on request, and changes which of them answer. Only the process that owns the job
- * does so: every change is one record, which an earlier owner cannot write any more.
+ * Trains models every few hours and on request, and decides which model is used for answers. Only the process that owns
+ * the job does this. Every change is one record, which an earlier owner can no longer write.
  */
 export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps): GroupJob<string, ModelRequest> {
   async function run(turn: Turn): Promise<void> {

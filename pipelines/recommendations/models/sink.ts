@@ -13,14 +13,17 @@ import { modelJob } from './job.ts'
 import { trainingProgram } from './training.ts'
 
 export interface TrainingPlace extends RecommendationsTrainingSettings {
-  /** Folder for the files of trainings on this machine. */
+  /** Folder for the training files of this machine. */
   readonly folder: string
 }
 
-/** Files of models that nothing names are removed after this time, far longer than it takes to write the record. */
+/**
+ * How long files of models that no record names are kept. This is far longer than it takes to write the record of a new
+ * model.
+ */
 const KEPT_UNNAMED_MS = Math.max(DAY_MS, UNTOUCHED_MS)
 
-/** Trains models of recommendations, once among all workers. */
+/** Trains the models of recommendations, in one worker at a time. */
 export const modelTraining: SinkDeclaration<TrainingPlace> = {
   name: 'recommendation-models',
   topics: [modelRequests],

@@ -12,7 +12,7 @@ export interface TrainingOrder {
   readonly sequence: number
   /** Epoch ms. */
   readonly trainedAt: number
-  /** The version that the candidate is compared with; undefined for the rules. */
+  /** The version with which the candidate is compared; undefined to compare it with the rules. */
   readonly inForce: ModelVersion | undefined
   readonly signal: AbortSignal
 }
@@ -30,32 +30,32 @@ const resultSchema = z.discriminatedUnion('state', [
     files: z.array(z.object({ name: z.string(), hash: z.string(), bytes: z.int() })),
   }),
 ])
-/** How a training ended. The files of a version that may go into force are stored. */
+/** The result of a training. If its version may be used, its files are stored. */
 export type TrainingResult = z.infer<typeof resultSchema>
 
-/** Trains a version. Rejects with the reason when it fails, or when `signal` fires. */
+/** Trains a version. Rejects with the reason when the training fails or when `signal` fires. */
 export type Train = (order: TrainingOrder) => Promise<TrainingResult>
 
 export interface TrainingProgramOptions {
-  /** Folder for the files of trainings. What killed ones left behind is removed. */
+  /** Folder for the training files. Files of trainings that were killed are removed. */
   readonly folder: string
-  /** The folder that holds downloaded tools. */
+  /** The folder that contains downloaded tools. */
   readonly tools: string
   readonly python: string | undefined
-  /** The training program. Tests replace it. */
+  /** Path of the training program. Tests replace it. */
   readonly program?: string
 }
 
 const PROGRAM = fileURLToPath(new URL('../../../tools/recommendations/train/main.ts', import.meta.url))
-/** Training gives way to everything else on the machine. */
+/** The lowest CPU priority, so that a training does not slow down other processes of the machine. */
 const LOWEST_PRIORITY = '19'
-/** A training that takes longer than the pause between two of them hangs. */
+/** Time limit of a training. A training that takes longer than the time between two trainings hangs. */
 const TIME_LIMIT_MS = 4 * HOUR_MS
 const STOP_GRACE_MS = 5_000
 const REASON_CHARACTERS = 500
 
 /**
- * Trains in a process of its own, at the lowest priority: a replay takes minutes of CPU and a lot of memory, which must
+ * Trains in a separate process at the lowest priority. A replay takes minutes of CPU time and a lot of memory, and must
  * not delay the streams of this worker.
  */
 export function trainingProgram({ folder, tools, python, program = PROGRAM }: TrainingProgramOptions): Train {
@@ -75,7 +75,7 @@ export function trainingProgram({ folder, tools, python, program = PROGRAM }: Tr
   }
 }
 
-/** The program ends when the pipe to its standard input does, so it does not outlive a worker that was killed. */
+/** The program ends when its standard input closes, so it does not outlive a worker that was killed. */
 function runProgram(program: string, file: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('nice', ['-n', LOWEST_PRIORITY, process.execPath, program, file], { stdio: ['pipe', 'ignore', 'pipe'] })

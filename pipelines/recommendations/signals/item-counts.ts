@@ -2,7 +2,7 @@ import { isViewed } from '../../../schemas/recommendations/events/weights.ts'
 import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { ItemActivity, ItemSignals, ItemStats } from '../../../schemas/recommendations/types.ts'
 
-/** Statistics are published again when this share of what they count is new. */
+/** Share of new events from which an item's statistics are published again. */
 const PUBLISHED_SHARE = 0.02
 
 const MONTH = HALF_LIFE_MS.neighbours
@@ -28,7 +28,7 @@ export const NO_SIGNALS: ItemSignals = {
   total: 0,
 }
 
-/** Adds an activity. All counts are then those of the newest event. */
+/** Adds activity to the counts of an item. Afterwards, all counts are as of the newest event. */
 export function withActivity(before: ItemSignals, { events, entered, shown }: ItemActivity): ItemSignals {
   const at = newestOf(before.at, events, entered, shown)
   const counts = decayed(before, at)
@@ -56,7 +56,7 @@ export function withActivity(before: ItemSignals, { events, entered, shown }: It
   return counts
 }
 
-/** A hot item has more times than a call may have arguments. */
+/** The maximum is computed in loops, because a hot item has more times than a function call may have arguments. */
 function newestOf(before: number, events: ItemActivity['events'], entered: readonly number[], shown: readonly number[]): number {
   let newest = before
   for (const { at } of events) newest = Math.max(newest, at)
@@ -65,7 +65,7 @@ function newestOf(before: number, events: ItemActivity['events'], entered: reado
   return newest
 }
 
-/** Returns the counts as of a later time. */
+/** Returns the counts with their decay up to a later time. */
 function decayed(before: ItemSignals, at: number): ItemSignals {
   const week = decay(at - before.at, WEEK)
   const month = decay(at - before.at, MONTH)

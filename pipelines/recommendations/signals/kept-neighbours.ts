@@ -1,8 +1,9 @@
 import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 
 /**
- * The neighbours of an item as bytes: 8 bytes id, 8 bytes weight and 4 bytes epoch seconds of the last pair each.
- * Weights are as of the row's `reference_at`: newer pairs count more than 1. So nothing is rewritten while time passes.
+ * The format of an item's neighbours. Each neighbour has 20 bytes: 8 bytes id, 8 bytes weight and 4 bytes epoch seconds
+ * of the last pair. Weights are relative to the row's `reference_at`, and newer pairs count more than 1. No weight has
+ * to be rewritten as time passes.
  */
 const HIGH_OFFSET = 4
 const WEIGHT_OFFSET = 8
@@ -12,28 +13,28 @@ const LOW_BITS = 32n
 
 const MAX_NEIGHBOURS = 100
 /**
- * When the maximum is exceeded, this many of the newest neighbours stay regardless of their weights. Otherwise no new
- * neighbour could ever gain weight beside a hundred old ones.
+ * When there are too many neighbours, this many of the newest are kept regardless of their weights. Otherwise a new
+ * neighbour could never gain weight against a hundred old ones.
  */
 const KEPT_NEWEST = 20
 
 export interface KeptNeighbours {
-  /** Adds weight to a neighbour, which is a new one if it is not among them yet. */
+  /** Adds weight to a neighbour. If the item is not a neighbour yet, it becomes one. */
   add(itemId: bigint, weight: number, seconds: number): void
   list(): Neighbour[]
-  /** Returns the newest and the heaviest of them as bytes. */
+  /** Returns the newest and the heaviest neighbours as bytes. */
   packed(): Buffer
 }
 
 /**
- * Unpacks neighbours into columns, because an event changes ten items, and a map of a hundred objects for each of them
- * takes several times as long.
- * @param fade by which all weights are multiplied
- * @param most number of neighbours that may be added
+ * Unpacks neighbours into columns. An event changes ten items, and a map of a hundred objects for each of them would
+ * take several times as long.
+ *   @param fade factor by which all weights are multiplied
+ *   @param most number of neighbours that may be added
  */
 export function keptNeighbours(bytes: Uint8Array, fade: number, most: number): KeptNeighbours {
   let count = bytes.byteLength / ENTRY_BYTES
-  // Two halves of each id are compared much faster than whole ones, which are objects.
+  // Each id is stored as two 32-bit halves, which are compared much faster than 64-bit integers, which are objects.
   const lows = new Int32Array(count + most)
   const highs = new Int32Array(count + most)
   const weights = new Float64Array(count + most)
@@ -50,7 +51,7 @@ export function keptNeighbours(bytes: Uint8Array, fade: number, most: number): K
     return (BigInt(highs[index]) << LOW_BITS) | BigInt(lows[index] >>> 0)
   }
 
-  /** Marks the newest ones, of which the smaller id counts as newer in the same second. */
+  /** Marks the newest neighbours. Among neighbours of the same second, the one with the smaller id counts as newer. */
   function newest(): Uint8Array {
     const marks = new Uint8Array(count)
     const oldest = times.slice(0, count).sort()[count - KEPT_NEWEST]
@@ -75,7 +76,10 @@ export function keptNeighbours(bytes: Uint8Array, fade: number, most: number): K
     times[index] = times[count]
   }
 
-  /** Drops the lightest ones that are not among the newest. Of equal ones, the greatest id goes first. */
+  /**
+   * Drops the lightest neighbours that are not among the newest. Of neighbours with equal weights, the one with the
+   * greatest id is dropped first.
+   */
   function shrink(): void {
     const marks = newest()
     while (count > MAX_NEIGHBOURS) {

@@ -6,9 +6,12 @@ import { keptNeighbours } from './kept-neighbours.ts'
 const MS_PER_SECOND = 1_000
 const HALF_LIFE = HALF_LIFE_MS.neighbours
 
-/** Weights are rewritten when newer pairs would count more than 2^this. */
+/** Number of half-lives after which weights are rewritten. By then, new pairs count 2^30. */
 const MAX_HALF_LIVES = 30
-/** The neighbours are published again when this share of their weight is new, so that old items cost little. */
+/**
+ * Share of new weight from which the neighbours are published again. With this limit, items that change little cause
+ * few records.
+ */
 const PUBLISHED_SHARE = 0.05
 
 export const NO_NEIGHBOURS: ItemNeighbourhood = { reference_at: 0, neighbours: Buffer.alloc(0), total: 0, unpublished: 0 }
@@ -37,7 +40,7 @@ export function isDue({ total, unpublished }: ItemNeighbourhood): boolean {
   return unpublished > PUBLISHED_SHARE * total
 }
 
-/** Returns the neighbours to publish, with their weights as of `at`. */
+/** Returns the neighbours to publish, with their weights decayed to the time `at`. */
 export function publishedOf({ reference_at, neighbours }: ItemNeighbourhood, at: number): Neighbour[] {
   return keptNeighbours(neighbours, decay(at - reference_at, HALF_LIFE), 0)
     .list()

@@ -9,15 +9,21 @@ import { isDue, NO_NEIGHBOURS, publishedOf, withNear } from './neighbourhood.ts'
 import { byGroup } from './trend-groups.ts'
 import { declareTrending, TRENDING_EVERY_MS } from './trending.ts'
 
-/** Activities of a hot item share a commit. Nobody waits for them: features of users take another way. */
+/**
+ * Commit interval. Activities of a hot item share a commit. No request waits for this topology, because the features of
+ * users come from a different one.
+ */
 const COMMIT_INTERVAL_MS = 500
-/** How long records may be under way before a list of trending items closes without them. */
+/** How long a list of trending items waits for records that are still on their way. */
 const TRENDING_DELAY_MS = 1_000
 
-/** The topology itself writes these, so a bad record is a bug. */
+/** The policy for records that the topology itself writes. It stops on a bad record, because that is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
-/** What happened to items → neighbours and statistics of items, and trending items; products → items. */
+/**
+ * Computes neighbours and statistics of items, and trending items, from the activities of items. Turns products into
+ * items.
+ */
 export const itemSignals = topology(
   'item-signals',
   function declareItemSignals(t) {
@@ -31,7 +37,7 @@ export const itemSignals = topology(
       const neighbourhoods = keyedStore('neighbours', { key: decimalId, value: avro('recommendations/ItemNeighbourhood') })
       const stores = [signals, neighbourhoods]
       const emits = [itemStats, itemNeighbours, trends]
-      /** What happened to each item since the last commit. */
+      /** Activities of each item since the last commit. */
       let pending = new Map<bigint, ItemActivity>()
 
       function collect(activity: ItemActivity, ctx: RecordContext<bigint>): void {
@@ -40,7 +46,7 @@ export const itemSignals = topology(
           pending.set(ctx.key, activity)
           return
         }
-        // Joined lists would be copied with every record of a hot item.
+        // Events are added to the existing list. Joining lists would copy all events of a hot item with every record.
         for (const event of activity.events) known.events.push(event)
         for (const pair of activity.near) known.near.push(pair)
         for (const time of activity.entered) known.entered.push(time)

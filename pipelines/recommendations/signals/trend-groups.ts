@@ -4,7 +4,7 @@ import type { ItemEvent, TrendEvents } from '../../../schemas/recommendations/ty
 
 const HALF_LIFE = HALF_LIFE_MS.trending
 
-/** Sums up the events of an item by the groups of their users. Events that say no count nothing. */
+/** Sums up the events of an item by the groups of their users. Negative events do not count. */
 export function byGroup(itemId: bigint, events: readonly ItemEvent[]): Map<string, TrendEvents> {
   const at = events.reduce((newest, event) => Math.max(newest, event.at), 0)
   const groups = new Map<string, TrendEvents>()
@@ -27,7 +27,7 @@ export function byGroup(itemId: bigint, events: readonly ItemEvent[]): Map<strin
 }
 
 /**
- * Returns log2 of a sum, given log2 of one of its parts. The result does not depend on the time of the call and never
+ * Adds an amount to a sum whose log2 is stored. The stored value does not depend on the time of the call and never
  * overflows.
  */
 export function addToLog(log: number | undefined, amount: number, at: number): number {
@@ -37,7 +37,7 @@ export function addToLog(log: number | undefined, amount: number, at: number): n
   return high + Math.log2(1 + 2 ** (low - high))
 }
 
-/** Returns the sum at a time. */
+/** Returns the value of a sum at a given time. */
 export function amountOf(log: number, at: number): number {
   return 2 ** (log - at / HALF_LIFE)
 }

@@ -7,12 +7,12 @@ import { addToLog, amountOf } from './trend-groups.ts'
 
 export const TRENDING_EVERY_MS = 30_000
 const MAX_TRENDING = 500
-/** Items with less than this amount can be forgotten: a view of two days ago. */
+/** Amount below which an item can be forgotten. A single view falls below this amount after two days. */
 const FORGOTTEN_BELOW = 2 ** -8
 const SWEPT_PER_TIME = 1_000
 const WALK_EVERY_MS = 24 * 3_600_000
 
-/** An item of a group with its log2 amount: see `addToLog`. */
+/** An item of a group with the log2 of its amount; see `addToLog`. */
 interface Ranked {
   item_id: bigint
   log: number
@@ -31,7 +31,10 @@ const ranked = avroValue<Ranked[]>({
   },
 })
 
-/** Ranks the items of each group of users in one place, and publishes the lists that have changed. */
+/**
+ * Ranks the items of each group of users, all items of a group in one partition, and publishes the lists that have
+ * changed.
+ */
 export function declareTrending(t: TopologyBuilder, trends: Topic<string, TrendEvents>): void {
   const amounts = keyedStore('amounts', { key: compositeKey({ group: textPart, itemId: idPart }), value: avroValue<number>('double') })
   const totals = keyedStore('totals', { key: utf8, value: avroValue<number>('double') })

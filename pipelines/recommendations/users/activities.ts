@@ -2,15 +2,17 @@ import { placeOf, unpackIds } from '../../../schemas/recommendations/events/pack
 import { isViewed, weightOf } from '../../../schemas/recommendations/events/weights.ts'
 import type { Interaction, ItemActivity, UserState } from '../../../schemas/recommendations/types.ts'
 
-/** Collects what happened to items between two commits, so that a hot item costs no more than others. */
+/** Collects the activities of items between two commits, so that a hot item costs no more than others. */
 export interface Activities {
-  /** @param before,after the user before and after the interaction */
+  /** Adds an interaction. @param before,after the user before and after the interaction */
   addInteraction(event: Interaction, before: UserState, after: UserState): void
   addShown(itemId: bigint, at: number): void
   take(): ReadonlyMap<bigint, ItemActivity>
 }
 
-/** How much less a pair counts for every place between its two items: docs/services/recommendations.md#neighbours */
+/**
+ * Factor by which a pair counts less for every place between its two items: docs/services/recommendations.md#neighbours
+ */
 const CLOSENESS_PER_PLACE = 0.8
 
 export function activities(): Activities {
@@ -25,8 +27,8 @@ export function activities(): Activities {
   }
 
   /**
-   * Counts the pairs of an item that enters the last views. An item that is already among them has been paired with all
-   * of them, so repetitions add no pairs.
+   * Counts the pairs of an item that enters the last views. An item that is already among the last views has been
+   * paired with all of them, so repetitions add no pairs.
    */
   function addPairs(itemId: bigint, at: number, before: UserState, after: UserState): void {
     const place = placeOf(after.viewed, itemId)

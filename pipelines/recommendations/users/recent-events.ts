@@ -2,18 +2,21 @@ import { DAY_MS } from '../../../schemas/retention.ts'
 import { hashItem } from '../../../state/stores/seen-set/item-hash.ts'
 
 /**
- * Hashes of the events that a user sent within a day, oldest first, with the times of their arrival: 8 bytes of the
- * hash and 4 bytes epoch seconds each. Two of a user's events have the same hash once in 2^64 pairs.
+ * The format of the events that a user sent within a day, oldest first. Each event has 8 bytes for its hash and 4 bytes
+ * for the epoch seconds of its arrival. Two events of a user have the same hash once in 2^64 pairs.
  */
 
 const HALF_HASH_BYTES = 4
 const HASH_BYTES = 8
 const ENTRY_BYTES = 12
 const MS_PER_SECOND = 1_000
-/** Nobody does more in a day; programs that do can repeat events only sooner. It bounds a row to 48 KB. */
+/**
+ * Maximum number of events that are remembered per user, which bounds a row to 48 KB. No person sends more in a day.
+ * For programs that do, repetitions are recognised for a shorter time.
+ */
 const MAX_EVENTS = 4_096
 
-/** @returns the events with this one, or undefined if it is among them */
+/** Adds an event. @returns undefined if the event is already known */
 export function withEvent(known: Uint8Array | undefined, eventId: string, arrivedAt: number): Buffer | undefined {
   const bytes = known === undefined ? Buffer.alloc(0) : Buffer.from(known.buffer, known.byteOffset, known.byteLength)
   const { place, mark } = hashItem(Buffer.from(eventId))

@@ -42,16 +42,20 @@ import {
   withUser,
 } from './user-state.ts'
 
-/** A record that a processor cannot take must not stop those of all other users. */
+/**
+ * The policy for records that a processor cannot handle. They are skipped, because they must not stop the records of
+ * all other users.
+ */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 
 const FORGET_EVERY_MS = 10_000
 const FORGOTTEN_PER_TICK = 500
-/** Several events of one user or item share a commit. */
+/** Commit interval. Several events of one user or item share a commit. */
 const COMMIT_INTERVAL_MS = 100
 
 /**
- * Users' interactions, properties and preferences, and served lists → features of users, and what happened to items.
+ * Computes the features of users and the activities of items, from users' interactions, properties and preferences, and
+ * from the lists that users have seen.
  */
 export const userFeaturesTopology = topology(
   'user-features',
@@ -65,7 +69,7 @@ export const userFeaturesTopology = topology(
     const reads = (_value: unknown, key: bigint) => users.prefetch(key)
 
     const happened = activities()
-    /** Users whose record is due with the next commit. */
+    /** Users whose records are emitted with the next commit. */
     let changed = new Set<bigint>()
 
     function keep(userId: bigint, user: UserState): void {
@@ -86,7 +90,8 @@ export const userFeaturesTopology = topology(
       const after = withInteraction(before, event, ctx.offset)
       if (isWatched(event)) watched.add(userId, event.item_id, event.timestamp)
       happened.addInteraction(event, before, after)
-      // The timer follows the first event after a pause. When it is due, it looks for the last one.
+      // The timer is set by the first event after a pause. When it is due, the handler checks the time of the last
+      // event.
       if (before.last_event_at === null) idle.schedule(userId, event.timestamp + FORGET_AFTER_MS)
       keep(userId, after)
     }
@@ -122,7 +127,7 @@ export const userFeaturesTopology = topology(
       }
     }
 
-    /** Emits one record per commit and user, changed page and item. */
+    /** Emits one record per commit for each user, page and item that has changed. */
     function show(ctx: Context): void {
       for (const { key: userId, page, bytes } of watched.takeChanges()) {
         const value = bytes === undefined ? null : { page: bytes, self: null }

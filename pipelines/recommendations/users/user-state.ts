@@ -11,14 +11,14 @@ import type {
 } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS } from '../../../schemas/retention.ts'
 
-/** Views between which pairs are counted. The API uses the first five. */
+/** Number of last views that are paired with each other. The API uses the first five. */
 const MAX_VIEWED = 10
 const MAX_SESSION_ITEMS = 200
 const MAX_HIDDEN = 1_000
-/** Items of the last five answers of 20. */
+/** Number of shown items that are remembered: those of the last five answers of 20 items. */
 const MAX_SHOWN = 100
 const SESSION_GAP_MS = 30 * 60_000
-/** After this time without an event the session and the last views are forgotten. */
+/** Time without an event after which the session and the last views are forgotten. */
 export const FORGET_AFTER_MS = 7 * DAY_MS
 
 export const NEW_USER: UserState = {
@@ -41,7 +41,7 @@ export const NEW_USER: UserState = {
   preferences_updated_at: null,
 }
 
-/** Applies an interaction other than NOT_INTERESTED. Late events take their place in time. */
+/** Applies an interaction other than NOT_INTERESTED. Late events are inserted at their place in chronological order. */
 export function withInteraction(user: UserState, event: Interaction, offset: number): UserState {
   const { item_id, event_type, timestamp } = event
   const after: UserState = {
@@ -59,7 +59,9 @@ export function withInteraction(user: UserState, event: Interaction, offset: num
   }
 }
 
-/** A session continues as long as its events are less than half an hour apart. */
+/**
+ * Continues the session or starts a new one. A session lasts as long as its events are less than half an hour apart.
+ */
 function withSession(user: UserState, itemId: bigint, at: number): UserState {
   const { session_started_at: startedAt, session_last_at: lastAt } = user
   if (startedAt === null || lastAt === null || at > lastAt + SESSION_GAP_MS) {
@@ -74,7 +76,7 @@ function withSession(user: UserState, itemId: bigint, at: number): UserState {
   }
 }
 
-/** Hides an item permanently, or takes that back. */
+/** Hides an item permanently, or shows it again. */
 export function withHidden(user: UserState, { item_id, timestamp, withdrawn }: Interaction, offset: number): UserState {
   const hidden = withdrawn ? removeItem(user.hidden, item_id) : moveItem(user.hidden, item_id, timestamp, MAX_HIDDEN)
   return { ...user, through_offset: offset, hidden }
@@ -90,7 +92,7 @@ export function withServed(user: UserState, { items, served_at }: ServedItems): 
   return { ...user, shown }
 }
 
-/** @returns undefined if a newer record is known */
+/** Applies a record about a user. @returns undefined if a newer record has already been applied */
 export function withUser(user: UserState, record: RecommendationUser | null): UserState | undefined {
   if (record === null) return { ...user, country: null, language: null, age_bucket: null, sub_tier: null, user_updated_at: null }
   if (record.updated_at < (user.user_updated_at ?? 0)) return undefined
@@ -98,14 +100,14 @@ export function withUser(user: UserState, record: RecommendationUser | null): Us
   return { ...user, country, language, age_bucket, sub_tier, user_updated_at: updated_at }
 }
 
-/** @returns undefined if a newer record is known */
+/** Applies a record of a user's preferences. @returns undefined if a newer record has already been applied */
 export function withPreferences(user: UserState, record: UserPreferences | null): UserState | undefined {
   if (record === null) return { ...user, preferences: [], preferences_updated_at: null }
   if (record.updated_at < (user.preferences_updated_at ?? 0)) return undefined
   return { ...user, preferences: record.preferences, preferences_updated_at: record.updated_at }
 }
 
-/** Forgets what only counts for a week. The history stays, because it shows the taste of a user who returns. */
+/** Deletes data that is only kept for a week. The history is kept, because it shows the taste of a user who returns. */
 export function withoutVisit(user: UserState): UserState {
   return {
     ...user,
@@ -118,7 +120,7 @@ export function withoutVisit(user: UserState): UserState {
   }
 }
 
-/** Returns what the API gets to know of a user. */
+/** Returns the part of a user's state that the API can read. */
 export function selfOf(user: UserState): UserSelf {
   const { session_last_at, user_updated_at, preferences_updated_at, ...self } = user
   return self

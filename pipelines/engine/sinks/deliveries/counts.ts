@@ -1,11 +1,13 @@
-/** The counters of a sink that delivers. Reasons are the codes of outcomes. */
+/** The counters of a delivering sink. The reasons are the codes of delivery outcomes. */
 export interface DeliveryCounts {
   delivered: number
-  /** Records that nobody needed any more, by reason. */
+  /** Number of records that were no longer needed, by reason. */
   readonly dropped: Map<string, number>
-  /** Failed attempts, by reason. Each record then waits in the retry topic, or becomes a dead letter. */
+  /**
+   * Number of failed attempts, by reason. After a failure the record waits in the retry topic or becomes a dead letter.
+   */
   readonly failed: Map<string, number>
-  /** Records that were given up, by the reason of the last failure. */
+  /** Number of records that became dead letters, by the reason of the last failure. */
   readonly deadLettered: Map<string, number>
 }
 

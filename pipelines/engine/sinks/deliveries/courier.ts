@@ -31,19 +31,22 @@ export interface Attempt {
 export interface Courier {
   readonly name: string
   /**
+   * Delivers or moves one record.
    * @param release called when the receiver has answered
-   * @param closing fires when the partition is given up
+   * @param closing fires when the sink gives up the partition
    * @returns `abandoned` if the record was neither delivered nor moved
    */
   deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'>
-  /** Makes a record that cannot be decoded a dead letter. */
+  /** Turns a record that cannot be decoded into a dead letter. */
   setAside(bad: BadRecord, closing: AbortSignal): Promise<'done' | 'abandoned'>
   close(): Promise<void>
 }
 
-/** How long failed deliveries are repeated. A receiver that is down for longer needs the attention of an operator. */
+/**
+ * How long failed deliveries are repeated. If a receiver is down for longer, an operator must handle the dead letters.
+ */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000
-/** First and longest pause when Kafka does not accept a record. */
+/** First pause when Kafka does not accept a record. The longest pause follows. */
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
 
@@ -108,7 +111,8 @@ export function courier(deps: CourierDeps): Courier {
   }
 
   /**
-   * Repeats a write to Kafka until it succeeds or the partition is given up. Its next owner then repeats the record.
+   * Repeats a write to Kafka until it succeeds or the partition is given up. In the second case the partition's next
+   * owner delivers the record again.
    */
   async function persist(write: () => Promise<void>, closing: AbortSignal): Promise<'done' | 'abandoned'> {
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
@@ -135,7 +139,7 @@ export function courier(deps: CourierDeps): Courier {
     return promise
   }
 
-  /** Opens the publisher on first use, because most processes never need it. */
+  /** Opens the publisher, on first use only, because most processes never need it. */
   function appenderFor(partition: number): PublishAppender {
     publisher ??= transport.publisher()
     const appender = appenders.get(partition) ?? publisher.appender(retryTopic, partition)

@@ -11,13 +11,15 @@ import { RETRY_STEPS } from './retry-schedule.ts'
 import { deliverySlots } from './slots.ts'
 
 /**
- * After a crash, the deliveries since the last commit are repeated. Receivers tolerate repetitions, so a commit may
- * wait for a moment, which lets more offsets share it.
+ * Maximum delay of a commit. After a crash, the deliveries since the last commit are repeated. Receivers tolerate
+ * repetitions, so a commit may wait for a moment, which lets more offsets share it.
  */
 const COMMIT_EVERY_MS = 20
-/** Partitions per pause in production. Each is read by one process. */
+/**
+ * In production, number of partitions of the retry topic for each length of pause. One process reads each partition.
+ */
 const PRODUCTION_PARTITIONS_PER_STEP = 4
-/** Longer than any retry, so that a stopped sink can be repaired without loss. */
+/** Retention of the retry topic. It is longer than any retry, so that a stopped sink can be repaired without loss. */
 const RETRIES_KEPT_MS = 7 * DAY_MS
 
 export interface DeliveryStatus extends Readonly<DeliveryCounts> {
@@ -30,7 +32,7 @@ export interface DeliveringSink extends SinkKind {
   status(): DeliveryStatus
 }
 
-/** Returns the topic in which failed records of a sink wait: see retry-schedule.ts. */
+/** Returns the topic in which failed records of a sink wait; see retry-schedule.ts. */
 export function retryTopic(sink: string, source: AnyTopic): AnyTopic {
   return {
     name: `${sink}-retries`,
@@ -42,7 +44,10 @@ export function retryTopic(sink: string, source: AnyTopic): AnyTopic {
   }
 }
 
-/** @throws Error unless there is exactly one topic, because records in the retry topic have its formats */
+/**
+ * Describes a sink that delivers the records of a topic. @throws Error unless there is exactly one topic, because
+ * records in the retry topic have the formats of that topic
+ */
 export function deliveries(name: string, topics: readonly AnyTopic[], target: DeliveryTarget, transport: Transport): DeliveringSink {
   const [source] = topics
   if (topics.length !== 1) throw new Error(`sink ${name}: ${target.name} takes the records of one topic, not of ${topics.length}`)
@@ -61,7 +66,7 @@ export function deliveries(name: string, topics: readonly AnyTopic[], target: De
   }
 
   function lanes({ fetcher, metrics, runtime, deadLetters, ...connections }: SinkParts) {
-    // Records in the retry topic keep their bytes, so they have the source's schema.
+    // Records in the retry topic have the same bytes as in the source, so they have the same schema.
     const tools = laneTools(connections)(source)
     const taking = courier({
       target,

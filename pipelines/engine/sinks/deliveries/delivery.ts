@@ -1,9 +1,9 @@
 import type { SinkRecord } from '../target.ts'
 
 /**
- * A receiver of single records that keeps no offsets: a web server, or a log. Deliveries run concurrently and in no
- * particular order. Each record is delivered at least once, so the receiver must recognize repetitions by an id in the
- * record.
+ * A receiver of single records that stores no offsets, such as a web server or a log. Deliveries run concurrently and
+ * in no particular order. Each record is delivered at least once, so the receiver must recognize repetitions by an id
+ * in the record.
  */
 export interface DeliveryTarget {
   /** Appears in logs and metrics. */
@@ -17,20 +17,20 @@ export interface DeliveryTarget {
    */
   readonly giveUpAfterMs?: number
   /**
-   * Delivers one record. It must end by itself within a few seconds, because a partition cannot move while it runs. An
-   * error that it throws stops the sink.
+   * Delivers one record. The call must end by itself within a few seconds, because a partition cannot move while it
+   * runs. An error that it throws stops the sink.
    */
   deliver(record: SinkRecord): Promise<DeliveryOutcome>
 }
 
-/** What became of one attempt. Codes are short, because they are labels of metrics. */
+/** The outcome of one attempt. Codes are short, because they are labels of metrics. */
 export type DeliveryOutcome =
   | { readonly outcome: 'delivered' }
-  /** Nobody needs the record any more. */
+  /** The record is no longer needed. */
   | { readonly outcome: 'dropped'; readonly code: string }
   /** Another attempt may succeed. */
   | { readonly outcome: 'failed'; readonly code: string; readonly message: string; readonly retryAfterMs?: number }
-  /** No attempt will succeed: the record becomes a dead letter at once. */
+  /** No further attempt would succeed, so the record becomes a dead letter at once. */
   | { readonly outcome: 'refused'; readonly code: string; readonly message: string }
 
 export const DELIVERED: DeliveryOutcome = { outcome: 'delivered' }

@@ -9,7 +9,7 @@ export interface HttpSenderOptions {
   /** Maximum number of connections. */
   readonly connections: number
   /**
-   * Time limit of a request, from its connection to the end of the answer.
+   * Time limit of a request, from opening the connection to the end of the answer.
    * @default 5 s
    */
   readonly timeoutMs?: number
@@ -29,11 +29,14 @@ export interface HttpSender {
 }
 
 /**
- * A receiver that needs longer should answer first and work later. With a longer limit, a few hanging requests would
- * occupy the slots of all other deliveries for longer.
+ * Default time limit of a request. A receiver that needs longer should answer first and process the message later. With
+ * a longer limit, a few hanging requests would occupy the slots of all other deliveries for longer.
  */
 const TIMEOUT_MS = 5_000
-/** Only the status of an answer matters. Its body is read up to this size, so that the connection can be used again. */
+/**
+ * Maximum number of bytes that are read of an answer's body. Only the status of an answer matters, but a body that is
+ * read to its end lets the connection be used again.
+ */
 const MAX_ANSWER_BYTES = 16_384
 /** Maximum size of the answer's headers. */
 const MAX_HEADER_BYTES = 16_384
@@ -44,7 +47,7 @@ const FIRST_SUCCESS = 200
 const FIRST_REDIRECT = 300
 const FIRST_SERVER_ERROR = 500
 const MS_PER_SECOND = 1_000
-/** Errors of a connection that the receiver closed while it was idle. */
+/** Error codes of a connection that the receiver closed while it was idle. */
 const CLOSED_WHILE_IDLE = new Set(['ECONNRESET', 'EPIPE'])
 
 export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 'setTimer' | 'now'>): HttpSender {
@@ -56,7 +59,8 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
 
   async function send(message: HttpMessage): Promise<DeliveryOutcome> {
     const first = await attempt(message)
-    // The receiver closed an idle connection while the request was on its way: that is not a failure of the receiver.
+    // The receiver closed an idle connection while the request was on its way. That is not a failed delivery, so the
+    // request is repeated once.
     return asOutcome(first === 'closed-while-idle' && !isClosed ? await attempt(message) : first)
   }
 

@@ -18,7 +18,7 @@ import type { DeliverySlots } from './slots.ts'
 export interface DeliveryLaneDeps extends LaneTools {
   readonly courier: Courier
   readonly slots: DeliverySlots
-  /** True for partitions of the retry topic. */
+  /** True if the partition belongs to the retry topic. */
   readonly isRetry: boolean
   readonly fetcher: Fetcher
   readonly metrics: SinkMetrics
@@ -27,24 +27,27 @@ export interface DeliveryLaneDeps extends LaneTools {
   readonly runtime: Pick<Runtime, 'now' | 'random' | 'log'>
 }
 
-/** A decoded record that waits for its time or for a slot. */
+/** A decoded record that waits until it is due or until a slot is free. */
 interface Waiting {
   readonly attempt: Attempt
   /** Monotonic ms. */
   readonly dueAt: number
 }
 
-/** Maximum number of decoded records of a partition. Further records wait in the buffer, and then in the log. */
+/**
+ * Maximum number of decoded records of a partition. Further records stay in the buffer, or in the log if the buffer is
+ * full.
+ */
 const MAX_RECORDS = 500
-/** Only the number of records limits what is taken from the buffer, because the buffer itself is limited in bytes. */
+/** Limit in bytes for taking records from the buffer. There is none, because the buffer itself is limited in bytes. */
 const ANY_BYTES = Number.POSITIVE_INFINITY
 const LIMITS = { maxRecords: MAX_RECORDS, maxBytes: ANY_BYTES, lingerMs: 0 }
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
  * Delivers the records of one partition, many at a time and in any order. A record is done when it was delivered or
- * dropped, or when it is in the retry topic or the dead letters. The committed offset is the first one that is not
- * done. Its metadata lists the later offsets that are done.
+ * dropped, or when it is in the retry topic or the dead letters. The sink commits the first offset that is not done.
+ * The metadata of the commit lists the later offsets that are done.
  */
 export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDeps): Lane {
   const { courier, slots, isRetry, fetcher, metrics, runtime } = deps
@@ -59,12 +62,12 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   const closing = new AbortController()
   let state: LaneState = 'opening'
   let window: OffsetWindow | undefined
-  /** Offsets that an earlier process has finished. */
+  /** Offsets of records that an earlier process has finished. */
   let doneBefore: ReadonlySet<number> = new Set()
   let waiting: Waiting[] = []
-  /** Monotonic time at which the first of the waiting records is due. */
+  /** Monotonic time at which the first of the waiting records is due for an attempt. */
   let firstDueAt = NEVER
-  /** Results of background work, which the loop takes. */
+  /** Results of background work. The loop applies them. */
   let results: (() => void)[] = []
   let running = 0
   /** True if there is something to commit. */
@@ -138,7 +141,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     startDue(now)
   }
 
-  /** Number of records that may be taken from the buffer. */
+  /** Returns the number of records that may be taken from the buffer. */
   function room(): number {
     if (window === undefined || window.end - window.next >= MAX_WINDOW_SPAN) return 0
     return MAX_RECORDS - waiting.length - running
@@ -148,7 +151,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     const most = room()
     if (window === undefined || most <= 0) return
     const taken = buffer.take(clock, most)
-    // Both lists are in the order of their offsets, so additions must be in that order as well.
+    // Records and bad records are each sorted by offset. The window needs all of them in one sorted sequence.
     const records = [...(taken?.records ?? []), ...(taken?.bad ?? [])]
     records.sort((a, b) => a.chunk.offsets[a.row] - b.chunk.offsets[b.row])
     for (const record of records) takeRecord(record, window)
@@ -168,7 +171,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
 
   function wait(record: QueuedRecord): void {
     const retry = isRetry ? retryStateOf(record.chunk, record.row) : undefined
-    // A clock that differs between processes must not hold a record back for longer than any pause.
+    // A process whose clock differs must not delay a record for longer than the longest pause.
     const pause = retry === undefined ? 0 : Math.min(retry.notBefore - runtime.now(), LONGEST_PAUSE_MS)
     const dueAt = clock + Math.max(0, pause)
     waiting.push({ attempt: { record, retry }, dueAt })
@@ -237,7 +240,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     let due = hasNews ? now + deps.commitEveryMs : NEVER
     const hasWork = state === 'opening' || job.mustRepeat || (!buffer.isEmpty && room() > 0)
     if (hasWork && !job.isBusy) due = Math.min(due, Math.max(now, job.retryAt))
-    // A record that is due already waits for a slot, and the loop wakes up when one is free.
+    // A record that is already due waits for a slot, and the loop wakes up when a slot is free.
     return firstDueAt > now ? Math.min(due, firstDueAt) : due
   }
 
@@ -259,7 +262,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     get applied() {
       return window?.next
     },
-    /** A receiver that is down must not make the process unready. */
+    /** A receiver that is down must not make this process unready. */
     get caughtUp() {
       return state === 'running'
     },

@@ -1,18 +1,18 @@
 /**
  * The offsets of one partition whose records are being delivered. Deliveries end in any order, so the committed offset
- * alone would not show which records after it are done. The window therefore writes them into the metadata of the
- * commit, and a restart delivers only what was in flight.
+ * alone would not show which later records are done. The window therefore writes the done offsets into the metadata of
+ * the commit. After a restart, only the records that were in flight are delivered again.
  */
 export interface OffsetWindow {
-  /** The first offset that is not done. */
+  /** The first offset whose record is not done. */
   readonly next: number
-  /** The offset after everything that was added or skipped. */
+  /** The offset after all added and skipped offsets. */
   readonly end: number
   add(offset: number): void
   finish(offset: number): void
   /** Moves the end over offsets without records. */
   skipTo(end: number): void
-  /** Returns which offsets after `next` are done, for `doneOffsets`; empty if there are none. */
+  /** Returns text from which `doneOffsets` reads the done offsets after `next`. The text is empty if there are none. */
   metadata(): string
 }
 
@@ -20,15 +20,15 @@ const PREFIX = 'done:'
 const BITS_PER_BYTE = 8
 /**
  * Maximum size of the bitmap. In base64 it stays below Kafka's default limit for metadata, 4,096 bytes. Offsets beyond
- * it count as not done.
+ * the bitmap count as not done.
  */
 const MAX_BITMAP_BYTES = 2_048
 /** Number of offsets that the metadata of a commit can describe. */
 export const MAX_WINDOW_SPAN = MAX_BITMAP_BYTES * BITS_PER_BYTE
 
-/** @param start the first offset that is not done */
+/** Creates a window. @param start the first offset that is not done */
 export function offsetWindow(start: number): OffsetWindow {
-  /** Offsets that are not done, in ascending order, because they are added in order. */
+  /** Offsets whose records are not done. They are in ascending order, because they are added in that order. */
   const open = new Set<number>()
   const done = new Set<number>()
   let end = start
@@ -75,7 +75,7 @@ function bitmapText(from: number, done: ReadonlySet<number>): string {
   return PREFIX + bitmap.toString('base64')
 }
 
-/** Reads the metadata of a commit. Metadata of another kind contains no offsets, so the records are repeated. */
+/** Reads the metadata of a commit. Metadata in another format yields no offsets, so the records are repeated. */
 export function doneOffsets(next: number, metadata: string): Set<number> {
   const done = new Set<number>()
   if (!metadata.startsWith(PREFIX)) return done

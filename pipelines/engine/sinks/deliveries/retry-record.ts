@@ -2,28 +2,28 @@ import { headersOf } from '../../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader, TopicPartition } from '../../../../kafka/transport.ts'
 
 /**
- * Headers of a record in a retry topic. The key and value are those of the original record, and its own headers come
- * first.
+ * Headers of a record in a retry topic. They follow the record's own headers. The key and value are those of the
+ * original record.
  */
 const RETRY_HEADERS = {
   topic: 'retry.topic',
   partition: 'retry.partition',
   offset: 'retry.offset',
-  /** Epoch ms of the original record. */
+  /** Header with the timestamp of the original record, epoch ms. */
   timestamp: 'retry.timestamp',
   /** Number of failed attempts. */
   failures: 'retry.failures',
-  /** Epoch ms of the first attempt. */
+  /** Header with the time of the first attempt, epoch ms. */
   firstAt: 'retry.first-at',
-  /** Epoch ms before which there is no further attempt. */
+  /** Header with the time of the next attempt, epoch ms. */
   notBefore: 'retry.not-before',
-  /** The code of the last failure. */
+  /** Header with the code of the last failure. */
   reason: 'retry.reason',
 } as const
 
 const NAMES: ReadonlySet<string> = new Set(Object.values(RETRY_HEADERS))
 
-/** The original place of a record, before it was moved to a retry topic. */
+/** The original topic, partition and offset of a record, before it was moved to a retry topic. */
 export interface RecordOrigin extends TopicPartition {
   readonly offset: number
   /** Epoch ms. */
@@ -48,7 +48,7 @@ export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
   return { topic: chunk.topic, partition: chunk.partition, offset: chunk.offsets[row], timestamp: chunk.timestamps[row], headers }
 }
 
-/** Reads a record of a retry topic. A record that lacks a header was written by hand, and is due at once. */
+/** Reads the retry headers of a record. A record that lacks one of them was written by hand, and is due at once. */
 export function retryStateOf(chunk: RecordChunk, row: number): RetryState {
   const texts = new Map(headersOf(chunk, row).map(({ key, value }) => [key, String(value ?? '')]))
   const here = originOf(chunk, row)

@@ -2,17 +2,17 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** One pause between attempts, and how many attempts follow it before the next longer one. */
+/** A length of pause between attempts, and the number of attempts before the next longer pause. */
 interface Step {
   readonly pauseMs: number
   readonly attempts: number
 }
 
 /**
- * The first repetitions come soon, because most faults are over within seconds. The pauses grow to an hour, so that a
- * receiver that is down for a day gets about forty requests per record. Each pause has its own partitions of the retry
- * topic. A partition therefore holds records in about the order in which they are due, and short pauses never wait
- * behind long ones.
+ * The schedule of all pauses. The first repetitions come soon, because most faults are over within seconds. The pauses
+ * grow to an hour, so that a receiver that is down for a day gets about forty requests per record. Each pause has its
+ * own partitions of the retry topic. The records of a partition are therefore roughly in the order in which they are
+ * due, and records with short pauses never wait behind those with long pauses.
  */
 const STEPS: readonly Step[] = [
   { pauseMs: SECOND_MS, attempts: 2 },
@@ -24,9 +24,11 @@ const STEPS: readonly Step[] = [
 
 /** Number of different pauses. */
 export const RETRY_STEPS = STEPS.length
-/** Longest pause of any record, whatever its receiver asks for. */
+/** Longest pause of any record, regardless of what the receiver requests. */
 export const LONGEST_PAUSE_MS = HOUR_MS * 1.2
-/** Pauses are longer by up to this share, so that records that failed together do not return together. */
+/**
+ * Maximum share by which pauses are prolonged at random, so that records that failed together do not return together.
+ */
 const JITTER = 0.2
 
 export interface Failure {
@@ -36,7 +38,7 @@ export interface Failure {
   readonly firstAt: number
   /** Epoch ms. */
   readonly now: number
-  /** The pause that the receiver asks for. */
+  /** The pause that the receiver requests. */
   readonly retryAfterMs?: number | undefined
 }
 
@@ -47,7 +49,7 @@ export interface RetryPlan {
   readonly notBefore: number
 }
 
-/** @returns undefined when the record has failed for long enough */
+/** Plans the next attempt after a failure. @returns undefined when the record has failed for too long */
 export function planRetry(failure: Failure, giveUpAfterMs: number, random: () => number): RetryPlan | undefined {
   const { failures, firstAt, now, retryAfterMs = 0 } = failure
   const lastAt = firstAt + giveUpAfterMs
@@ -56,7 +58,7 @@ export function planRetry(failure: Failure, giveUpAfterMs: number, random: () =>
   const pauseMs = STEPS[own].pauseMs * (1 + JITTER * random())
   const wanted = Math.min(Math.max(pauseMs, retryAfterMs), LONGEST_PAUSE_MS)
   const asked = STEPS.findLastIndex((step) => step.pauseMs <= retryAfterMs)
-  // The last attempt is at the end of the period.
+  // The last attempt is made at the end of the period, even if the pause would be longer.
   return { step: Math.max(own, asked), notBefore: Math.min(Math.ceil(now + wanted), lastAt) }
 }
 
@@ -70,8 +72,9 @@ function stepAfter(failures: number): number {
 
 /**
  * Returns the partition for a record that waits.
- * @param hash a number that spreads the records of one pause over its partitions
- * @param partitions number of partitions of the retry topic; if there are fewer than pauses, some pauses share one
+ *   @param hash a number that spreads the records of one pause over its partitions
+ *   @param partitions number of partitions of the retry topic; if there are fewer partitions than pauses, some pauses
+ *   share a partition
  */
 export function retryPartition(step: number, hash: number, partitions: number): number {
   const perStep = Math.max(1, Math.floor(partitions / RETRY_STEPS))

@@ -1,11 +1,14 @@
-/** Retries get this share of the slots, so that records that keep failing do not hold up those that never failed. */
+/**
+ * Share of the slots that retries may use, so that records that keep failing do not delay records that have never
+ * failed.
+ */
 const RETRY_SHARE = 0.25
 
-/** Bounds the deliveries that run at the same time in one process, over all partitions of a sink. */
+/** Limits the number of deliveries that run at the same time in one process, over all partitions of a sink. */
 export interface DeliverySlots {
   readonly running: number
   hasRoom(isRetry: boolean): boolean
-  /** @returns false if there is none; the sink's loop asks again when a delivery has ended */
+  /** Takes a slot. @returns false if none is free; the sink's loop tries again when a delivery has ended */
   take(isRetry: boolean): boolean
   release(isRetry: boolean): void
 }
