@@ -49,7 +49,7 @@ export async function catalogHandlers(deps: CatalogDeps): Promise<OpenService> {
   ]
   return {
     name: 'catalog',
-    description: 'Products of sellers with their variants, prices and stock, and the search for them.',
+    description: 'Products of sellers with their variants, prices and stock, and a search for products.',
     isUserId: isDecimalUserId,
     errors: Object.values(catalogErrors),
     probes: [...parts.flatMap(({ probes = [] }) => probes), deps.commands.probe],

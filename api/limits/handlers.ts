@@ -152,7 +152,7 @@ export function limitsHandlers({
     name: 'rate limits',
     isUserId: isDecimalUserId,
     description:
-      'Limits on requests. A caller is identified by its `X-Api-Key`, otherwise by its token, otherwise by its address. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
+      'Limits on requests. A caller is identified by its `X-Api-Key`. Without a key, its token identifies it, and without a token, its address. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
     errors: Object.values(limitsErrors),
     probes: [],
     routes: [

@@ -49,7 +49,7 @@ export const listRulesRoute = defineRoute({
   path: '/api/v1/rate-limits/rules',
   operationId: 'listRateLimitRules',
   summary: 'List rules by id',
-  description: 'Returns the rules, including the seeded ones.',
+  description: 'Returns the rules, including the seeded rules, which services declare.',
   auth: ADMIN,
   query: z.object({ ...page, include_inactive: booleanParameter({ default: false, description: 'Whether to include deleted rules.' }) }),
   answers: { 200: { description: 'A page of rules.', schema: RuleListSchema } },
@@ -61,7 +61,7 @@ export const readRuleRoute = defineRoute({
   path: '/api/v1/rate-limits/rules/{rule_id}',
   operationId: 'readRateLimitRule',
   summary: 'Get a rule',
-  description: 'Returns a rule. A deleted rule is returned as inactive.',
+  description: 'Returns a rule. If the rule was deleted, it is returned as inactive.',
   auth: ADMIN,
   params: ruleParams,
   answers: { 200: { description: 'The rule.', schema: RuleSchema } },
@@ -74,7 +74,7 @@ export const replaceRuleRoute = defineRoute({
   operationId: 'replaceRateLimitRule',
   summary: 'Replace a rule',
   description:
-    'Replaces all fields of a rule. Omitted fields get their defaults. Counters continue unless the window or the algorithm changes. A deleted rule becomes active again.',
+    'Replaces all fields of a rule. Omitted fields get their defaults. Counters continue unless the window or the algorithm changes. If the rule was deleted, it becomes active again.',
   auth: ADMIN,
   params: ruleParams,
   body: RuleBody,
@@ -100,7 +100,8 @@ export const issueKeyRoute = defineRoute({
   path: '/api/v1/rate-limits/clients',
   operationId: 'issueApiKey',
   summary: 'Issue an API key',
-  description: 'Issues a key. Only this response contains it, because the service stores only its SHA-256. A client may have several keys.',
+  description:
+    'Issues a key. Only this response contains the key, because the service stores only its SHA-256 hash. A client may have several keys.',
   auth: ADMIN,
   idempotent: true,
   body: NewKeyBody,
@@ -140,7 +141,7 @@ export const usageRoute = defineRoute({
   operationId: 'readRateLimitUsage',
   summary: "Get a client's use of its limits",
   description:
-    'Reads the counters without changing them. The request itself counts against the limits of its caller, except for administrators. Administrators may read any client, and other callers only themselves. A caller is the client of its API key, `user:<id>`, or else `ip:<address>`.',
+    "Returns the counters of a client. Administrators may read the counters of any client, and other callers only their own. The id of a caller is the client of its API key, `user:<id>` for a caller with a token, or `ip:<address>` for any other caller. Unless the caller is an administrator, this request itself counts against the caller's limits.",
   auth: { kind: 'optional', anySubjectOf: 'admin' },
   params: clientParams,
   answers: { 200: { description: 'All rules that count requests of this client.', schema: UsageSchema } },
@@ -179,7 +180,7 @@ export const simulateRoute = defineRoute({
   operationId: 'simulateRateLimitRule',
   summary: 'Simulate a rule',
   description:
-    'Replays the requests of the last hour against a draft as if it were the only rule, and returns how many it would have rejected.',
+    'Replays the requests of the last hour as if the draft were the only rule, and returns how many requests the draft would have rejected.',
   auth: ADMIN,
   body: SimulationBody,
   bodyExample: ruleExample,
@@ -205,7 +206,7 @@ export const violationsRoute = defineRoute({
   operationId: 'listRateLimitViolations',
   summary: 'List requests over a limit',
   description:
-    'Returns the violations of the last 30 days, newest first. At most one per rule, client and second is recorded. Rules that only log are included.',
+    'Returns the violations of the last 30 days, newest first. Violations of rules that only log are included. At most one violation per rule, client and second is recorded.',
   auth: ADMIN,
   query: z.object({ ...page, rule_id: z.string().max(100).optional(), client_id: z.string().max(200).optional() }),
   answers: { 200: { description: 'A page of violations.', schema: ViolationsSchema } },

@@ -21,10 +21,11 @@ const newLinkFields = {
     .optional()
     .openapi({ type: 'string', pattern: '^[0-9A-Za-z_-]{3,10}$', description: 'The short code to use. Case-sensitive.' }),
   expiration: expiration.default('never'),
-  domain: z
-    .unknown()
-    .optional()
-    .openapi({ type: 'string', description: 'One of the short domains. Default: the first.', example: 'localhost:8090' }),
+  domain: z.unknown().optional().openapi({
+    type: 'string',
+    description: 'The short domain of the link. Default: the first short domain of the server.',
+    example: 'localhost:8090',
+  }),
   analytics: z
     .boolean()
     .default(true)
@@ -91,5 +92,5 @@ export const BulkResultSchema = z
   })
   .openapi('BulkResult', {
     description:
-      'The results are in the order of the request. If any has status 503, repeat the whole request with the same Idempotency-Key.',
+      'One result for each link, in the order of the request. If a result has status 503, repeat the whole request with the same Idempotency-Key.',
   })

@@ -62,7 +62,7 @@ export const bulkRoute = defineRoute({
   units: ({ urls }) => urls.length,
   operationId: 'createLinks',
   summary: 'Shorten up to 100 URLs',
-  description: 'Creates each link as `createLink` does, independently of the others. For rate limits, each link counts as a creation.',
+  description: 'Creates each link as `createLink` does, independently of the other links. Rate limits count each link as one creation.',
   auth: { kind: 'optional' },
   idempotent: true,
   body: BulkBody,
@@ -77,7 +77,7 @@ export const listRoute = defineRoute({
   operationId: 'listLinks',
   summary: 'List your links, newest first',
   description:
-    'Returns your links, including those that are switched off or expired, but not deleted ones. New links appear within a second.',
+    'Returns your links, including links that are switched off or expired. Deleted links are left out. A new link appears within a second.',
   auth: { kind: 'user' },
   query: z.object({
     page: pageParameter(MAX_PAGE),
@@ -94,7 +94,7 @@ export const patchRoute = defineRoute({
   operationId: 'changeLink',
   summary: "Change a link's expiration or switch it on or off",
   description:
-    'Changes one of your own links or, with the scope `admin`, any link. A new expiration counts from now and reactivates an expired link. A link that an administrator switched off can only be switched on by an administrator.',
+    'Changes one of your own links or, with the scope `admin`, any link. A new expiration counts from now and reactivates an expired link. If an administrator switched a link off, only an administrator can switch it on again.',
   auth: { kind: 'user' },
   idempotent: true,
   params: codeParams,
@@ -124,7 +124,7 @@ export const qrRoute = defineRoute({
   countsAs: '/api/v1/urls/{short_code}/qr',
   operationId: 'linkQrCode',
   summary: 'Get the short link as a QR code',
-  description: 'Returns an image for print and screens. It has error correction level M and a margin of four modules.',
+  description: 'Returns an image with error correction level M and a margin of four modules, which suits print and screens.',
   auth: { kind: 'open' },
   params: codeParams,
   query: z.object({
@@ -133,7 +133,8 @@ export const qrRoute = defineRoute({
       minimum: MIN_QR_PIXELS,
       maximum: MAX_QR_PIXELS,
       default: DEFAULT_QR_PIXELS,
-      description: 'Width and height in pixels. In a PNG, a module has the largest whole number of pixels that fits.',
+      description:
+        'Width and height in pixels. In a PNG, the side of each module is the largest whole number of pixels with which the code fits.',
     }),
   }),
   answers: { 200: { description: 'The image.', mediaType: 'image/svg+xml', otherMediaTypes: ['image/png'] } },

@@ -45,7 +45,7 @@ export const SnippetSchema = z
     content: z.string(),
     author: Author,
     content_hash: z.string(),
-    reads_left: z.int().nullable().openapi({ description: 'null for unlimited reads.' }),
+    reads_left: z.int().nullable().openapi({ description: 'Number of remaining reads; null if the number of reads is not limited.' }),
     predecessor: id.nullable().openapi({ description: 'The previous version, if the caller may see it.' }),
     versions: z.array(Version).openapi({
       description: `Versions that the caller may see, oldest first: the first one and the newest ${MAX_VERSIONS}. Empty if there is only one version.`,
@@ -63,6 +63,6 @@ export const DiffSchema = z
     to: id,
     added: z.int().openapi({ description: 'Number of added lines.' }),
     removed: z.int().openapi({ description: 'Number of removed lines.' }),
-    diff: z.string().openapi({ description: 'Unified format with three lines of context.' }),
+    diff: z.string().openapi({ description: 'The differences in unified diff format, with three lines of context.' }),
   })
   .openapi('SnippetDiff')

@@ -39,7 +39,7 @@ const burnAfterReads = z
     type: 'integer',
     minimum: 1,
     maximum: MAX_BURN_READS,
-    description: 'The snippet is deleted after this many reads. It is never listed or found.',
+    description: 'The snippet is deleted after this many reads. Lists and searches never include it.',
   })
 
 /** All options of a snippet, without its content. */
@@ -51,10 +51,11 @@ export const SnippetOptions = z.object({
     .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters')
     .nullish()
     .openapi({ type: 'string', maxLength: MAX_TITLE_CHARACTERS }),
-  language: z
-    .unknown()
-    .optional()
-    .openapi({ type: 'string', description: 'A name or alias of a highlight.js language. Detected if omitted.', example: 'python' }),
+  language: z.unknown().optional().openapi({
+    type: 'string',
+    description: 'A name or alias of a highlight.js language. If omitted, the language is detected.',
+    example: 'python',
+  }),
   expiration: z
     .enum(EXPIRATIONS, `must be one of ${EXPIRATIONS.join(', ')}`)
     .nullish()

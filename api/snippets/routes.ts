@@ -47,7 +47,7 @@ const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, 
 /** Response that uses no read. */
 const ASKS_FIRST = {
   description:
-    'Redirects to the page of a snippet with limited reads, which asks before it uses a read. This applies to prefetches, link previews and browsers that open the address without a token or an Idempotency-Key.',
+    'Redirects to the page of the snippet, which asks the reader before it uses a read. A snippet with limited reads answers so to prefetches, to link previews, and to browsers without a token or an Idempotency-Key.',
   headers: { Location: 'The page.' },
 }
 
@@ -78,7 +78,7 @@ export const versionRoute = defineRoute({
   operationId: 'createSnippetVersion',
   summary: 'Create a new version of your snippet',
   description:
-    'Creates a version that has a new id and refers to its predecessor. Omitted title, language and visibility are those of the predecessor. For rate limits, the request counts as a creation.',
+    'Creates a version that has a new id and refers to its predecessor. If the request omits title, language or visibility, the new version takes the value from its predecessor. For rate limits, the request counts as a creation.',
   auth: { kind: 'user' },
   idempotent: true,
   params: idParams,
@@ -96,7 +96,7 @@ export const readRoute = defineRoute({
   operationId: 'readSnippet',
   summary: 'Get a snippet with its content',
   description:
-    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated without using another one, even for 55 minutes after the last read, unless the snippet has expired or was deleted.',
+    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. If the snippet has `burn_after_reads`, the request uses one of the reads. A repetition with the same Idempotency-Key uses no further read, and is possible for 55 minutes after the last read. It fails if the snippet has expired or was deleted.',
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
@@ -110,7 +110,7 @@ export const rawRoute = defineRoute({
   path: '/api/v1/pastes/{paste_id}/raw',
   operationId: 'readSnippetContent',
   summary: 'Get only the content',
-  description: 'Returns the content byte for byte as stored. Counts as a view, like `readSnippet`.',
+  description: 'Returns the content byte for byte as stored. Like `readSnippet`, the request counts as a view.',
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
@@ -134,7 +134,7 @@ export const deleteRoute = defineRoute({
   operationId: 'deleteSnippet',
   summary: 'Delete your snippet',
   description:
-    'Deletes the snippet. When the response arrives, nobody can read it any more. Snippets of anonymous callers have no owner who could delete them.',
+    'Deletes the snippet. Once the response arrives, nobody can read the snippet any more. A snippet of an anonymous caller has no owner, so nobody can delete it.',
   auth: { kind: 'user' },
   idempotent: true,
   params: idParams,
@@ -149,7 +149,7 @@ export const diffRoute = defineRoute({
   operationId: 'compareSnippets',
   summary: 'Compare two snippets',
   description:
-    'Compares this snippet with the one in `with`, line by line. Each may have up to 1 MiB and must not have limited reads. Does not count as a view.',
+    'Compares this snippet with the snippet whose id is in `with`, line by line. Each snippet may have up to 1 MiB and must not have limited reads. The request does not count as a view.',
   auth: { kind: 'optional' },
   params: idParams,
   query: z.object({ with: z.string().openapi({ example: '8fQz03Lt' }) }),
@@ -218,7 +218,7 @@ export const revealRoute = defineRoute({
   operationId: 'revealSnippetPage',
   summary: 'Reveal a snippet with limited reads',
   description:
-    "Shows the content and uses one of the snippet's reads. The page's form contains a random key. Sending the same form again uses no further read. This holds for 55 minutes after the last read as well, unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
+    "Shows the content and uses one of the snippet's reads. The form on the page contains a random key. Sending the same form again uses no further read, and is possible for 55 minutes after the last read unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,

@@ -32,7 +32,7 @@ export const RefreshBody = z
     woeid: z.int().min(0).max(MAX_INT32),
     window_end: z.iso
       .datetime({ offset: true })
-      .openapi({ description: 'End of the counted window, a whole second at most 5 minutes ahead.' }),
+      .openapi({ description: 'End of the counted window, a whole second that is at most 5 minutes in the future.' }),
     top_k: z
       .array(
         z.object({

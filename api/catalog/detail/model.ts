@@ -6,13 +6,15 @@ export const variantFields = {
   variant_id: z.int(),
   sku: z.string(),
   price: z.number().openapi({ description: 'In major units of `currency`.', example: 19.99 }),
-  was: z.number().nullable().openapi({ description: 'The price to strike through; null: none.' }),
+  was: z.number().nullable().openapi({ description: 'The earlier price, to be shown struck through; null if there is none.' }),
   weight_grams: z.int().nullable(),
   inventory: z.object({
     status: z.enum(['in_stock', 'low_stock', 'out_of_stock']),
     quantity_hint: z.enum(['10+', '6-10', 'only 3 left', 'none']).or(z.string()),
   }),
-  images: z.array(imageAddress).openapi({ description: 'The images of this variant and those of all variants, in display order.' }),
+  images: z
+    .array(imageAddress)
+    .openapi({ description: 'The images of this variant and the images that show all variants, in display order.' }),
 }
 
 const variant = z
@@ -27,7 +29,9 @@ export const detailFields = {
   description: z.string(),
   brand: z.string().nullable(),
   category_id: z.int(),
-  category_path: z.array(z.string()).openapi({ description: 'Names from the root.', example: ['Tools', 'Saws'] }),
+  category_path: z
+    .array(z.string())
+    .openapi({ description: 'The names of the categories from the root to the category of the product.', example: ['Tools', 'Saws'] }),
   status: z.enum(['DRAFT', 'ACTIVE', 'INACTIVE', 'DELETED']),
   version: z.int(),
   created_at: z.iso.datetime(),
@@ -44,7 +48,7 @@ export const detailFields = {
   }),
   related_products: z
     .array(z.int())
-    .openapi({ description: 'Products that buyers look at together with this one, then best sellers of the category.' }),
+    .openapi({ description: 'Products that buyers often view together with this one, followed by best sellers of the category.' }),
 }
 
 export const productDetail = z.object(detailFields).openapi('ProductDetail')

@@ -50,7 +50,7 @@ const cents = z
   .min(1)
   .max(MOST_CENTS)
   .openapi({ description: 'In hundredths of the currency unit.', example: 1999 })
-const compareCents = cents.nullable().openapi({ description: 'The price to strike through; null: none.' })
+const compareCents = cents.nullable().openapi({ description: 'The earlier price, to be shown struck through; null if there is none.' })
 
 const attributes = z
   .record(z.string(), text(MOST_ATTRIBUTE_VALUE, 1, 'The value.'))
@@ -97,16 +97,19 @@ const variants = z
   })
   .openapi({ description: `1 to ${MOST_ACTIVE_VARIANTS} variants.` })
 
-const force = z.boolean().default(false).openapi({ description: 'Overrules the price guard. For administrators; its use is recorded.' })
+const force = z
+  .boolean()
+  .default(false)
+  .openapi({ description: 'Overrules the price guard. Only administrators may use it, and its use is recorded.' })
 const sellerId = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')
-  .openapi({ description: 'Whose product it is. Only for administrators; default: the subject of the token.', example: '7' })
+  .openapi({ description: 'The seller of the product. Only administrators may set it. Default: the subject of the token.', example: '7' })
 
 const fields = {
   title: text(MOST_TITLE, 1, 'The title.'),
   description: text(MOST_DESCRIPTION, 0, 'The description, which may have several lines.', 'lines').default(''),
-  category_id: z.int().min(1).max(MOST_INT).openapi({ description: 'A category that exists.', example: 12 }),
+  category_id: z.int().min(1).max(MOST_INT).openapi({ description: 'The id of an existing category.', example: 12 }),
   brand: text(MOST_BRAND, 1, 'The brand.').nullable().default(null),
   variants,
   images: offeredImageList.optional(),
@@ -150,9 +153,11 @@ export const periodParameter = instant.openapi({ example: '2026-11-27T00:00:00.0
 export const PriceBody = z
   .strictObject({
     price_cents: cents,
-    compare_price_cents: compareCents.optional().openapi({ description: 'The price to strike through; null: none. Default: unchanged.' }),
-    starts_at: instant.optional().openapi({ description: 'Beginning of a period. Default, with ends_at: now.' }),
-    ends_at: instant.optional().openapi({ description: `End of the period. A product has at most ${MOST_PERIODS} periods at once.` }),
+    compare_price_cents: compareCents
+      .optional()
+      .openapi({ description: 'The earlier price, to be shown struck through; null removes it. Default: unchanged.' }),
+    starts_at: instant.optional().openapi({ description: 'Beginning of the period. Default: now, if `ends_at` is given.' }),
+    ends_at: instant.optional().openapi({ description: `End of the period. A product can have at most ${MOST_PERIODS} periods at once.` }),
     force,
   })
   .refine(({ starts_at, ends_at }) => starts_at === undefined || ends_at !== undefined, {
@@ -185,7 +190,7 @@ export const ProductSchema = z
   .object({
     ...detailFields,
     seller_id: z.string(),
-    version: z.int().openapi({ description: 'Grows with every replacement and change of the status.' }),
+    version: z.int().openapi({ description: 'Increases with every replacement and every change of the status.' }),
     variants: z
       .array(VariantSchema)
       .openapi({ description: 'All variants. The attributes of a variant are at the same level as its other fields.' }),
@@ -214,8 +219,9 @@ export const ListSchema = z
 
 export const BulkResultSchema = z
   .object({
-    results: z
-      .array(z.looseObject({ status: z.int(), product: ProductSchema.optional(), error: z.string().optional() }))
-      .openapi({ description: 'In the order of the request: 201 with the product, or the error that the product would get on its own.' }),
+    results: z.array(z.looseObject({ status: z.int(), product: ProductSchema.optional(), error: z.string().optional() })).openapi({
+      description:
+        'One result for each product, in the order of the request: 201 with the product, or the error that the product would get on its own.',
+    }),
   })
   .openapi('BulkResults')

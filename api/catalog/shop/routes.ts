@@ -21,7 +21,7 @@ export const shopRoute = defineRoute({
   path: '/shop',
   operationId: 'shop',
   summary: 'Show the search for products as an HTML page',
-  description: 'Has no scripts: filters are links, and the rest are forms.',
+  description: 'The page works without scripts. Its filters are links, and its other controls are forms.',
   auth: { kind: 'open' },
   query: shopQuery,
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
@@ -44,6 +44,6 @@ export const shopProductRoute = defineRoute({
 
 export const shopFileRoute = pageFileRoute(STYLES, 'shopFile', {
   summary: 'Read the style sheet of the shop',
-  description: 'Only the pages of the shop need it.',
+  description: 'Returns the CSS that the pages of the shop use.',
   example: 'style.css',
 })

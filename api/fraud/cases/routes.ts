@@ -25,7 +25,7 @@ export const listCasesRoute = defineRoute({
   path: '/api/v1/cases',
   operationId: 'listCases',
   summary: 'List cases, newest first',
-  description: 'Only the newest 10,000 cases of a list can be read.',
+  description: 'Returns only the newest 10,000 cases that match.',
   auth: ANALYST,
   query: z.object({
     status: caseStatus.optional().openapi({ description: 'Only cases with this status.' }),
@@ -42,7 +42,7 @@ export const readCaseRoute = defineRoute({
   path: '/api/v1/cases/{case_id}',
   operationId: 'readCase',
   summary: 'Get a case with its history',
-  description: 'Cases that were closed more than 30 days ago come from ClickHouse.',
+  description: 'A case that was closed more than 30 days ago can be read only while ClickHouse is available.',
   auth: ANALYST,
   params,
   answers: { 200: { description: 'The case.', schema: CaseWithHistorySchema } },
@@ -70,7 +70,7 @@ export const feedbackRoute = defineRoute({
   operationId: 'giveFeedback',
   summary: 'Give a verdict about a transaction',
   description:
-    'Closes the case of the transaction, and opens one first if there is none. SUSPICIOUS escalates it instead. The correction of a verdict needs notes.',
+    'Closes the case of the transaction, or escalates it if the verdict is SUSPICIOUS. If the transaction has no case, one is opened first. Correcting a verdict requires notes.',
   auth: ANALYST,
   idempotent: true,
   params: z.object({ transaction_id: transactionId }),

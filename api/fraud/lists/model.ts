@@ -15,7 +15,8 @@ const ListName = z
   .openapi({ example: 'mule-accounts' })
 
 const values = z.array(z.string().min(1, 'must not be empty').max(MAX_STRING_CHARACTERS)).max(MAX_GIVEN_VALUES).openapi({
-  description: 'At most 10,000, 1 MiB in all. Compared exactly, so e-mail addresses and phone numbers must be given as hashes.',
+  description:
+    'At most 10,000 values, and at most 1 MiB in all. Values are compared exactly, so e-mail addresses and phone numbers must be given as hashes.',
 })
 
 export const NewListBody = z.strictObject({ name: ListName, values }).openapi('NewFraudList')

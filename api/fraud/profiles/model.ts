@@ -39,7 +39,7 @@ const DeviceProfileSchema = z
   .object({
     fingerprint_id: z.string(),
     first_seen: time,
-    user_ids: z.array(z.string()).openapi({ description: 'The users who were seen last, at most 32.' }),
+    user_ids: z.array(z.string()).openapi({ description: 'The most recently seen users, at most 32.' }),
     txn_count_24h: count,
     fraud_assoc_count: count,
     risk_tier: tier,

@@ -62,11 +62,19 @@ const ruleFields = {
     .int()
     .min(-MAX_INT32)
     .max(MAX_INT32)
-    .openapi({ description: 'Of the rules that match, the lowest number decides.', example: 50 }),
+    .openapi({ description: 'If several rules match, the rule with the lowest number decides.', example: 50 }),
   enabled: z.boolean().default(true),
-  mode: z.enum(['live', 'shadow']).default('live').openapi({ description: '`shadow`: evaluated and counted, without effect.' }),
-  expires_at: time.nullable().default(null).openapi({ description: 'From then on, the rule is not evaluated.' }),
-  created_by: text(MAX_AUTHOR).optional().openapi({ description: "Default: the token's subject, or the author of the existing rule." }),
+  mode: z
+    .enum(['live', 'shadow'])
+    .default('live')
+    .openapi({ description: '`shadow`: the rule is evaluated and counted, but changes no decision.' }),
+  expires_at: time
+    .nullable()
+    .default(null)
+    .openapi({ description: 'The time from which the rule is no longer evaluated; null if it never expires.' }),
+  created_by: text(MAX_AUTHOR)
+    .optional()
+    .openapi({ description: "The author of the rule. Default: the author of the existing rule, or the token's subject for a new rule." }),
   // These fields are allowed so that a client can send back a rule as it was read.
   created_at: z.string().optional().openapi({ description: 'Ignored.' }),
   updated_at: z.string().optional().openapi({ description: 'Ignored.' }),
@@ -90,7 +98,7 @@ export const RuleSchema = z
     created_at: z.string(),
     updated_at: z.string(),
     expires_at: z.string().nullable(),
-    fault: z.string().nullable().openapi({ description: 'Why the rule is not evaluated although it is enabled; null if it is.' }),
+    fault: z.string().nullable().openapi({ description: 'Why an enabled rule is not evaluated; null if there is no fault.' }),
   })
   .openapi('FraudRule')
 
@@ -104,7 +112,7 @@ const FaultSchema = z
     message: z.string(),
     line: z.int(),
     column: z.int(),
-    start: z.int().openapi({ description: 'In UTF-16 units, as `end`.' }),
+    start: z.int().openapi({ description: 'Position in the condition, in UTF-16 units. `end` has the same unit.' }),
     end: z.int(),
     expected: z.array(z.string()),
     nearest: z.string().nullable().openapi({ description: 'The name that was probably meant.' }),
@@ -115,11 +123,13 @@ export const ValidateBody = z.strictObject({ condition: Condition }).openapi('Fr
 export const ValidationSchema = z
   .object({
     valid: z.boolean(),
-    canonical: z.string().nullable().openapi({ description: 'The condition in its canonical form; null if it is not valid.' }),
+    canonical: z.string().nullable().openapi({ description: 'The condition in canonical form; null if the condition is not valid.' }),
     faults: z.array(FaultSchema),
     fields: z.array(z.string()).openapi({ description: 'The fields that the condition reads.' }),
     lists: z.array(z.string()).openapi({ description: 'The lists that the condition reads.' }),
-    unknown_lists: z.array(z.string()).openapi({ description: 'Those that do not exist. Until they do, `inList` is missing.' }),
+    unknown_lists: z
+      .array(z.string())
+      .openapi({ description: 'The lists that the condition reads but that do not exist. `inList` has no result for such a list.' }),
   })
   .openapi('FraudConditionValidation')
 
@@ -166,10 +176,12 @@ export const AuditSchema = z
         action: z.string(),
         actor: z.string(),
         at: z.string(),
-        version: z.int().nullable().openapi({ description: 'The version of the rule set or the policy since then.' }),
+        version: z.int().nullable().openapi({ description: 'The version of the rule set or of the policy that the change created.' }),
         before: z.unknown(),
         after: z.unknown(),
-        is_shortened: z.boolean().openapi({ description: 'Whether `before` or `after` is null because it is too long for a list.' }),
+        is_shortened: z
+          .boolean()
+          .openapi({ description: 'Whether `before` or `after` is null because the value is too long for a list of changes.' }),
       }),
     ),
   })

@@ -54,7 +54,7 @@ function degrees(most: number) {
 const Timestamp = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time with its offset from UTC, such as 2026-01-15T12:00:00Z' })
   .transform((time) => Date.parse(time))
-  .openapi({ type: 'string', format: 'date-time', description: 'At most 7 days ago and 5 minutes ahead.' })
+  .openapi({ type: 'string', format: 'date-time', description: 'At most 7 days in the past and at most 5 minutes in the future.' })
 
 const part = 'must be an object'
 
@@ -158,13 +158,13 @@ export const ScoreAnswerSchema = z
       account_takeover: probability,
       payment_fraud: probability,
       money_laundering: probability,
-      evaluated: z.boolean().openapi({ description: 'False if the models did not score. The scores are then 0.' }),
+      evaluated: z.boolean().openapi({ description: 'Whether the models scored the transaction. If false, all scores are 0.' }),
     }),
     requires_3ds: z.boolean(),
     request_id: z.string(),
     reason: z.string(),
     risk_factors: z.array(RiskFactorSchema).openapi({ description: 'At most five, the strongest first.' }),
-    degraded: z.array(z.string()).openapi({ description: 'What was unavailable; empty if nothing was.' }),
+    degraded: z.array(z.string()).openapi({ description: 'The parts that were unavailable; empty if all parts were available.' }),
     ruleset_version: z.int(),
     policy_version: z.int(),
     model_versions: z.record(z.string(), z.string()),

@@ -16,12 +16,10 @@ const entityType = z.enum(['USER', 'DEVICE', 'IP', 'CARD_HASH', 'EMAIL', 'MERCHA
 export const NewSnoozeBody = z
   .strictObject({
     entity_type: entityType,
-    entity_value: z
-      .string()
-      .trim()
-      .min(1, 'must not be empty')
-      .max(MAX_VALUE)
-      .openapi({ description: 'As in scoring requests; for EMAIL an address, or its hash as shown with a transaction.', example: 'u1' }),
+    entity_value: z.string().trim().min(1, 'must not be empty').max(MAX_VALUE).openapi({
+      description: 'The value as in scoring requests. For EMAIL, it may also be the hash of the address that a transaction shows.',
+      example: 'u1',
+    }),
     hours: z.int().min(1).max(MAX_HOURS).openapi({ description: 'At most 720.', example: 24 }),
     reason: z.string().trim().min(1).max(MAX_REASON).nullable().default(null),
   })

@@ -16,7 +16,7 @@ export const snoozeRoute = defineRoute({
   operationId: 'snoozeFraudRule',
   summary: 'Make a rule skip an entity for some hours',
   description:
-    'Until the snooze ends, the rule does not match transactions of the entity. A further snooze of the same entity replaces the first one.',
+    'Until the snooze ends, the rule does not match transactions of the entity. A later snooze of the same entity replaces an earlier one.',
   auth: OPERATORS,
   idempotent: true,
   params: ruleParams,
@@ -32,7 +32,7 @@ export const listSnoozesRoute = defineRoute({
   path: '/api/v1/rules/{rule_id}/snoozes',
   operationId: 'listFraudSnoozes',
   summary: 'List the snoozes of a rule',
-  description: 'Returns the snoozes that have not ended, sorted by their end, soonest first.',
+  description: 'Returns the snoozes that have not ended. The snooze that ends first comes first.',
   auth: OPERATORS,
   params: ruleParams,
   query: z.object({ page: pageParameter(MAX_PAGE), limit: pageLimitParameter('snoozes') }),

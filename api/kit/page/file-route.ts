@@ -5,7 +5,7 @@ import { defineRoute } from '../route.ts'
 /** What the documentation says about the files of a page. */
 const OWN_FILES = {
   summary: 'Read a script or the style sheet of the page',
-  description: 'Only the page itself needs these files. Their names may change.',
+  description: 'Returns a file that only the page itself needs. File names may change.',
   example: 'style.css',
 }
 

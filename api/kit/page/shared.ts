@@ -8,7 +8,7 @@ import { pageFiles } from './files.ts'
  */
 const sharedFileRoute = pageFileRoute('/kit/page/browser', 'sharedPageFile', {
   summary: 'Read a script or a style sheet that pages share',
-  description: 'Only pages need these files. Their names may change.',
+  description: 'Returns a file that only the HTML pages need. File names may change.',
   example: 'base.css',
 })
 

@@ -21,13 +21,18 @@ export const eventBody = z
     user_id: idField('The subject of the token if it is left out.', '42').optional(),
     item_id: idField('Unknown items are accepted and counted.'),
     event_type: z.enum(['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL']),
-    timestamp: z.number().min(0).optional().openapi({ description: 'Epoch seconds; now if it is left out.', example: 1_768_478_400 }),
+    timestamp: z
+      .number()
+      .min(0)
+      .optional()
+      .openapi({ description: 'Time of the event, in epoch seconds. Default: now.', example: 1_768_478_400 }),
     event_id: z
       .string()
       .regex(/^[ -~]{1,128}$/, 'must have 1 to 128 printable ASCII characters')
       .optional()
       .openapi({
-        description: 'Repeated events count once. Without an id, events of the same user, item, type and second are repetitions.',
+        description:
+          'Id of the event. Events with the same id count once. Without an id, events with the same user, item, type and second count once.',
       }),
     context: z
       .strictObject({

@@ -15,8 +15,8 @@ export const BlockBody = z
 
 export const BlockedTermSchema = z
   .object({
-    term: z.string().openapi({ description: 'The folded form without #, as in lists.', example: 'mondaymotivation' }),
-    name: z.string().openapi({ description: 'The spelling in which it was blocked.', example: '#MondayMotivation' }),
+    term: z.string().openapi({ description: 'The folded form of the term without #, as in lists.', example: 'mondaymotivation' }),
+    name: z.string().openapi({ description: 'The spelling in which the term was blocked.', example: '#MondayMotivation' }),
     reason: z.string(),
     blocked_by: z.string().openapi({ description: "Subject of the administrator's token." }),
     blocked_at: z.iso.datetime(),

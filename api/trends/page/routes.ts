@@ -19,7 +19,7 @@ export const trendsPageRoute = defineRoute({
   path: '/trends',
   operationId: 'trendsPage',
   summary: 'Show the trends of a location as an HTML page',
-  description: 'Has no scripts. A map and a search field lead to the other locations.',
+  description: 'The page works without scripts. A map and a search field lead to other locations.',
   auth: { kind: 'open' },
   query: z.object({
     woeid,
@@ -38,9 +38,11 @@ export const termPageRoute = defineRoute({
   countsAs: '/v1/trends/{term}/history',
   operationId: 'trendsTermPage',
   summary: 'Show the history of a term as an HTML page',
-  description: 'Draws how often the term was used in a location.',
+  description: 'The page shows a chart of how often the term was used in a location.',
   auth: { kind: 'open' },
-  params: z.object({ term: z.string().openapi({ description: 'As in the history.', example: 'mondaymotivation' }) }),
+  params: z.object({
+    term: z.string().openapi({ description: 'The term as for `GET /v1/trends/{term}/history`.', example: 'mondaymotivation' }),
+  }),
   query: z.object({ woeid, range: text('`day`, `week` or `quarter` (90 days). The default is `day`.') }),
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   htmlErrors: true,
@@ -49,6 +51,6 @@ export const termPageRoute = defineRoute({
 
 export const trendsFileRoute = pageFileRoute(STYLES, 'trendsFile', {
   summary: 'Read the style sheet of the trends pages',
-  description: 'Only the pages themselves need it.',
+  description: 'Returns the CSS that the trends pages use.',
   example: 'style.css',
 })

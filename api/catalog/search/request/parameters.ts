@@ -54,15 +54,13 @@ export const searchParameters = z
       .openapi({
         type: 'string',
         maxLength: MOST_QUERY_CHARACTERS,
-        description: 'Words to find. If omitted, all products are found.',
+        description: 'Words to find. If omitted, the search finds all products.',
         example: 'cordless drill',
       }),
-    category: z
-      .string('must be given once')
-      .min(1, 'must not be empty')
-      .max(MOST_CATEGORY_CHARACTERS)
-      .optional()
-      .openapi({ description: 'Id of a category, or its path of slugs. Includes the categories below it.', example: 'tools/drills' }),
+    category: z.string('must be given once').min(1, 'must not be empty').max(MOST_CATEGORY_CHARACTERS).optional().openapi({
+      description: 'Id of a category, or its path of slugs. The search includes all descendants of the category.',
+      example: 'tools/drills',
+    }),
     price_min: priceParameter('Lowest price, inclusive, in major units of the currency.'),
     price_max: priceParameter('Highest price, inclusive, in major units of the currency.'),
     brand: z
@@ -90,7 +88,7 @@ export const searchParameters = z
       .transform((values) => values ?? [])
       .openapi({
         type: 'string',
-        description: `An attribute as name:value. May be repeated; values of one name are alternatives. At most ${MOST_ATTRIBUTE_NAMES} names.`,
+        description: `An attribute as name:value. May be repeated for at most ${MOST_ATTRIBUTE_NAMES} names. Several values of the same name are alternatives.`,
         example: 'colour:red',
       }),
     sort: z
@@ -112,7 +110,7 @@ export const searchParameters = z
         type: 'integer',
         minimum: 1,
         default: 1,
-        description: `Page number, from 1. page × page_size is at most ${MOST_PAGED}; use the cursor beyond.`,
+        description: `Page number, from 1. page × page_size must be at most ${MOST_PAGED}. Use the cursor for later pages.`,
       }),
     page_size: integerParameter({
       minimum: 1,
@@ -127,7 +125,7 @@ export const searchParameters = z
       .openapi({ description: '`next_cursor` of the previous page, instead of `page`. All other parameters must be the same.' }),
     explain: booleanParameter({
       default: false,
-      description: 'Whether each result explains its relevance. For administrators.',
+      description: 'Whether each result explains its relevance. Only administrators may use it.',
     }),
   })
   .superRefine((query, context) => {
