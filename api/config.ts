@@ -40,7 +40,7 @@ const { API_HOST } = apiSettings.variables
 const { AUTH_JWKS_URL, AUTH_JWKS_FILE } = authSettings.variables
 
 /**
- * Allows the development key only on a server that other machines cannot reach, because everybody who can read this
+ * Accepts the development key only on a server that other machines cannot reach, because anyone who can read this
  * machine's files can sign with the key.
  */
 const developmentKeyRule = settingsFragment({
@@ -73,7 +73,7 @@ export function readApiConfig(env: Environment = process.env): ApiConfig {
     const services = apiServices.map((service) => ({
       service,
       isChosen: chosen.includes(service.name),
-      // The variables of services that do not run are also checked, if they are set.
+      // Variables of services that do not run are also checked if they are set.
       settings: read(service.settings, { withRules: chosen.includes(service.name) }),
     }))
     read(developmentKeyRule)

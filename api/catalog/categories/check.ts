@@ -20,7 +20,10 @@ export function categoryFault(tree: CategoryTree, { category_id, parent_id, slug
   return siblings.some((other) => other.slug === slug && other.category_id !== category_id) ? 'slug_taken' : undefined
 }
 
-/** Returns the number of levels from the category down to its lowest descendant; 1 for one without children. */
+/**
+ * Returns the number of levels from the category down to its lowest descendant. A category without children has 1
+ * level.
+ */
 function heightOf(tree: CategoryTree, id: number): number {
   const own = tree.pathOf(id).length
   return tree.descendantsOf(id).reduce((most, below) => Math.max(most, tree.pathOf(below).length - own + 1), 1)

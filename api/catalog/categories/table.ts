@@ -5,11 +5,13 @@ import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 import { type CategoryTree, categoryTree } from './tree.ts'
 
-/** All categories, as this process knows them now. They reach every process within a second. */
+/** All categories, as this process knows them now. A change reaches every process within a second. */
 export interface CategoryTable {
   /** Throws ApiError `not_ready` until the categories are read, or a snapshot of them is used. */
   readonly tree: CategoryTree
-  /** Waits, for a limited time, until this process has received a change, so that its author can read it. */
+  /**
+   * Waits, for a limited time, until this process has received a change, so that the caller who made it can read it.
+   */
   untilSeen(category: Category): Promise<void>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>

@@ -12,7 +12,7 @@ import { MAX_RELATED } from './related.ts'
 /** Everything that the page of a product shows. */
 export interface DetailParts {
   readonly product: StoredProduct
-  /** Available units by variant_id; none for a variant that never had a movement. */
+  /** Available units by variant_id. A variant that never had a movement of stock has no entry. */
   readonly available: ReadonlyMap<number, number>
   readonly details: ProductDetails
   readonly seller: SellerRecord
@@ -68,7 +68,10 @@ function relatedProducts({ product, related, leaders }: DetailParts): number[] {
   return [...new Set([...related, ...leaders])].filter((id) => id !== product.product_id).slice(0, MAX_RELATED)
 }
 
-/** A variant, as buyers see it. @param images those of the product in display order */
+/**
+ * Returns a variant as buyers see it.
+ * @param images all images of the product, in display order
+ */
 export function shownVariant(
   variant: CatalogVariant,
   images: readonly CatalogImage[],
@@ -78,8 +81,7 @@ export function shownVariant(
   const { variant_id, sku, attributes, price_cents, compare_price, weight_grams } = variant
   const units = available.get(variant_id) ?? 0
   return {
-    // Attributes are at the same level as the variant's own fields, so an attribute must not have the name of such a
-    // field.
+    // Attributes share one object with the variant's own fields, so no attribute may have the name of such a field.
     ...attributes,
     variant_id,
     sku,
@@ -93,7 +95,7 @@ export function shownVariant(
   }
 }
 
-/** @param stars how many reviews have 1, 2, 3, 4 and 5 stars; empty without reviews */
+/** @param stars number of reviews with 1, 2, 3, 4 and 5 stars; empty if there are no reviews */
 export function reviewsSummary(stars: readonly number[]) {
   const count = stars.reduce((sum, reviews) => sum + reviews, 0)
   const sum = stars.reduce((total, reviews, index) => total + reviews * (index + 1), 0)

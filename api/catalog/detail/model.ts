@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { imageAddress, imageSchema } from '../images/model.ts'
 
-/** The fields of a variant in the detail answer, beside its attributes. */
+/** Names of the fields that a variant in the detail answer has in addition to its attributes. */
 export const variantFields = {
   variant_id: z.int(),
   sku: z.string(),

@@ -26,7 +26,7 @@ const OfferedImage = z
   .refine(({ image_id, upload }) => (image_id === undefined) !== (upload === undefined), 'must have either image_id or upload')
   .openapi('OfferedImage')
 
-/** The field `images` of a product that a seller sends. */
+/** Schema of the field `images` in a product that a seller sends. */
 export const offeredImageList = z
   .array(OfferedImage)
   .max(MOST_IMAGES)
@@ -50,8 +50,8 @@ export interface AskedImages {
 }
 
 /**
- * Returns the images that a product should have, in display order; null keeps its current ones. If the form has files
- * but no list, they replace all images. Throws ApiError `invalid_request`.
+ * Returns the images that a product should have, in display order. Null means that the product keeps its current
+ * images. If the form has files but no list, the files replace all images. Throws ApiError `invalid_request`.
  */
 export function offeredImages({ list, uploads, skus }: AskedImages, present: PresentImages): CatalogOfferedImage[] | null {
   if (list === undefined)

@@ -3,7 +3,7 @@ import { errors } from '../../kit/errors.ts'
 import { defineRoute } from '../../kit/route.ts'
 import { IMAGE_WIDTHS, imageFile } from './address.ts'
 
-/** The first request for a large image may have to wait until other images are finished. */
+/** Time limit of the handler. The first request for a large image may have to wait until other images are finished. */
 const TIMEOUT_MS = 30_000
 
 export const imageRoute = defineRoute({

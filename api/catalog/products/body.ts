@@ -18,7 +18,7 @@ export interface ProductBody<T> {
 const MOST_JSON_BYTES = 1_048_576
 
 /**
- * Reads a body in either form and validates it.
+ * Reads and validates a product, from a JSON body or a form.
  * Throws ApiError: `invalid_request`, `unsupported_media_type`, `content_too_large`, `invalid_encoding`,
  * `invalid_image`, `request_timeout`, `unavailable`.
  */

@@ -14,10 +14,15 @@ const MOST_ATTRIBUTE_VALUE = 200
 const MOST_CENTS = 10 ** 11
 const MOST_INT = 2_147_483_647
 const MOST_IN_BULK = 100
-/** Position of the last product that a page can reach, because the view has to skip all products before the page. */
+/**
+ * Position of the last product that a page can reach. It is limited because the view skips all products before the
+ * page.
+ */
 export const MOST_LISTED = 10_000
 
-/** The fields of a variant in an answer, apart from its attributes, which are on the same level. */
+/**
+ * Names of the fields that a variant in an answer has in addition to its attributes, which share one object with them.
+ */
 const OWN_FIELDS = [
   ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],
   ...['weight_grams', 'status', 'inventory', 'images', 'periods', 'attributes'],
@@ -129,7 +134,7 @@ export const ReplacementBody = z
   .openapi('ProductReplacement')
 export type Replacement = z.output<typeof ReplacementBody>
 
-/** Each product is checked separately, so that a bad one does not prevent the others. */
+/** Each product is checked separately, so that an invalid product does not prevent the creation of the others. */
 export const BulkBody = z
   .strictObject({
     products: z
@@ -147,7 +152,7 @@ const instant = z.iso
   .transform((value) => Date.parse(value))
   .openapi({ type: 'string', format: 'date-time' })
 
-/** The beginning of a period, as answers show it. */
+/** Start of a period in the form that answers contain. */
 export const periodParameter = instant.openapi({ example: '2026-11-27T00:00:00.000Z' })
 
 export const PriceBody = z
@@ -166,7 +171,10 @@ export const PriceBody = z
   })
   .openapi('VariantPrice')
 
-/** An id has 1 to 16 digits. Any other text is accepted here, but no product or variant has it as its id. */
+/**
+ * Id in a path. An id has 1 to 16 digits. Any other text is accepted here, and the look-up then finds no product or
+ * variant.
+ */
 export const idParameter = z.string().openapi({ description: 'An id of a product or variant.', example: '17592186044416' })
 export const sellerParameter = sellerId.optional()
 

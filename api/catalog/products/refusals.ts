@@ -5,7 +5,7 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 import { catalogErrors } from '../errors.ts'
 import { majorUnits } from '../money.ts'
 
-/** Returns the product after a request, or throws what prevented the request. */
+/** Returns the product after a command, or throws the error that matches the refusal. */
 export function decided(answer: ProductAnswer): StoredProduct {
   if (answer.outcome === 'done') return answer.product
   throw refusalOf(answer)
@@ -46,7 +46,7 @@ function refusalOf(answer: Exclude<ProductAnswer, { outcome: 'done' }>): ApiErro
       return new ApiError(catalogErrors.too_many_variants)
     case 'too_large':
       return tooLarge()
-    // The caller of this function has already tried again and given up.
+    // The caller of this function has already repeated the command and given up.
     case 'taken':
     case 'unclaimed':
       return new ApiError(errors.unavailable, { message: 'The product could not be stored. Try again with the command_id.' })

@@ -20,8 +20,8 @@ export function whoIs({ subject, scopes }: Caller): Who {
 }
 
 /**
- * Returns the seller that a request is about: the caller, or the one whom an administrator names.
- * @param place of the name in the request, for errors
+ * Returns the seller of the product that a request concerns: the caller, or the seller whom an administrator names.
+ * @param place path of the seller's id in the request, for errors
  */
 export function sellerOf({ subject, scopes }: Caller, named: string | undefined, place: string): bigint {
   const isAdmin = scopes.has(ADMIN)

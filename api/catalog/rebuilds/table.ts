@@ -16,7 +16,7 @@ export async function openRebuilds({ smallTables }: Pick<ServiceKit, 'smallTable
   const table = await smallTables(indexRebuilds, heldAsIs<IndexRebuildStatus>(1))
   return {
     read: (rebuildId) => table.entries().get(rebuildId),
-    // Search and everything else work without the state of rebuilds.
+    // A process without the state of rebuilds is ready, because no other request needs it.
     probes: [],
     close: table.close,
   }

@@ -15,7 +15,7 @@ import { cartJson } from './model.ts'
 import { reserve } from './reserve.ts'
 import { checkOutRoute, extendRoute, readCartRoute, releaseRoute, reserveCartRoute } from './routes.ts'
 
-/** A text that cannot be a reservation_id is refused without a command. */
+/** Pattern of a reservation_id. Any other text is refused without a command. */
 const CART_ID = /^c-[\w-]{1,100}$/
 
 /** Creates the routes of reservations that span several products. */

@@ -30,15 +30,16 @@ interface Attempt {
 }
 
 /**
- * A request that is repeated long after a 503 finds parts that were reserved too long ago to open the cart. It then
- * reserves new ones. Every repetition goes through all earlier attempts, whose answers are remembered.
+ * Maximum number of attempts. A request that is repeated long after a 503 may find parts that were reserved too long
+ * ago to open the cart, and then reserves new parts. Every repetition goes through all earlier attempts, whose answers
+ * are remembered.
  */
 const MOST_ATTEMPTS = 5
 
 /**
- * Reserves all items or none. Each product's partition reserves its part; then the cart is opened, and from then on
- * only the cart decides how all parts end. If a part is refused, the others are released. If the process dies in
- * between, they expire.
+ * Reserves all items or none. First, each product's partition reserves its part. Then the cart is opened, and from then
+ * on only the cart decides how all parts end. If a part is refused, the other parts are released. If the process dies
+ * before the cart is opened, the parts expire.
  * Throws ApiError: `variant_not_found`, `out_of_stock`, `not_ready`, `unavailable`.
  */
 export async function reserve({ commands, offers, reservationMs }: ReserveDeps, from: CommandRequest, body: NewCart): Promise<Cart> {

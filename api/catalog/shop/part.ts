@@ -39,7 +39,9 @@ export function shopPart(deps: ShopDeps): CatalogPart {
   const { categories, publicUrl, currency, now, search } = deps
   const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
   const { read } = detailReader(deps)
-  /** The policy of the pages allows images from the server that sent the pages, regardless of its name. */
+  /**
+   * The content security policy of the pages allows images from the server that sent the page, whatever its name is.
+   */
   const localImage = (url: string) => (url.startsWith(publicUrl) ? url.slice(publicUrl.length) : url)
 
   async function results(query: Parameters<typeof choiceOf>[0]): Promise<Answer> {

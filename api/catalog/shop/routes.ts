@@ -6,7 +6,7 @@ import { catalogErrors } from '../errors.ts'
 import { productIdParameter } from '../product-id.ts'
 import { STYLES } from './layout.ts'
 
-/** The page itself explains what is wrong with a parameter, so the route takes any text. */
+/** The page itself explains errors in a parameter, so the route accepts any text. */
 const text = z
   .union([z.string(), z.array(z.string())])
   .optional()

@@ -1,6 +1,6 @@
 import type { ProductIndex } from './product-index.ts'
 
-/** The sales of a single product hardly change the percentile. */
+/** How long the percentile is kept. It changes slowly, because the sales of a single product hardly affect it. */
 const RENEWED_AFTER_MS = 10 * 60_000
 const PERCENT = 99
 

@@ -29,7 +29,8 @@ const cursorForm = z.strictObject({
 })
 
 /**
- * Returns a cursor as text. It needs no protection, because a forged one only requests another page of public products.
+ * Returns a cursor as text. The text needs no signature, because a forged cursor only requests another page of public
+ * products.
  */
 export function cursorText(cursor: Cursor, request: SearchRequest): string {
   const { after, moment, breadth, corrections } = cursor

@@ -7,7 +7,7 @@ const MOST_QUERY_CHARACTERS = 200
 const MOST_BRANDS = 20
 const MOST_BRAND_CHARACTERS = 200
 const MOST_ATTRIBUTE_VALUES = 20
-/** Each attribute name needs an additional search for its facet. */
+/** Maximum number of attribute names. Each name needs an additional search for its facet. */
 const MOST_ATTRIBUTE_NAMES = 5
 const MOST_ATTRIBUTE_CHARACTERS = 251
 const MOST_CATEGORY_CHARACTERS = 2_000
@@ -15,7 +15,7 @@ const MOST_STARS = 5
 const MOST_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 20
 const MOST_CURSOR_CHARACTERS = 4_000
-/** Maximum number of products that the search server sorts for a page. Only cursors lead beyond them. */
+/** Maximum number of products that the search server sorts for a page. Only cursors lead to later products. */
 const MOST_PAGED = 10_000
 const CENTS = 100
 

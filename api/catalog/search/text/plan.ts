@@ -6,19 +6,19 @@ export interface PlannedWord extends Word {
   readonly corrections: readonly string[]
 }
 
-/** Neighbouring words that synonyms may replace together. Most parts have one word and no synonyms. */
+/** Adjacent words that synonyms may replace together. Most parts have one word and no synonyms. */
 export interface PlannedPart {
   readonly words: readonly PlannedWord[]
-  /** Each is a list of words, all of which must be found. */
+  /** Alternatives to the words. Each alternative is a list of words, all of which must be found. */
   readonly synonyms: readonly (readonly string[])[]
 }
 
 /**
- * How many of the words a product must have.
- * - `all`: every word in title, brand or attributes.
- * - `described`: every word there or in the description, or a correction of it.
- * - `most`: two words, or three of four.
- * - `half`: one of two or three words, two of four.
+ * Which words of the query a product must contain.
+ * - `all`: every word, in title, brand or attributes.
+ * - `described`: every word or its correction, in title, brand, attributes or description.
+ * - `most`: two words, or three of four words.
+ * - `half`: one of two or three words, or two of four words.
  */
 export type Breadth = 'all' | 'described' | 'most' | 'half'
 
@@ -28,7 +28,9 @@ export interface TextPlan {
   readonly parts: readonly PlannedPart[]
 }
 
-/** Only this many words of a query are used. More would cost more without narrowing the results further. */
+/**
+ * Maximum number of words of a query that are used. More words would cost more without narrowing the results further.
+ */
 const MOST_WORDS = 24
 
 /** @returns the plan for exact words; undefined if the query has no word */
