@@ -48,17 +48,15 @@ export interface AppOptions {
   readonly metrics: HttpMetrics
   readonly readiness: Readiness
   readonly answers: AnswerCache
-  /** The rate limits. Without them, no request is limited. */
+  /** The rate limits. If undefined, no request is limited. */
   readonly limits?: RequestLimits
-  /**
-   * Returns what the client certificate of a connection proves. Without this function, client certificates are ignored.
-   */
+  /** Returns what the client certificate of a connection proves. If undefined, client certificates are ignored. */
   certificateOf?(socket: Socket): ShownCertificate | undefined
   /** Base of absolute URLs, as the documentation shows it. */
   readonly publicUrl: string
   /** Monotonic milliseconds, for durations. */
   readonly monotonic: () => number
-  /** Proxies whose X-Forwarded-For the app trusts. Default: those on this machine. */
+  /** Proxies whose X-Forwarded-For the app trusts. Default: proxies on this machine. */
   readonly trusted?: TrustedProxies
   /** Time limit for receiving the whole body. Default 10 s. */
   readonly bodyTimeoutMs?: number
@@ -68,7 +66,9 @@ export interface AppOptions {
 const DEFAULT_BODY_BYTES = 1_048_576
 const DEFAULT_BODY_TIMEOUT_MS = 10_000
 const DEFAULT_HANDLER_TIMEOUT_MS = 10_000
-/** The route label of requests that match no route. Using the requested path would create unbounded labels. */
+/**
+ * The route label of requests that match no route. Using the requested path would create an unlimited number of labels.
+ */
 const NO_ROUTE = '(none)'
 const MS_PER_SECOND = 1_000
 const NO_SCOPES: ReadonlySet<string> = new Set()
@@ -83,7 +83,10 @@ interface Exchange {
   readonly added: Record<string, string>
   /** Receives fields for the request's line in the log. */
   readonly noted: Record<string, string>
-  /** The session of the page that makes the request; also undefined if the request has an Authorization header. */
+  /**
+   * The session of the page that makes the request; undefined if there is no session or the request has an
+   * Authorization header.
+   */
   readonly session: ShownSession | undefined
 }
 
@@ -104,7 +107,7 @@ function tookTooLong(): ApiError {
   return new ApiError(errors.unavailable, { message: 'The request took too long to process. Try again shortly.' })
 }
 
-/** Returns whether the route's rule admits the caller. */
+/** Returns whether the route's rules allow the caller. */
 async function isAdmitted(authorizing: Promise<unknown>): Promise<boolean> {
   return await authorizing.then(
     () => true,

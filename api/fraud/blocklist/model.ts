@@ -8,7 +8,7 @@ import { pageLimitParameter } from '../../kit/parameters.ts'
 const MAX_VALUE = 320
 const MAX_REASON = 500
 const MAX_NAME = 200
-/** Ten years. An entry for longer is permanent. */
+/** Maximum lifetime of an entry, ten years. An entry that must last longer can be permanent. */
 const MAX_TTL_HOURS = 87_600
 export const MAX_BULK_ENTRIES = 1_000
 
@@ -50,7 +50,7 @@ export const NewEntryBody = z
   .openapi('NewBlocklistEntry')
 export type NewEntry = z.output<typeof NewEntryBody>
 
-/** Entries are checked one by one, so that a wrong one does not prevent the others. */
+/** The entries are checked separately, so that an invalid entry does not prevent the others. */
 export const BulkBody = z
   .strictObject({
     entries: z

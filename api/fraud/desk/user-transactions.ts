@@ -7,7 +7,10 @@ import { integerParameter } from '../../kit/parameters.ts'
 import { type BoundRoute, bind, defineRoute } from '../../kit/route.ts'
 
 const DAY_MS = 86_400_000
-/** Analysts compare a payment with those of the days around it. For longer periods, they query ClickHouse directly. */
+/**
+ * Maximum number of days. Analysts compare a payment with payments of the days around it. For longer periods, they
+ * query ClickHouse directly.
+ */
 const MAX_DAYS = 7
 const MAX_LISTED = 100
 const MAX_USER_ID = 50

@@ -16,8 +16,8 @@ const GROUP_BITS = 16n
 const BYTE_BITS = 8n
 
 /**
- * Reads a file with an address or a CIDR range per line. Empty lines and the rest of a line after `#` are ignored.
- * @throws Error that names the file, and a line that is wrong
+ * Reads a file with one address or CIDR range per line. Empty lines and text after `#` are ignored.
+ * @throws Error that names the file and the invalid line
  */
 export function readNetworkList(file: string): NetworkList {
   let text: string
@@ -41,7 +41,7 @@ interface Range {
   readonly last: bigint
 }
 
-/** Finds an address by binary search, because such lists have tens of thousands of ranges. */
+/** Finds an address by binary search, because lists of networks have tens of thousands of ranges. */
 function networkList(ranges: readonly Range[]): NetworkList {
   const merged: { first: bigint; last: bigint }[] = []
   for (const { first, last } of [...ranges].sort((one, other) => (one.first < other.first ? -1 : 1))) {

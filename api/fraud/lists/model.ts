@@ -5,7 +5,7 @@ import type { ListSummary } from '../../../schemas/fraud/settings/flow.ts'
 import type { HeldList } from '../held-settings.ts'
 import { isoTime } from '../rules/model.ts'
 
-/** More values than a list may have, so that the answer can name the limit. */
+/** Maximum number of values in a request. It exceeds the limit of a list, so that the error can name the limit. */
 const MAX_GIVEN_VALUES = 50_000
 
 const ListName = z

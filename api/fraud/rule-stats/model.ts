@@ -39,7 +39,11 @@ export const RuleStatsSchema = z
 
 type RuleCounts = z.output<typeof RuleCountsSchema>
 
-/** Returns the answer about a rule. @param since epoch ms; @param until epoch ms */
+/**
+ * Returns the answer about a rule.
+ * @param since epoch ms
+ * @param until epoch ms
+ */
 export function statsJson(rule_id: string, hours: readonly RuleHour[], since: number, until: number): z.output<typeof RuleStatsSchema> {
   return {
     rule_id,

@@ -9,10 +9,15 @@ import { fraudErrors } from '../errors.ts'
 const MAX_NAME = 200
 const MAX_AUTHOR = 200
 const MAX_INT32 = 2 ** 31 - 1
-/** The compiler refuses conditions above 4,000 characters and reports the position, so this only bounds its input. */
+/**
+ * Maximum length of the input. The compiler itself refuses conditions above 4,000 characters and reports the position.
+ */
 const MAX_CONDITION = 20_000
 
-/** Path segments of other routes below `/api/v1/rules/`, and segments that a client would remove from a path. */
+/**
+ * Ids that rules must not have: path segments of other routes below `/api/v1/rules/`, and segments that a client would
+ * remove from a path.
+ */
 export const RESERVED_RULE_IDS: ReadonlySet<string> = new Set([
   'fields',
   'validate',
@@ -75,7 +80,7 @@ const ruleFields = {
   created_by: text(MAX_AUTHOR)
     .optional()
     .openapi({ description: "The author of the rule. Default: the author of the existing rule, or the token's subject for a new rule." }),
-  // These fields are allowed so that a client can send back a rule as it was read.
+  // These fields are allowed so that a client can send back a rule exactly as it read the rule.
   created_at: z.string().optional().openapi({ description: 'Ignored.' }),
   updated_at: z.string().optional().openapi({ description: 'Ignored.' }),
   fault: z.string().nullable().optional().openapi({ description: 'Ignored.' }),
@@ -187,7 +192,10 @@ export const AuditSchema = z
   })
   .openapi('FraudAudit')
 
-/** Creates a rule from its JSON. Its times are zero until the topology sets them. @param author empty: unchanged */
+/**
+ * Creates a rule from its JSON. Its times are zero until the topology sets them.
+ * @param author author of a new rule; empty to keep the existing author
+ */
 export function ruleFrom(
   rule_id: string,
   { created_by, created_at: _at, updated_at: _since, fault: _fault, ...given }: RuleInput,

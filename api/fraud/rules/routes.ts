@@ -20,7 +20,7 @@ import {
 } from './model.ts'
 
 const MAX_PAGE = 1_000_000
-/** A condition of 4,000 characters, at four bytes each, with the other fields. */
+/** Maximum size of a body: a condition of 4,000 characters, at four bytes each, and the other fields. */
 const MAX_BODY_BYTES = 65_536
 const MAX_VERSION_DIGITS = 15
 const versionParams = z.object({

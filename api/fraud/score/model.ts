@@ -2,9 +2,9 @@ import { z } from '@hono/zod-openapi'
 import { canonicalIp } from '../../../schemas/fraud/canonical.ts'
 import { isCurrency } from '../../../schemas/fraud/money.ts'
 
-/** Clocks of callers may be ahead by this much. */
+/** Maximum by which the clock of a caller may be ahead. */
 const MAX_AHEAD_MS = 5 * 60_000
-/** A request may be this late. No feature has a longer window. */
+/** Maximum age of a transaction. No feature has a longer window. */
 const MAX_BEHIND_MS = 7 * 86_400_000
 
 /** As long as in a case. */

@@ -7,7 +7,7 @@ import { ScoreAnswerSchema, ScoreRequestSchema } from './model.ts'
 const MAX_BODY_BYTES = 65_536
 const BODY_TIMEOUT_MS = 5_000
 
-/** The handler checks the body itself, so that one answer names all faults, and none repeats a card number. */
+/** The handler checks the body itself, so that one answer names all faults and no answer repeats a card number. */
 const streamed: StreamedBody = {
   content: { 'application/json': { schema: ScoreRequestSchema, example: EXAMPLE_PAYMENT } },
   timeoutMs: BODY_TIMEOUT_MS,

@@ -6,7 +6,10 @@ import { isoTime } from '../rules/model.ts'
 
 const MAX_VALUE = 320
 const MAX_REASON = 500
-/** A year, which only bounds the input. For more than 720 hours, the answer names the limit. */
+/**
+ * Maximum number of hours in a request, a year. The actual limit is 720 hours, which the error for a longer snooze
+ * names.
+ */
 const MAX_HOURS = 8_760
 /** The form of the hashes of e-mail addresses. */
 const HASH = /^[0-9a-f]{32}$/
@@ -43,8 +46,8 @@ export const SnoozeListSchema = z
   .openapi('FraudSnoozes')
 
 /**
- * Returns a value in the form that the facts of transactions use; undefined if no entity of the type can have this
- * value.
+ * Returns an entity's value in the form that the facts of transactions use; undefined if no entity of the type can have
+ * this value.
  */
 export function snoozedValue(type: FraudSnoozeEntity, value: string, hashes: Pick<PersonalHashes, 'email'>): string | undefined {
   if (type === 'IP') return canonicalIp(value)
