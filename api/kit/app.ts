@@ -81,7 +81,7 @@ interface Exchange {
   readonly startedAt: number
   /** Receives headers to send with the answer, even if it is an error. */
   readonly added: Record<string, string>
-  /** Receives fields for the request's line in the log. */
+  /** Fields for the line of this request in the log. */
   readonly noted: Record<string, string>
   /**
    * The session of the page that makes the request; undefined if there is no session or the request has an
@@ -194,7 +194,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const limited = isExempt ? undefined : await limit(c, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return answerUnmatched(c)
       const caller = await authorizing
-      // A user's name stays out of the log; the name of a certificate or a gateway's address belongs to a machine.
+      // The log must not contain a user's name. The name of a certificate or the address of a gateway identifies only a
+      // machine.
       if (caller !== undefined && caller.kind !== 'token') noted[caller.kind] = caller.subject
       const query = check(definition.query, queryOf(c.req.url), 'query')
       const params = check(definition.params, c.req.param(), 'path')
@@ -218,7 +219,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
         method: c.req.method,
         ifNoneMatch: header('if-none-match'),
         expectedVersion: definition.versioned === true ? expectedVersionFrom(header('if-match')) : undefined,
-        // These are functions, because few routes use them and getters would cost every request 1.5 µs.
+        // These fields are functions, because few routes use them. Getters would cost every request 1.5 µs.
         isSpeculative: () => isSpeculative(header),
         isNavigation: () => isNavigation(header),
         isForeignPage: () => isForeignPage({ header, url: c.req.url }, options.publicUrl),
@@ -251,8 +252,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     const authorization = c.req.header('authorization') ?? null
     const shown = { authorization, session, certificate: () => certificateOf(c), remote: remoteAddress(c) }
     const authorizing = authorize(auth, shown, { verifier: options.verifier, isUserId, gateways })
-    // If the request is answered before its token is checked, this promise is never awaited. Its rejection must not
-    // crash the process.
+    // If the request is answered before its token is checked, nothing awaits this promise. Its rejection must not crash
+    // the process.
     authorizing.catch(() => undefined)
     return authorizing
   }
@@ -263,12 +264,12 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
 
   /**
-   * Counts the request against its rate limits before any other work. A request with a rejected token counts by
+   * Counts the request against its rate limits before any other work. A request with a rejected token is counted by its
    * address.
-   * @param added receives headers to send with the answer, even if it is an error
+   * @param added receives headers to send with the answer, even if the answer is an error
    * @param path the path to match rules with
-   * @param units how many requests to count
-   * @returns undefined if limits do not cover the path
+   * @param units number of requests to count
+   * @returns undefined if no rate limit covers the path
    */
   async function limit(
     c: Context,
@@ -305,7 +306,9 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return { status: 204, headers: optionsHeaders(allow, isPreflight), body: null }
   }
 
-  /** An address without a route belongs to no service, so a user id in any service's form identifies the caller. */
+  /**
+   * An address without a route belongs to no service, so a user id in the form of any service identifies the caller.
+   */
   const isAnyUserId: UserIdForm = (subject) => options.services.some((service) => service.isUserId(subject))
 
   const operations = operationsService(options.readiness)

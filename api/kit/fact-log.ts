@@ -3,7 +3,7 @@ import type { PublishAppender, Publisher, Receipt } from '../../kafka/transport.
 import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { Topic } from '../../schemas/topic.ts'
 
-/** The parts of a topic that concern its keys. */
+/** The parts of a topic that partitioning needs. */
 export type KeyedTopic<K> = Pick<Topic<K, unknown>, 'name' | 'key'>
 
 /**

@@ -39,7 +39,10 @@ const readyz = defineRoute({
   errors: [errors.not_ready],
 })
 
-/** Omits the reasons, which contain internal addresses. Operators get them from the operations server. */
+/**
+ * Returns a missing part without its reason, which contains internal addresses. Operators get the reasons from the
+ * operations server.
+ */
 function nameOnly({ name }: Missing): { name: string } {
   return { name }
 }

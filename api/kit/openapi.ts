@@ -68,9 +68,9 @@ function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): Er
 }
 
 /**
- * Describes the operation for OpenAPI with the schemas that validate it.
- * @param tag the name of its service
- * @param isLimited whether rate limits cover its path
+ * Describes an operation for OpenAPI, with the schemas that validate its requests.
+ * @param tag the name of the service
+ * @param isLimited whether rate limits cover the path
  */
 export function describeRoute(tag: string, { definition, gateways }: BoundRoute, isLimited: boolean): RouteConfig {
   const described = describe(tag, definition, [...definition.errors, ...kitErrors(definition, isLimited)], isLimited)
@@ -148,7 +148,7 @@ function describeAnswer(answer: AnswerSpec, rateHeaders: Readonly<Record<string,
   }
 }
 
-/** Returns one response per status. Its description lists all codes with this status. */
+/** Returns one response per status. The description of a response lists all error codes with this status. */
 function describeErrors(definitions: readonly ErrorDefinition[], hasPages: boolean) {
   const byStatus = Map.groupBy(new Set(definitions), (definition) => definition.status)
   return Object.fromEntries([...byStatus].map(([status, group]) => [status, describeErrorStatus(status, group, hasPages)]))

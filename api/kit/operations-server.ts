@@ -30,8 +30,8 @@ interface OperationsAnswer {
 }
 
 /**
- * Serves `/metrics`, `/livez`, and `/readyz` with the reasons why parts are missing. They contain internal addresses,
- * so this server has a separate port, which must stay inside the network.
+ * Serves `/metrics`, `/livez`, and `/readyz` with the reasons why parts are missing. The reasons contain internal
+ * addresses, so this server has a separate port, which must be reachable only from the internal network.
  */
 export async function startOperationsServer({ readiness, metrics, host, port }: OperationsServerOptions): Promise<OperationsServer> {
   async function answer(path: string): Promise<OperationsAnswer> {

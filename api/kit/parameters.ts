@@ -33,7 +33,10 @@ export function integerParameter(options: IntegerOptions) {
     })
 }
 
-/** Creates the schema of a required coordinate in the query, in decimal form. @param most 90 or 180 */
+/**
+ * Creates the schema of a required coordinate in the query, in decimal form.
+ * @param most 90 or 180
+ */
 export function degreesParameter(most: number, description: string) {
   return z
     .string('must be a decimal number')
@@ -60,7 +63,10 @@ export function pageParameter(maximum: number) {
   return integerParameter({ minimum: 1, maximum, default: 1, description: 'Page number, from 1.' })
 }
 
-/** Creates the schema of the number of items on a page. @param what the items, in the plural */
+/**
+ * Creates the schema of the number of items on a page.
+ * @param what noun for the items, in the plural
+ */
 export function pageLimitParameter(what: string) {
   return integerParameter({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT, description: `Number of ${what} per page.` })
 }

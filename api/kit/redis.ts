@@ -19,7 +19,10 @@ export interface ViewRedis {
   /** Data that the API itself stores in Redis: bindings of idempotency keys, and partition counts. */
   readonly bindings: SetIfAbsent
   readonly partitions: PartitionMemory
-  /** Runs scripts beside the views, on a separate connection. While Redis does not answer, they fail immediately. */
+  /**
+   * Runs scripts on the data of the views, on a separate connection. While Redis does not respond, scripts fail
+   * immediately.
+   */
   readonly scripts: ViewScripts
   readonly probe: ReadinessProbe
   /** Reports whether Redis is configured to remove data when its memory is full. */
@@ -33,7 +36,7 @@ export interface ViewRedisOptions extends RedisPlace {
   monotonic(): number
 }
 
-/** Time limit of a read, which normally takes well under a millisecond. A slower one becomes a 503. */
+/** Time limit of a read, which normally takes well under a millisecond. A slower read leads to a 503. */
 const COMMAND_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 2_000
 const PARTITIONS_KEY = 'api:partitions'
@@ -50,7 +53,7 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
     settings: {
       commandTimeout: COMMAND_TIMEOUT_MS,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // Sends the commands of one event loop turn in one write.
+      // Auto-pipelining sends the commands of one event loop turn in one write.
       enableAutoPipelining: true,
     },
     onLost: (reason) => log.warn({ reason }, 'redis_lost'),
@@ -72,7 +75,7 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
     }
   }
 
-  /** Bypasses auto-pipelining, which would defer the command to the next event loop turn. */
+  /** Reads values without auto-pipelining, which would defer the command to the next event loop turn. */
   function readValues(keys: string[]): Promise<(string | null)[]> {
     const command = new Command('mget', keys, { replyEncoding: 'utf8' })
     return ask(redis.sendCommand(command) as Promise<(string | null)[]>)

@@ -3,8 +3,8 @@ import { pageFileRoute } from './file-route.ts'
 import { pageFiles } from './files.ts'
 
 /**
- * The address mirrors the folder tree, so that relative imports resolve to the same file on disk, where tsc checks
- * them, and in a browser.
+ * The path of the route mirrors the folder tree, so that relative imports resolve to the same file in a browser and on
+ * disk, where tsc checks them.
  */
 const sharedFileRoute = pageFileRoute('/kit/page/browser', 'sharedPageFile', {
   summary: 'Read a script or a style sheet that pages share',
