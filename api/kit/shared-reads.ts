@@ -19,12 +19,15 @@ interface Waiting<T> {
   readonly rejects: ((error: unknown) => void)[]
 }
 
-/** Maximum number of keys per command. They take Redis some tens of microseconds; more would block it for too long. */
+/**
+ * Maximum number of keys per command. Redis needs some tens of microseconds for this many keys. A larger command would
+ * block it for too long.
+ */
 const MAX_KEYS = 200
 
 /**
- * Combines the reads of one event loop turn into one command per hash tag, because under load a small read costs little
- * more than its command, here and in Redis. This does not delay a single read. The hashes of a turn are read before its
+ * Combines the reads of one event loop turn into one command per hash tag. Under load, a small read costs little more
+ * than its command, both here and in Redis. A single read is not delayed. The hashes of a turn are read before its
  * values, so a flag that is requested after a hash is not older than the hash.
  */
 export function sharedReads({ readValues, readHashes }: SharedCommands): SharedReader {
@@ -60,7 +63,7 @@ export function sharedReads({ readValues, readHashes }: SharedCommands): SharedR
 
 /**
  * Collects reads by hash tag until they are sent.
- * @param full called when there are so many reads that they should be sent immediately
+ * @param full called when so many reads are waiting that they should be sent immediately
  */
 function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => void) {
   let groups = new Map<string, Waiting<T>>()

@@ -2,7 +2,7 @@
 export type Later = (ms: number, run: () => void) => void
 
 /**
- * Reports how often something happens: the first time immediately, then at intervals for as long as it continues.
+ * Reports how often an event happens: the first time immediately, then at intervals for as long as the event recurs.
  * Each occurrence is counted in exactly one warning.
  */
 export interface SpacedWarning {

@@ -30,8 +30,8 @@ const MIN_LOAD = 0.2
 const GROWTH = 1.5
 const UINT32_RANGE = 2 ** 32
 /**
- * Value that replaces a first word of 0, because 0 marks an empty slot. The replacement makes only two of the 2^128
- * hashes equal in this word.
+ * Value that replaces a first word of 0, because 0 marks an empty slot. Two hashes become equal only if they differ in
+ * nothing but this word.
  */
 const INSTEAD_OF_EMPTY = 1
 

@@ -89,16 +89,17 @@ export interface SessionServiceOptions {
   readonly cookie: SessionCookie
 }
 
-/** Creates the routes with which pages sign in and out, and the files that they share. */
+/** Creates the routes with which pages sign in and out, and the routes of the files that all pages share. */
 export function sessionService({ verifier, cookie }: SessionServiceOptions): ServiceRoutes {
   return {
     name: 'pages',
     description: 'Signing in, and the scripts and styles that all HTML pages share.',
-    // A session may be for anybody. The routes that use it check the form of user ids.
+    // A session may have any subject. The routes that use the session check the form of user ids.
     isUserId: () => true,
     routes: [
       bind(signInRoute, async ({ body, isForeignPage }) => {
-        // Another site could otherwise sign a visitor in with its own token, and then read what the visitor enters.
+        // Only pages of this server may sign in. Another site could sign a visitor in with its own token, and then read
+        // what the visitor enters.
         if (isForeignPage()) throw new ApiError(errors.forbidden, { message: 'Only a page of this server may sign in.' })
         const caller = await verifier.verify(body.token)
         const headers = { ...PRIVATE, 'Set-Cookie': cookie.keep(body.token, expiryOf(body.token)) }
@@ -115,7 +116,10 @@ export function sessionService({ verifier, cookie }: SessionServiceOptions): Ser
   }
 }
 
-/** Returns epoch ms. @param token a verified one, which always has `exp` */
+/**
+ * Returns the expiry of a token, epoch ms.
+ * @param token a verified token, which always has `exp`
+ */
 function expiryOf(token: string): number {
   return decodeJwt(token).exp! * MS_PER_SECOND
 }
