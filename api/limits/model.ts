@@ -8,7 +8,7 @@ const MAX_RULE_ID = 100
 const MAX_PATTERN = 200
 const MAX_CLIENT_ID = 100
 const MAX_LABEL = 200
-/** Longest window, which is a year. A limit over a longer one would not be a rate. */
+/** Maximum length of a window, a year. A limit over a longer window would not be a rate. */
 const MAX_WINDOW_SECONDS = 31_536_000
 const MAX_COST = 1_000
 const MAX_PATH = 2_048
@@ -22,7 +22,10 @@ const RuleId = z
   .regex(/^[A-Za-z0-9._:-]{1,100}$/, `must be 1 to ${MAX_RULE_ID} of A-Z a-z 0-9 . _ : -`)
   .openapi({ example: 'search-free' })
 
-/** Excludes `user:`, `certificate:` and `ip:`, which are the prefixes for callers without a key. */
+/**
+ * Pattern of a client id. It excludes the prefixes `user:`, `certificate:` and `ip:`, which are for callers without a
+ * key.
+ */
 const ClientId = z
   .string()
   .regex(
@@ -226,7 +229,10 @@ export function ruleFrom(ruleId: string, { match, limit, window_seconds, action,
   }
 }
 
-/** This is only a warning, because other gateways may use such a rule through `check`. */
+/**
+ * Warning about a rule that applies to no path of this process. It is not an error, because other gateways may use the
+ * rule through `check`.
+ */
 const NOT_LIMITED_HERE =
   'This process limits no path that the pattern matches, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check).'
 

@@ -23,7 +23,7 @@ export interface FailOpenLimiterOptions {
 
 /**
  * Decides with a limiter and reports every decision. If the limiter fails, the request is allowed. If a report fails,
- * the decision stands.
+ * the decision still applies.
  */
 export function failOpenLimiter({ limiter, observer, monotonic, onDecision }: FailOpenLimiterOptions): Limiter {
   function reported(request: LimitedRequest, startedAt: number, verdict: Verdict): Verdict {

@@ -8,7 +8,7 @@ export type RedisClient = ScriptClient
 
 const DECIDE: RedisScript = { name: 'decide', source: DECIDE_SCRIPT }
 
-/** @param redis must fail commands immediately while it is unreachable (`enableOfflineQueue: false`) */
+/** @param redis client that fails commands immediately while Redis is unreachable (`enableOfflineQueue: false`) */
 export function redisScripts(redis: RedisClient): ScriptRunner {
   return {
     run: (keys, args) => runScript(redis, DECIDE, keys, args) as Promise<number[]>,
