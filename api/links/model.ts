@@ -7,10 +7,10 @@ const MAX_BULK_LINKS = 100
 
 const LONG_URL = 'https://example.com/a/long/path?with=parameters'
 
-/** The handler validates these fields, because they have specific error codes. */
+/** The handler validates these fields, because each has a specific error code. */
 const givenUrl = (description: string) =>
   z.unknown().openapi({ type: 'string', format: 'uri', maxLength: MAX_URL_CHARACTERS, description, example: LONG_URL })
-/** Declared here for the documentation, because the handler checks it. */
+/** The schema is declared here only for the documentation. The handler checks the field. */
 const REQUIRED = { required: ['long_url'] }
 const expiration = z.enum(EXPIRATIONS)
 

@@ -22,7 +22,7 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-/** A user's id as clients send it. The service uses it in lower case, because pairs compare ids as text. */
+/** A user's id as clients send it. The service converts it to lower case, because pairs compare ids as text. */
 export const userId = z
   .string()
   .regex(UUID, 'must be a UUID')

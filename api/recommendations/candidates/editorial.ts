@@ -5,7 +5,7 @@ import type { NewReleaseBoost } from '../rank/arrange.ts'
 /** Lists and rules of editors by name. */
 export type EditorialLists = ReadonlyMap<string, EditorialList>
 
-/** The default boost applies unless editors have set a rule of this name. */
+/** Name of the boost rule. The default boost applies unless editors have set a rule with this name. */
 const NEW_RELEASES = 'new-releases'
 export const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
 
@@ -16,7 +16,7 @@ export function placedByEditors(lists: EditorialLists, context: RecommendationCo
     .flatMap(({ item_ids }) => item_ids)
 }
 
-/** Returns how much newer items are raised; undefined if editors have ended the rule. */
+/** Returns the boost of newer items; undefined if editors have ended the rule. */
 export function boostByEditors(lists: EditorialLists, time: number): NewReleaseBoost | undefined {
   const rule = lists.get(NEW_RELEASES)
   if (rule === undefined) return DEFAULT_BOOST

@@ -7,7 +7,7 @@ export interface SimilarItem {
   readonly row: number
   /** 0 to 1. */
   readonly similarity: number
-  /** The same, damped for items with few known pairs, so that chance does not affect the ranking. */
+  /** The similarity, damped for items with few known pairs, so that chance does not affect the ranking. */
   readonly strength: number
   readonly by: 'neighbours' | 'vector' | 'category'
 }
@@ -15,15 +15,17 @@ export interface SimilarItem {
 /** Neighbours below this are named by chance. */
 const MIN_SIMILARITY = 1e-4
 /**
- * Each item counts as having this many additional entries. Near pairs on MovieLens: 0.303 instead of 0.28 hits in 20.
+ * Number of entries that are added to the count of each item. With this number, MovieLens has 0.303 hits in 20 instead
+ * of 0.28 for near pairs.
  */
 const PRIOR_ENTERED = 5
-/** Items of the same category, if nothing else is known, count as a little similar. */
+/** Similarity of items in the same category, which is used if nothing else is known. */
 const CATEGORY_SIMILARITY = 0.05
 
 /**
- * Pairs over the root of both items' counts, so that popular items are not similar to everything, in the order of the
- * neighbours: docs/services/recommendations.md#similar-items
+ * Returns similar items in the order of the neighbours. The similarity is the weight of the pair divided by the root of
+ * the product of both items' counts, so that popular items are not similar to everything:
+ * docs/services/recommendations.md#similar-items
  */
 export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: readonly Neighbour[]): SimilarItem[] {
   const similar: SimilarItem[] = []

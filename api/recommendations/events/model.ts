@@ -61,7 +61,10 @@ export const batchBody = z.strictObject({ events: z.array(eventBody).min(1).max(
 
 export type EventBody = z.output<typeof eventBody>
 
-/** @returns what is wrong with the time of an event; undefined if nothing is */
+/**
+ * Checks the time of an event.
+ * @returns the fault; undefined if the time is valid
+ */
 export function timeFault({ timestamp }: EventBody, now: number): string | undefined {
   if (timestamp === undefined) return undefined
   const at = timestamp * MS_PER_SECOND

@@ -15,7 +15,7 @@ export interface Explained {
   readonly list: ServedList
   /** The best candidates, by score. */
   readonly best: readonly Scored[]
-  /** What is known of the items of the page. */
+  /** Titles and other properties of the items on the page. */
   readonly shown: ReadonlyMap<bigint, ShownItem>
   genreOf(itemId: bigint): string
 }

@@ -14,7 +14,7 @@ export function numberText(value: number): string {
   return new Intl.NumberFormat('en', { maximumFractionDigits: 3 }).format(value)
 }
 
-/** Returns words in place of a name such as `because_you_watched`. */
+/** Returns a readable form of a name such as `because_you_watched`. */
 export function words(name: string): string {
   return name.replaceAll('_', ' ')
 }

@@ -14,8 +14,8 @@ const WIDTH = 400
 const BAR_HEIGHT = 12
 
 /**
- * Shows how good the trained models are, by version and by the users' earlier interactions.
- * @param runs the newest first; undefined if they cannot be read
+ * Shows the quality of the trained models, by version and by the number of the users' earlier interactions.
+ * @param runs runs of the training, newest first; undefined if they cannot be read
  */
 export function qualitySection(runs: readonly ModelRun[] | undefined): Html {
   return html`<section aria-labelledby="quality"><h2 id="quality">Quality of the models</h2>${content(runs)}</section>`

@@ -9,7 +9,7 @@ export const EXPLAIN = '/recommendations/explain'
 export const SIGN_IN = '/recommendations/sign-in'
 export const FILES = '/recommendations/files'
 
-/** The page itself explains what is wrong with a parameter, so the route takes any text. */
+/** The page itself explains errors in a parameter, so the route accepts any text. */
 const text = (description: string) =>
   z
     .union([z.string(), z.array(z.string())])

@@ -1,6 +1,9 @@
 import { setImmediate as otherWork } from 'node:timers/promises'
 
-/** So many columns of 256 are eliminated in two milliseconds or so. Requests are answered between two pieces. */
+/**
+ * Number of columns of 256 rows that are eliminated without a pause, which takes about two milliseconds. Requests are
+ * answered in the pauses.
+ */
 const COLUMNS_AT_ONCE = 16
 
 /**

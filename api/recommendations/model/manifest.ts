@@ -19,21 +19,21 @@ const manifestSchema = z.object({
   dimensions: z.int(),
   items: z.int().min(1),
   regularization: z.number().positive(),
-  /** The greatest length of an item's factors, by which products are divided. */
+  /** The greatest length of an item's factors. Products are divided by it. */
   greatest_length: z.number().positive(),
   columns: z.array(z.string()),
   files: z.record(z.string(), z.object({ bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
 })
 export type BundleManifest = z.infer<typeof manifestSchema>
 
-/** Thrown for a bundle that must not be used. The version in force stays. */
+/** Error for a bundle that must not be used. The version in force stays in force. */
 export class BundleError extends Error {
   override readonly name = 'BundleError'
 }
 
 /**
  * Reads the manifest of a bundle and checks every file against it.
- * @throws BundleError that names what is wrong
+ * @throws BundleError that names the fault
  */
 export async function readManifest(folder: string): Promise<{ manifest: BundleManifest; version: string }> {
   const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause) => {
@@ -62,7 +62,7 @@ function parse(text: string): BundleManifest {
 
 const HASH_LENGTH = 8
 
-/** Time and hash of the bundle, such as `20260801T120000-1f2e3d4c`. */
+/** Returns the version of a bundle, which consists of its time and hash, such as `20260801T120000-1f2e3d4c`. */
 function versionOf({ trained_at }: BundleManifest, text: string): string {
   const time = new Date(trained_at).toISOString().replace(/[-:]|\.\d+Z/g, '')
   return `${time}-${createHash('sha256').update(text).digest('hex').slice(0, HASH_LENGTH)}`

@@ -10,26 +10,26 @@ import type { RecommendationModel } from './model.ts'
 import { parseTrees } from './trees.ts'
 import { type NearBy, newVectorIndex, type VectorIndex, viewVectorIndex } from './vector-index.ts'
 
-/** A model with the files that it holds open. */
+/** A model with its open files. */
 export interface OpenModel extends RecommendationModel {
   close(): void
 }
 
-/** Room for the factors of a user's items, at first. */
+/** Initial number of rows for the factors of a user's items. */
 const FOLDED_ROWS = 128
 
-/** So many numbers are checked in a millisecond or two. */
+/** Number of numbers that are checked without a pause, which takes a millisecond or two. */
 const CHECKED_NUMBERS = 1 << 20
 
-/** What the vectors of a bundle need to be known before they can be opened. */
+/** The properties of a bundle that are needed to open its vectors. */
 export type VectorShape = Pick<BundleManifest, 'dimensions' | 'items' | 'regularization' | 'greatest_length'>
 
 /** The part of a model that works without trees. */
 export type OpenVectors = Omit<OpenModel, 'version' | 'sequence' | 'trainedAt' | 'score'>
 
 /**
- * Opens a bundle. Its files are checked in pieces, between which requests are answered.
- * @throws BundleError if a file is damaged, or holds something else than the manifest says
+ * Opens a bundle. Its files are checked in pieces, and requests are answered between the pieces.
+ * @throws BundleError if a file is damaged, or its contents differ from the manifest
  */
 export async function openModel(folder: string): Promise<OpenModel> {
   const { manifest, version } = await readManifest(folder)
