@@ -1,6 +1,6 @@
 /** Gradient-boosted trees in typed arrays, read from the text format of LightGBM (`Booster.save_model`). */
 
-/** Limits of what a request can afford: docs/services/recommendations.md#ranking */
+/** Limits that keep ranking within the time of a request: docs/services/recommendations.md#ranking */
 const MAX_TREES = 100
 const MAX_LEAVES = 31
 
@@ -8,7 +8,7 @@ const CATEGORICAL_BIT = 1
 
 export interface Trees {
   readonly count: number
-  /** Writes the raw score of each row: the sum of one leaf per tree. */
+  /** Returns the raw score of each row, which is the sum of one leaf per tree. */
   score(features: Float64Array, rows: number): Float64Array
 }
 
@@ -17,7 +17,8 @@ export class TreesError extends Error {
 }
 
 /**
- * @param columns names of the features that rows have, in order
+ * Parses trees.
+ * @param columns names of the features in a row, in order
  * @throws TreesError if the trees were trained on other columns, are too many, or contain something other than numbers
  */
 export function parseTrees(text: string, columns: readonly string[]): Trees {
@@ -31,7 +32,10 @@ export function parseTrees(text: string, columns: readonly string[]): Trees {
   return evaluator(roots, nodes, Float64Array.from(leaves), columns.length)
 }
 
-/** Appends the tree's nodes as [column, threshold, left, right]; a negative child is a leaf. Returns its root. */
+/**
+ * Appends the nodes of a tree as [column, threshold, left, right]. A negative child is a leaf. Returns the root of the
+ * tree.
+ */
 function readTree(block: string, width: number, nodes: number[][], leaves: number[]): number {
   const numbers = (name: string) => fieldOf(block, name).split(' ').map(Number)
   const firstNode = nodes.length
@@ -46,7 +50,7 @@ function readTree(block: string, width: number, nodes: number[][], leaves: numbe
   )
   const inner = values.length - 1
   const childOf = (child: number, parent: number) => {
-    // A child comes after its parent, therefore no walk is endless.
+    // A child must come after its parent, so that every path through the tree ends.
     const isKnown = Number.isInteger(child) && (child < 0 ? ~child < values.length : child > parent && child < inner)
     if (!isKnown) throw new TreesError(`a node has the child ${child}`)
     return child < 0 ? ~(~child + firstLeaf) : child + firstNode
@@ -68,7 +72,7 @@ function evaluator(roots: readonly number[], nodes: readonly number[][], leaves:
     count: roots.length,
     score(features, rows) {
       const scores = new Float64Array(rows)
-      // Tree by tree, so that the nodes of one tree stay in the processor's cache.
+      // The trees are evaluated one after another, so that the nodes of one tree stay in the processor's cache.
       for (const root of roots) {
         for (let row = 0, start = 0; row < rows; row++, start += width) {
           let at = root
