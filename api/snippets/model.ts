@@ -27,7 +27,7 @@ const Author = z
   .openapi({ description: 'null if the author is anonymous.' })
 const Version = z.object({ paste_id: id, created_at: timestamp })
 
-/** Fields of a snippet in lists, which the snippet itself also has. */
+/** Fields that a snippet has both in lists and on its own. */
 const listed = {
   paste_id: id,
   title: z.string().nullable(),

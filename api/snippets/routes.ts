@@ -9,16 +9,22 @@ import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } fr
 import { SnippetOptions } from './options.ts'
 import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
 
-/** Highest page number. It is 2^53 / 100, so that the offset of a page stays a safe integer. */
+/** Highest page number. It is 2^53 / 100, so that the offset of every page is a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
-/** Highest page number of a search. Its cost grows with the page number, and nobody reads further than this. */
+/** Highest page number of a search. The cost of a page grows with its number, and nobody reads further than this. */
 const MAX_SEARCH_PAGE = 1_000
 const MAX_QUERY_CHARACTERS = 100
-/** Time limit for a body, which allows ten megabytes over a slow line. The server ends requests after 30 s. */
+/**
+ * Time limit for a body. It allows ten megabytes over a slow line, and is below the 30 s after which the server ends
+ * requests.
+ */
 const BODY_TIMEOUT_MS = 25_000
 const CREATE_TIMEOUT_MS = 40_000
 const FORM_TIMEOUT_MS = 10_000
-/** Maximum size of a body. JSON may escape every character with six bytes. */
+/**
+ * Maximum size of a body. It exceeds the maximum size of content, because JSON may escape every character with six
+ * bytes.
+ */
 const MAX_BODY_BYTES = 6 * MAX_CONTENT_BYTES + 131_072
 
 const idParams = z.object({ paste_id: z.string().openapi({ example: '8fQz03Ls' }) })

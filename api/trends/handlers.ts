@@ -47,7 +47,7 @@ export interface TrendsDeps {
   now(): number
   /** Monotonic ms. */
   monotonic(): number
-  /** Replaces the pause between two reads of a view in tests. */
+  /** Pauses between two reads of a view. Tests replace this function. */
   sleep?(ms: number): Promise<unknown>
 }
 
@@ -86,8 +86,8 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
       bind(listRoute, async ({ query, caller }) => {
         const personalFor = query.personalized && caller !== undefined ? BigInt(caller.subject) : undefined
         const answer = await list(query, personalFor)
-        // Without this header, a shared cache could serve the plain list of an anonymous caller to a caller with a
-        // token.
+        // Without this header, a shared cache could serve the plain list, which is for anonymous callers, to a caller
+        // with a token.
         return query.personalized ? withVary(answer, 'Authorization, Cookie') : answer
       }),
       bind(streamRoute, async ({ query, method }) => await streams.open(knownRegion(query.woeid), query.safe, method === 'HEAD')),

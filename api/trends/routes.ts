@@ -11,7 +11,8 @@ import { ClosestSchema, HistorySchema, InterestsSchema, LocationSchema, PastList
 import { RefreshBody } from './refresh.ts'
 
 /**
- * Largest valid woeid. Woeids are 32-bit. The largest one assigned by this project is 100,000,000 plus a GeoNames id.
+ * Largest valid woeid. Woeids are 32-bit numbers. The largest woeid that this project assigns is 100,000,000 plus a
+ * GeoNames id.
  */
 const MAX_WOEID = 2 ** 31 - 1
 
@@ -56,7 +57,7 @@ export const listRoute = defineRoute({
   errors: [trendsErrors.unknown_location, trendsErrors.trends_stale, errors.not_ready],
 })
 
-/** One event, as tools that know Server-Sent Events read it. */
+/** Schema of one event, for tools that support Server-Sent Events. */
 const streamEvent = z
   .object({
     event: z.enum(['list', 'stale']).optional(),

@@ -84,7 +84,7 @@ export function detectLanguage(text: string): string {
   return best.name
 }
 
-/** Returns the candidates, those with the highest possible score first. */
+/** Returns the languages that may match. The language with the highest possible score comes first. */
 function candidatesFor(text: string): Candidate[] {
   const grams = gramsOf(text)
   const gramsInSmallLetters = gramsOf(text.toLowerCase())
@@ -97,7 +97,10 @@ function candidatesFor(text: string): Candidate[] {
     .sort((a, b) => b.most - a.most)
 }
 
-/** @returns 0 if fewer than two patterns match, or if the score cannot reach `wanted` */
+/**
+ * Computes the score of a language.
+ * @returns 0 if fewer than two patterns match, or if the score cannot reach `wanted`
+ */
 function scoreOf({ patterns, most }: Candidate, text: string, wanted: number): number {
   let matches = 0
   let score = 0

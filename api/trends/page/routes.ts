@@ -5,7 +5,7 @@ import { defineRoute } from '../../kit/route.ts'
 import { trendsErrors } from '../errors.ts'
 import { STYLES } from './layout.ts'
 
-/** The page itself explains what is wrong with a parameter, so the routes take any text. */
+/** The page itself explains errors in a parameter, so the routes accept any text. */
 const text = (description: string) =>
   z
     .union([z.string(), z.array(z.string())])
@@ -34,7 +34,7 @@ export const trendsPageRoute = defineRoute({
 export const termPageRoute = defineRoute({
   method: 'get',
   path: '/trends/terms/{term}',
-  // It reads the history, and no other way to it may avoid the limit.
+  // The page counts as a request for the history, so that the page is no way around the limit of the history.
   countsAs: '/v1/trends/{term}/history',
   operationId: 'trendsTermPage',
   summary: 'Show the history of a term as an HTML page',
