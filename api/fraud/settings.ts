@@ -26,7 +26,7 @@ export const fraudSettings = settingsFragment({
     ),
     SCORE_ANSWER_HOURS: documented(
       wholeNumber(1, MOST_ANSWER_HOURS).prefault('24'),
-      'how long a repeated transaction_id gets its first answer, and Redis holds the transaction',
+      'how long Redis keeps a transaction and a repeated transaction_id gets the first answer',
     ),
     FRAUD_COUNTRY_DATABASE: documented(z.string().optional(), 'MaxMind DB file with the countries of IP addresses', 'bundled'),
     FRAUD_VPN_NETWORKS: documented(z.string().optional(), networks('VPNs')),
@@ -38,7 +38,7 @@ export const fraudSettings = settingsFragment({
     FRAUD_DATACENTER_NETWORKS: documented(z.string().optional(), networks('data centres')),
     FRAUD_GUARD: documented(
       flag.prefault('0'),
-      '1: if rules block more than 1 % of the transactions of five minutes, the newest of these rules goes into shadow; the alert is raised anyway',
+      '1: if rules block more than 1 % of the transactions in five minutes, the newest of these rules goes into shadow mode; the alert is raised in any case',
     ),
   },
   rules(env, report, { isProduction }) {

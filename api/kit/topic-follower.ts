@@ -147,7 +147,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     if (monotonic() < nextLook) return
     nextLook = monotonic() + COUNT_LOOK_MS
     const count = (await transport.partitionCounts([topic])).get(topic) ?? 0
-    if (count > opened) throw new Error(`it has ${count} partitions now, and ${opened} are read`)
+    if (count > opened) throw new Error(`the topic now has ${count} partitions, but only ${opened} are read`)
   }
 
   function startOver(reason: string): void {

@@ -16,7 +16,7 @@ export const recommendationsSettings = settingsFragment({
     ),
     RECOMMENDATIONS_READ_MS: documented(
       wholeNumber(1, MAX_READ_MS).prefault('250'),
-      'how long a list waits for Redis before it is made without what is missing, in ms',
+      'how long, in ms, a list waits for Redis before it is computed without the missing data',
     ),
     RECOMMENDATIONS_FEATURES_PERCENT: documented(
       wholeNumber(0, PERCENT).prefault('100'),

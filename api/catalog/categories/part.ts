@@ -64,7 +64,7 @@ function refusal(fault: CategoryFault): ApiError {
     case 'unknown_parent':
       return new ApiError(catalogErrors.unknown_category, { details: [{ path: 'body.parent_id', message: 'does not name a category' }] })
     case 'cycle':
-      return invalidRequest('body.parent_id', 'names the category itself or one below it')
+      return invalidRequest('body.parent_id', 'names the category itself or one of its descendants')
     case 'too_deep':
       return invalidRequest('body.parent_id', `would make a path of more than ${MOST_LEVELS} categories`)
     case 'slug_taken':

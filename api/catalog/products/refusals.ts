@@ -37,7 +37,7 @@ function refusalOf(answer: Exclude<ProductAnswer, { outcome: 'done' }>): ApiErro
       return new ApiError(catalogErrors.price_period_overlaps, { fields: { starts_at, ends_at } })
     }
     case 'no_such_period':
-      return new ApiError(errors.not_found, { message: 'The variant has no price for a period that begins then.' })
+      return new ApiError(errors.not_found, { message: 'The variant has no price for a period that begins at this time.' })
     case 'too_many_periods':
       return invalidRequest('body.starts_at', `the product already has ${MOST_PERIODS} periods`)
     case 'period_over':

@@ -30,7 +30,7 @@ export function sellerOf({ subject, scopes }: Caller, named: string | undefined,
     return ownId(subject)
   }
   if (!isDecimalUserId(named)) throw invalidRequest(place, 'must be a positive 64-bit integer in decimal')
-  if (!isAdmin && named !== subject) throw new ApiError(errors.forbidden, { message: 'Only administrators act for another seller.' })
+  if (!isAdmin && named !== subject) throw new ApiError(errors.forbidden, { message: 'Only administrators may act for another seller.' })
   return BigInt(named)
 }
 

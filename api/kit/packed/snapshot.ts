@@ -68,7 +68,7 @@ export async function readSnapshot(
     assertForm(header, form)
     const map = new PackedMap(form)
     for await (const { body, at } of reader.blocks) {
-      if (body.length % packedBytes(form) !== 0) throw new SnapshotError(`the block at ${at} has no whole entries`)
+      if (body.length % packedBytes(form) !== 0) throw new SnapshotError(`the block at ${at} does not consist of whole entries`)
       map.addPacked(body, now() / MS_PER_SECOND)
     }
     return {

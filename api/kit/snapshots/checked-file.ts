@@ -119,7 +119,8 @@ export async function readCheckedFile<T>(
   if (file === undefined) return undefined
   try {
     const found = Buffer.alloc(magic.length)
-    if ((await file.read(found, 0)) < magic.length || !found.equals(magic)) throw new SnapshotError('the file does not begin as a snapshot')
+    if ((await file.read(found, 0)) < magic.length || !found.equals(magic))
+      throw new SnapshotError('the file does not begin like a snapshot')
     const size = await file.size()
     const first = await readFrame(file, magic.length, size)
     return await read({ header: JSON.parse(first.body.toString()), blocks: readBlocks(file, first.next, size) })

@@ -40,7 +40,7 @@ export async function readManifest(folder: string): Promise<{ manifest: BundleMa
     throw new BundleError('the manifest cannot be read', { cause })
   })
   const manifest = parse(text)
-  if (manifest.dimensions !== DIMENSIONS) throw new BundleError(`vectors of ${manifest.dimensions} numbers: must be ${DIMENSIONS}`)
+  if (manifest.dimensions !== DIMENSIONS) throw new BundleError(`the vectors have ${manifest.dimensions} numbers instead of ${DIMENSIONS}`)
   if (manifest.columns.join() !== RANKING_FEATURES.join()) throw new BundleError('the ranker was trained on other features')
   for (const name of BUNDLE_FILES) {
     const expected = manifest.files[name]

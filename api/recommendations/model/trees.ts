@@ -24,8 +24,10 @@ export class TreesError extends Error {
 export function parseTrees(text: string, columns: readonly string[]): Trees {
   const [head, ...blocks] = text.split(/^Tree=\d+$/m)
   const names = fieldOf(head, 'feature_names').split(' ')
-  if (names.join() !== columns.join()) throw new TreesError(`the trees know the columns ${names.join()} instead of ${columns.join()}`)
-  if (blocks.length === 0 || blocks.length > MAX_TREES) throw new TreesError(`${blocks.length} trees: must be 1 to ${MAX_TREES}`)
+  if (names.join() !== columns.join())
+    throw new TreesError(`the trees were trained on the columns ${names.join()} instead of ${columns.join()}`)
+  if (blocks.length === 0 || blocks.length > MAX_TREES)
+    throw new TreesError(`the model has ${blocks.length} trees instead of 1 to ${MAX_TREES}`)
   const nodes: number[][] = []
   const leaves: number[] = []
   const roots = blocks.map((block) => readTree(block, columns.length, nodes, leaves))
@@ -41,7 +43,7 @@ function readTree(block: string, width: number, nodes: number[][], leaves: numbe
   const firstNode = nodes.length
   const firstLeaf = leaves.length
   const values = numbers('leaf_value')
-  if (values.length > MAX_LEAVES) throw new TreesError(`a tree of ${values.length} leaves: must be at most ${MAX_LEAVES}`)
+  if (values.length > MAX_LEAVES) throw new TreesError(`a tree has ${values.length} leaves, but at most ${MAX_LEAVES} are allowed`)
   if (!values.every(Number.isFinite)) throw new TreesError('a leaf is not a number')
   leaves.push(...values)
   if (values.length === 1) return ~firstLeaf
@@ -52,12 +54,12 @@ function readTree(block: string, width: number, nodes: number[][], leaves: numbe
   const childOf = (child: number, parent: number) => {
     // A child must come after its parent, so that every path through the tree ends.
     const isKnown = Number.isInteger(child) && (child < 0 ? ~child < values.length : child > parent && child < inner)
-    if (!isKnown) throw new TreesError(`a node has the child ${child}`)
+    if (!isKnown) throw new TreesError(`a node has the invalid child ${child}`)
     return child < 0 ? ~(~child + firstLeaf) : child + firstNode
   }
   for (let node = 0; node < inner; node++) {
     const isColumn = Number.isInteger(features[node]) && features[node] >= 0 && features[node] < width
-    if (!isColumn || !Number.isFinite(thresholds[node])) throw new TreesError('a split is not a number of a known column')
+    if (!isColumn || !Number.isFinite(thresholds[node])) throw new TreesError('a split does not compare a known column with a number')
     if ((types[node] & CATEGORICAL_BIT) !== 0) throw new TreesError('splits by category are not supported')
     nodes.push([features[node], thresholds[node], childOf(left[node], node), childOf(right[node], node)])
   }

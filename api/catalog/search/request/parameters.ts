@@ -133,7 +133,7 @@ export const searchParameters = z
     if (query.price_min !== undefined && query.price_max !== undefined && query.price_min > query.price_max)
       issue('price_min', 'must not be above price_max')
     if ((query.page ?? 1) * query.page_size > MOST_PAGED)
-      issue('page', `times page_size must be at most ${MOST_PAGED}; use the cursor beyond`)
+      issue('page', `times page_size must be at most ${MOST_PAGED}; use the cursor for later pages`)
     if (query.page !== undefined && query.cursor !== undefined) issue('cursor', 'cannot be combined with page')
     if (new Set(query.attr.map(attributeName)).size > MOST_ATTRIBUTE_NAMES) issue('attr', `must have at most ${MOST_ATTRIBUTE_NAMES} names`)
   })
