@@ -80,7 +80,7 @@ export interface ExtraListener {
 
 /** A running service. */
 export interface OpenService extends ServiceRoutes {
-  /** Receives requests on the API's own port before the app does. */
+  /** Handles requests on the API's own port before the app does. */
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
   /**
@@ -124,7 +124,9 @@ export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> 
   readonly settings: SettingsFragment<Settings>
   /** Topics to which the service publishes, or whose partitions its views and tables share. */
   readonly topics: readonly AnyTopic[]
-  /** Path patterns of this service that rate limits cover, including unknown addresses that match. */
+  /**
+   * Path patterns of this service that rate limits cover. Unknown addresses that match a pattern are covered as well.
+   */
   readonly limitedPaths: readonly string[]
   /**
    * Returns commands that `npm start` suggests.

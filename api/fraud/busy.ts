@@ -9,7 +9,7 @@ import type { CancelTimer } from '../../runtime/runtime.ts'
  */
 export const BUSY_MS = 50
 
-/** Returns timers for limits up to BUSY_MS, which are prolonged while this process is busy. */
+/** Returns timers for time limits. While this process is busy, a limit is prolonged up to BUSY_MS. */
 export function patientTimers(timers: PatientTimers): (ms: number, callback: () => void) => CancelTimer {
   return (ms, callback) => patientTimer(timers, ms, BUSY_MS, callback)
 }

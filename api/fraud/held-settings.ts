@@ -1,7 +1,7 @@
 import type { FraudList, FraudSetting } from '../../schemas/fraud/types.ts'
 import type { Holding } from '../kit/small-table/holding.ts'
 
-/** A list whose values can be looked up. */
+/** A list in a form in which its values can be looked up. */
 export interface HeldList extends Omit<FraudList, 'values'> {
   readonly values: ReadonlySet<string>
 }

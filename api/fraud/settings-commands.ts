@@ -9,7 +9,7 @@ import type { FraudSettingsInForce } from './settings-in-force.ts'
 export type CommandInput = Partial<Omit<FraudSettingsCommand, 'action' | 'actor'>>
 
 type Changed = Extract<FraudSettingsAnswer, { readonly revision: number }>
-/** The kinds of answers to a change that was made. */
+/** The kinds of answers to accepted changes. */
 export type Outcome = Changed['outcome']
 export type ChangedAs<O extends Outcome> = Extract<Changed, { readonly outcome: O }>
 
@@ -21,7 +21,7 @@ export interface SettingsChange<O extends Outcome> {
   readonly input?: CommandInput
   /** The kind of the answer. */
   readonly outcome: O
-  /** Identifies the request for its Idempotency-Key: the operation and all of its input. */
+  /** The operation and all of its input. They identify the request for its Idempotency-Key. */
   readonly asked: readonly unknown[]
   /** Error if the setting already exists. */
   readonly exists?: ErrorDefinition

@@ -41,7 +41,8 @@ const gzipped = promisify(gzip)
 const COMPRESSED_FROM_BYTES = 1_024
 
 /**
- * Creates an answer that clients and proxies may cache. It has an ETag, and its body is compressed at most once.
+ * Creates an answer that clients and proxies may cache. The answer has an ETag, and its body is compressed at most
+ * once.
  * @param headers Content-Type and Cache-Control
  */
 export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Record<string, string>>): Answer {

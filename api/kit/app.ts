@@ -62,7 +62,7 @@ export interface AppOptions {
   readonly bodyTimeoutMs?: number
 }
 
-/** Maximum size of a JSON body. A route that needs more sets `maxBodyBytes`. */
+/** Maximum size of a JSON body. A route with larger bodies sets `maxBodyBytes`. */
 const DEFAULT_BODY_BYTES = 1_048_576
 const DEFAULT_BODY_TIMEOUT_MS = 10_000
 const DEFAULT_HANDLER_TIMEOUT_MS = 10_000
@@ -79,7 +79,7 @@ interface Exchange {
   readonly requestId: string
   /** Monotonic ms. */
   readonly startedAt: number
-  /** Receives headers to send with the answer, even if it is an error. */
+  /** Headers that are sent with the answer, even if the answer is an error. */
   readonly added: Record<string, string>
   /** Fields for the line of this request in the log. */
   readonly noted: Record<string, string>
@@ -123,7 +123,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const bodyTimeoutMs = options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS
   const cookie = sessionCookie(options.publicUrl)
 
-  /** Runs `answer`, sends what it returns or throws, and records metrics and a log line. */
+  /** Runs `answer`, sends its result or its error, and records metrics and a log line. */
   async function exchange(c: Context, route: string, answer: Answering): Promise<Response> {
     const startedAt = options.monotonic()
     const requestId = requestIdFrom(c.req.header('x-request-id'))

@@ -15,7 +15,7 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
   return value
 }
 
-/** Parses a JSON body. Throws ApiError: 400 if it is not valid UTF-8 or JSON. Texts in it may contain NUL. */
+/** Parses a JSON body. Throws ApiError: 400 if it is not valid UTF-8 or JSON. Texts in the body may contain NUL. */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   const text = decodeUtf8(bytes)
   if (text.trim() === '') throw invalidBody('the body is empty; it must be JSON')

@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv4, type Socket } from 'node:net'
 import type { Context } from 'hono'
 
-/** A set of addresses, such as that of an operator's gateways. */
+/** A set of addresses, for example the addresses of an operator's gateways. */
 export interface AddressRanges {
   includes(address: string): boolean
 }

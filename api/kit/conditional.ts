@@ -55,7 +55,7 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
 const KEPT_ON_NOT_MODIFIED = ['Cache-Control', 'Content-Location', 'Content-Security-Policy', 'ETag', 'Expires', 'Vary'] as const
 
 /**
- * Returns whether `If-None-Match` matches the ETag (weak comparison, which RFC 9110, 13.1.2 requires for GET and HEAD).
+ * Returns whether `If-None-Match` matches the ETag. RFC 9110, 13.1.2, requires the weak comparison for GET and HEAD.
  */
 function etagMatches(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === etag) return true

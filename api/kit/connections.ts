@@ -13,7 +13,7 @@ export interface ConnectionLimits {
   readonly perAddress: number
 }
 
-/** Bounds the open connections of all listeners of a process. */
+/** Limits the open connections of all listeners of a process. */
 export interface ConnectionGate {
   /**
    * Counts a connection until it closes. If a limit is reached, destroys the connection without sending anything,

@@ -79,7 +79,7 @@ function openApiDocument(app: OpenAPIHono, services: readonly ServiceRoutes[], p
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'A JWT signed with RS256, ES256 or EdDSA. `sub` is the user id, `scope` a space-separated list of scopes.',
+    description: 'A JWT signed with RS256, ES256 or EdDSA. `sub` is the user id, and `scope` is a space-separated list of scopes.',
   })
   app.openAPIRegistry.registerComponent('securitySchemes', CERTIFICATE_SCHEME, {
     type: 'mutualTLS',

@@ -20,7 +20,7 @@ type Entry = Omit<ErrorDefinition, 'code' | 'retryable'> & { readonly retryable?
 
 const RETRYABLE = new Set([408, 429, 500, 503])
 
-/** Creates catalogue entries whose code is the property's name. */
+/** Creates entries of the error catalogue. The name of each property becomes the code of its error. */
 export function defineErrors<const T extends Record<string, Entry>>(entries: T): { readonly [Code in keyof T]: ErrorDefinition } {
   const named = Object.entries(entries).map(([code, entry]) => [code, { code, retryable: RETRYABLE.has(entry.status), ...entry }])
   return Object.fromEntries(named)
@@ -135,7 +135,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Returns the error for a request with one invalid part. */
+/** Returns the error for a request of which one part is invalid. */
 export function invalidRequest(path: string, message: string): ApiError {
   return new ApiError(errors.invalid_request, { details: [{ path, message }] })
 }

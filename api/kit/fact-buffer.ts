@@ -31,7 +31,10 @@ export interface FactBufferOptions<K, V> {
 /** First and longest pause between attempts to open the log. */
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 2_000
-/** Interval between warnings about dropped facts. A full buffer may drop tens of thousands of facts a second. */
+/**
+ * Interval between warnings about dropped facts. When the buffer is full, tens of thousands of facts a second may be
+ * dropped.
+ */
 const WARNING_EVERY_MS = 10_000
 
 export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBufferOptions<K, V>): FactBuffer<K, V> {

@@ -15,10 +15,10 @@ import { type SpoolingFacts, SpoolingPublisher } from './spool/spooling-publishe
 /** Publishes facts to Kafka. */
 export interface Facts {
   /**
-   * Resolves when every in-sync replica has the record. Facts of one key are written in the order of the calls, each
-   * exactly once, even if acknowledgements get lost. Throws ApiError: `unavailable` if no acknowledgement arrives in
-   * time (the record may still have been written), `internal_error` for a record that Kafka rejects permanently, such
-   * as one that is too large for its topic.
+   * Resolves when every in-sync replica has the record. Facts of one key are written in the order of the calls. Each
+   * fact is written exactly once, even if acknowledgements get lost. Throws ApiError: `unavailable` if no
+   * acknowledgement arrives in time (the record may still have been written), `internal_error` for a record that Kafka
+   * rejects permanently, such as a record that is too large for its topic.
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
   /**
@@ -43,7 +43,7 @@ export interface KafkaFacts extends Facts, SpoolingFacts {
 export interface KafkaFactsOptions {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** All topics to which the process publishes, or whose partitions it needs to know. */
+  /** All topics to which the process publishes, and topics whose partition counts it needs. */
   readonly topics: readonly AnyTopic[]
   /**
    * Store of partition counts. An API process that starts while Kafka is down reads the counts from it, and can then
@@ -73,7 +73,8 @@ const REQUEST_TIMEOUT_MS = 4_000
  */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 /**
- * Minimum time between two requests for buffered facts. No caller waits for them, and 20 requests a second are cheap.
+ * Minimum time between two requests for buffered facts. No caller waits for these facts, and 20 requests a second cost
+ * little.
  */
 const BUFFERED_SPACING_MS = 50
 /** Maximum amount of unacknowledged data in all buffers together. Each buffer has a smaller capacity of its own. */

@@ -56,7 +56,7 @@ const STALE_AFTER_MS = 60_000
 const KAFKA_ANSWERS_MS = 1_000
 const MS_PER_SECOND = 1_000
 
-/** Starts reading immediately and continues until it is closed. */
+/** Opens a table. It starts to read the topic immediately, and follows the topic until it is closed. */
 export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTable<K, V> {
   const { transport, topic, values, log, monotonic = () => performance.now(), staleAfterMs = STALE_AFTER_MS } = options
   /** Entries by the bytes of their key as Latin-1 text, because keys may have any type. */

@@ -28,7 +28,9 @@ export const NOT_CACHEABLE = 'no-store'
 /** Cache-Control of answers that only their caller may see. */
 export const PRIVATE = { 'Cache-Control': 'private, no-store' } as const
 
-/** Returns the headers of an answer to OPTIONS: the allowed methods and, for a preflight, also the allowed headers. */
+/**
+ * Returns the headers of an answer to OPTIONS. They name the allowed methods and, for a preflight, the allowed headers.
+ */
 export function optionsHeaders(allow: readonly string[], isPreflight: boolean): Record<string, string> {
   const methods = allow.join(', ')
   if (!isPreflight) return { Allow: methods }

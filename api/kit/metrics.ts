@@ -64,7 +64,7 @@ export function counter(registry: Registry, name: string, help: string, ...label
   return new Counter({ name, help, labelNames, registers: [registry] })
 }
 
-/** Adds a gauge whose value is determined each time the metrics are read. */
+/** Adds a gauge whose value is computed each time the metrics are read. */
 export function gauge(registry: Registry, name: string, help: string, read: () => number): void {
   new Gauge({
     name,

@@ -1,6 +1,6 @@
 import { type ApiError, invalidRequest } from './errors.ts'
 
-/** Receives the parts of a multipart body in order. */
+/** Receives the parts of a multipart body, in order. */
 export interface MultipartHandler {
   /** Begins the next part. */
   part(part: FormPart): void | Promise<void>

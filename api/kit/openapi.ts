@@ -43,8 +43,8 @@ function headersOf({ idempotent, versioned }: BoundRoute['definition']) {
 }
 
 /**
- * Returns the errors that the kit itself adds to a route. If the route has a path parameter, an empty or unmatched
- * value gives a 404.
+ * Returns the errors that the kit itself adds to a route. If the route has a path parameter, they include the 404 for
+ * an empty or unmatched value.
  */
 function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): ErrorDefinition[] {
   const takesInput =

@@ -19,7 +19,7 @@ export interface OperationsServer {
   close(): Promise<void>
 }
 
-/** Maximum number of connections, which is far more than scrapers and operators need. */
+/** Maximum number of connections. Scrapers and operators need far fewer. */
 const MAX_CONNECTIONS = 64
 const PATHS = ['/livez', '/readyz', '/metrics']
 
@@ -49,7 +49,10 @@ export async function startOperationsServer({ readiness, metrics, host, port }: 
     }
   }
 
-  /** On a loopback port, refuses requests from web pages, because a browser on this machine may send them. */
+  /**
+   * Returns the refusal of a request. A server on a loopback port refuses requests from web pages, because a browser on
+   * this machine may send them.
+   */
   function refusal({ method, headers }: IncomingMessage): OperationsAnswer | undefined {
     const message = isLoopbackHost(host) ? browserRefusal(headers, { names: [host], mayBeOpened: true }) : undefined
     if (message !== undefined) return json(403, { error: 'forbidden', message })

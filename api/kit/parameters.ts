@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 
-/** Digits of the largest safe integer. Longer numbers are rejected, because parsing would round them. */
+/** Number of digits of the largest safe integer. Longer numbers are rejected, because parsing would round them. */
 const MAX_DIGITS = 16
 
 interface IntegerOptions {
@@ -11,7 +11,7 @@ interface IntegerOptions {
   readonly example?: number
 }
 
-/** Creates the schema of an integer query parameter, which must have its shortest decimal form. */
+/** Creates the schema of an integer query parameter. The integer must have its shortest decimal form. */
 export function integerParameter(options: IntegerOptions) {
   const { minimum, maximum, description } = options
   const message = `must be an integer from ${minimum} to ${maximum}`

@@ -19,10 +19,10 @@ export interface IncomingRequest {
   readonly units?: number
 }
 
-/** The decision of the rate limits about a request. */
+/** The decision of the rate limits about one request. */
 export interface Admission {
   readonly caller: LimitedCaller
-  /** Headers to add to the answer, even if it is an error. */
+  /** Headers to add to the answer, even if the answer is an error. */
   readonly headers: Readonly<Record<string, string>>
   /** If defined, the app responds with this error instead of running the handler. */
   readonly refusal: ApiError | undefined
@@ -36,7 +36,7 @@ export interface RequestLimits {
   admit(request: IncomingRequest): Promise<Admission>
 }
 
-/** Headers of answers to requests that a rule limits, by name, with their descriptions. */
+/** Headers of answers to requests that are subject to a rule, with their descriptions. */
 export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
   'X-RateLimit-Limit': 'Requests per window of the strictest rule.',
   'X-RateLimit-Remaining': 'Requests left.',

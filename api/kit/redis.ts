@@ -14,7 +14,10 @@ import { type SharedReader, sharedReads } from './shared-reads.ts'
 
 export interface ViewRedis {
   readonly reader: ViewReader & ListReader & BinaryReader
-  /** Reads small values and hashes that are requested very often. These reads are not ordered with other reads. */
+  /**
+   * Reads small values and hashes that are requested very often. These reads have no guaranteed order relative to other
+   * reads.
+   */
   readonly shared: SharedReader
   /** Data that the API itself stores in Redis: bindings of idempotency keys, and partition counts. */
   readonly bindings: SetIfAbsent
@@ -42,7 +45,7 @@ const CONNECT_TIMEOUT_MS = 2_000
 const PARTITIONS_KEY = 'api:partitions'
 
 /**
- * Connects to the Redis server with the views, for reading, and reconnects after every loss. While Redis is
+ * Connects to the Redis server with the views, for reading. Reconnects after every connection loss. While Redis is
  * unreachable, commands fail immediately with `unavailable`, so that no requests queue up.
  */
 export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOptions): ViewRedis {

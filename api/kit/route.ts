@@ -99,7 +99,7 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Default 10 s. */
   readonly timeoutMs?: number
   readonly answers: Readonly<Record<number, AnswerSpec>>
-  /** Whether the handler renders its own errors as HTML pages. */
+  /** Whether the handler renders errors itself, as HTML pages. */
   readonly htmlErrors?: boolean
   /** Errors that the handler throws. The kit adds further errors. */
   readonly errors: readonly ErrorDefinition[]
@@ -113,13 +113,13 @@ export interface HandlerInput<Q, P, B> {
   readonly caller: Caller | undefined
   /** The session that identifies the caller; undefined if the caller has no session or sent other credentials. */
   readonly session: ShownSession | undefined
-  /** The identity by which rate limits count the request; undefined if no limits apply. */
+  /** The identity by which rate limits count the request; undefined if no rate limit covers the route. */
   readonly limited: LimitedCaller | undefined
   /** The client's address. */
   readonly address: string
   /** The method in capitals. HEAD is handled as GET. */
   readonly method: string
-  /** The If-None-Match header, for handlers that need to know whether the answer will be a 304. */
+  /** The If-None-Match header. Handlers use it to find out whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
   /** For versioned routes, the version that the caller expects; undefined if the caller sent no If-Match. */
   readonly expectedVersion: number | undefined

@@ -42,7 +42,10 @@ export interface ServerOptions {
 }
 
 export interface ServerLimits {
-  /** Time limit for the request line and headers, against slow-header attacks. */
+  /**
+   * Time limit for the request line and headers. It is a protection against clients that send headers slowly on
+   * purpose.
+   */
   readonly headersTimeoutMs: number
   /** Time limit for the whole request. */
   readonly requestTimeoutMs: number
@@ -70,7 +73,7 @@ const DEFAULT_LIMITS: ServerLimits = {
 /** Host of a request without a Host header, which HTTP/1.0 clients need not send. */
 const DEFAULT_HOST = 'localhost'
 const MAX_HEADER_BYTES = 16_384
-/** Interval for closing connections that have become idle during draining. */
+/** Interval at which connections that have become idle are closed during draining. */
 const DRAIN_SWEEP_MS = 50
 
 export interface RunningServer {
@@ -109,8 +112,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 
   /**
-   * Creates the answer to a request that fails before it reaches the app. It has the same form as other errors, and is
-   * counted and logged.
+   * Creates the answer to a request that fails before it reaches the app. The answer has the same form as other errors,
+   * and is counted and logged.
    */
   function refusal(definition: ErrorDefinition, message: string, cause: unknown) {
     const requestId = requestIdFrom(undefined)

@@ -5,7 +5,7 @@ import { documented, logLevel, port, wholeNumber } from '../../settings/variable
 import { addressList } from './address-list.ts'
 import { LOOPBACK } from './client-address.ts'
 
-/** The settings that every API process has, regardless of its services. */
+/** The settings of every API process, regardless of its services. */
 export const apiSettings = settingsFragment({
   variables: {
     API_PORT: documented(port().prefault('8080'), 'port of all HTTP APIs; further `API_PROCESSES` use 8180, 8280 …'),

@@ -7,9 +7,11 @@ export type ValueReader = Pick<ViewReader, 'get'>
 export type SharedReader = ValueReader & Pick<ListReader, 'hgetall'>
 
 export interface SharedCommands {
-  /** Returns the values of keys that share a hash tag, in the order of the keys; null for an absent key. */
+  /**
+   * Returns the values of keys with the same hash tag, in the order of the keys. The value of an absent key is null.
+   */
   readValues(keys: string[]): Promise<(string | null)[]>
-  /** Returns the fields of hashes that share a hash tag, in the order of the keys; empty for an absent hash. */
+  /** Returns the fields of hashes with the same hash tag, in the order of the keys. An absent hash has no fields. */
   readHashes(keys: string[]): Promise<Record<string, string>[]>
 }
 
@@ -101,7 +103,10 @@ function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => voi
   }
 }
 
-/** Returns the hash tag of a key, such as `{links:3}` of `{links:3}:link:abc`. Keys with equal tags share a shard. */
+/**
+ * Returns the hash tag of a key. For example, the tag of `{links:3}:link:abc` is `{links:3}`. Keys with the same tag
+ * are on the same shard.
+ */
 function hashTag(key: string): string {
   return key.slice(0, key.indexOf('}') + 1)
 }

@@ -67,7 +67,7 @@ const COUNT_LOOK_MS = 30_000
 /** Pause after a failure of the transport or of `apply`. */
 const RETRY_MS = 1_000
 
-/** Starts reading immediately and continues until it is closed. */
+/** Creates a follower. It starts to read immediately, and continues until it is closed. */
 export function followTopic(options: FollowOptions): TopicFollower {
   const { transport, topic, log, monotonic, pollMs } = options
   const ends = new Map<number, number>()

@@ -115,7 +115,7 @@ export function limitsHandlers({
     const client = { ...body, key_hash, created_at: 0, revoked_at: null }
     const issued = await decideKey(open, client, from.caller!.subject)
     await untilSeen(() => settings.clients.find(issued.key_hash) !== undefined)
-    // A repeated request cannot return the key, because it was only in the first answer.
+    // The answer to a repeated request cannot contain the key, because the key is not stored.
     return jsonAnswer(201, { ...keyJson(issued), api_key: issued.key_hash === key_hash ? apiKey : null }, PRIVATE)
   }
 

@@ -35,7 +35,7 @@ export const createRuleRoute = defineRoute({
   path: '/api/v1/rate-limits/rules',
   operationId: 'createRateLimitRule',
   summary: 'Create a rule',
-  description: 'Creates a rule. Every API instance applies it within a second.',
+  description: 'Creates a rule. Every API instance applies the rule within a second.',
   auth: ADMIN,
   idempotent: true,
   body: NewRuleBody,

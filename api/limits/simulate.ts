@@ -25,7 +25,7 @@ interface Held {
   since: number
 }
 
-/** Replays the last hour of decided requests, second by second, against a draft of a rule. */
+/** Replays the decided requests of the last hour, second by second, against a draft of a rule. */
 export async function simulate(draft: LimitRule, reader: TableReader, now: number) {
   const pattern = parsePattern(draft.endpoint_pattern)!
   const range = { from: now - HOUR_MS, to: now }

@@ -6,7 +6,7 @@ const DAY_MS = 24 * HOUR_MS
 /** Number of hours in the statistics, including the current hour. */
 const SHOWN_HOURS = 48
 
-/** The properties of a link that its statistics need. */
+/** The properties of a link that are shown in its statistics. */
 export interface CountedLink {
   /** Epoch ms. */
   readonly createdAt: number

@@ -37,7 +37,7 @@ const EXPORTED_DAYS = 90
 /** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 10
 
-/** Creates the routes that show clicks to the owners of links. */
+/** Creates the routes with which owners of links see the clicks on them. */
 export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): { routes: BoundRoute[]; probe: ReadinessProbe } {
   async function ownLink(code: string, caller: Caller): Promise<OwnedLink> {
     const link = await linkOf(code)
@@ -74,7 +74,7 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
       bind(statsRoute, ({ params, caller }) => stats(params.short_code, caller!)),
       bind(exportRoute, ({ params, query, caller }) => exported(params.short_code, caller!, query.from, query.to)),
     ],
-    // This probe is optional, because creating and following links does not need the view.
+    // The probe is optional, because creating and following links does not need the view of clicks.
     probe: { ...viewProbe(views, facts, LINK_STATS_VIEW, linkStats), optional: true },
   }
 }

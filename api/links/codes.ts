@@ -11,7 +11,7 @@ const CODE_LENGTH = 7
  * alphabet.
  */
 const EVEN_BYTES = 256 - (256 % BASE62.length)
-/** The form of all short codes and aliases. */
+/** Pattern of all short codes and aliases. */
 const CODE_PATTERN = /^[0-9A-Za-z_-]{3,10}$/
 
 /** Names that no link may have, because they are paths of the API or would mislead visitors. */

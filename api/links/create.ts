@@ -41,7 +41,7 @@ const MAX_OWN_CODES = 8
  */
 const MAX_OTHER_CODES = 8
 
-/** Values of the fields that only updates use. */
+/** Values of command fields that only updates use. */
 const NOT_AN_UPDATE = { sets_expiry: false, is_active: null, sets_expired_url: false }
 
 export function linkCreation({ commands, domains, secret, now }: LinkCreationDeps): LinkCreation {

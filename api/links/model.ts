@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { EXPIRATIONS } from './expirations.ts'
 import { MAX_URL_CHARACTERS } from './long-url.ts'
 
-/** Each link of a bulk request is a separate command: docs/services/links.md#bulk-creation */
+/** Maximum number of links in a bulk request. Each link is a separate command: docs/services/links.md#bulk-creation */
 const MAX_BULK_LINKS = 100
 
 const LONG_URL = 'https://example.com/a/long/path?with=parameters'

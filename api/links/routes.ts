@@ -12,7 +12,9 @@ const DEFAULT_QR_PIXELS = 256
 
 const codeParams = z.object({ short_code: z.string().openapi({ example: '3xK9dQa' }) })
 
-/** Documents the redirect, which redirect.ts answers on the short domains. */
+/**
+ * Definition of the redirect for the documentation. The file redirect.ts answers these requests on the short domains.
+ */
 export const redirectRoute = defineRoute({
   method: 'get',
   path: '/{short_code}',
@@ -110,7 +112,7 @@ export const deleteRoute = defineRoute({
   countsAs: '/api/v1/urls/{short_code}',
   operationId: 'deleteLink',
   summary: 'Delete a link',
-  description: 'Deletes one of your own links or, with the scope `admin`, any link. The code is never reused.',
+  description: 'Deletes one of your own links or, with the scope `admin`, any link. The short code is never reused.',
   auth: { kind: 'user' },
   idempotent: true,
   params: codeParams,

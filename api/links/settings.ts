@@ -5,7 +5,7 @@ import { documented, list, port } from '../../settings/variables.ts'
 /** Minimum length of the secret, which allows 128 bits as text. */
 const MIN_SECRET_CHARACTERS = 22
 
-/** Parses a host, or a base URL if the scheme is not http. */
+/** Parses a short domain, given as a host, or as a base URL if the scheme is not http. */
 function shortDomain(text: string, context: z.core.$RefinementCtx<string>): string {
   const base = /^https?:\/\//i.test(text) ? text : `http://${text}`
   const url = URL.canParse(base) ? new URL(base) : undefined
@@ -47,7 +47,7 @@ export const linksSettings = settingsFragment({
     countryHeader: env.CLICKS_COUNTRY_HEADER,
     /** Additional port that serves the short domains. 0 chooses any free port. */
     shortPort: env.SHORT_PORT,
-    /** Base URLs of short links, such as `https://sho.rt`. The first is the default. */
+    /** Base URLs of short links, such as `https://sho.rt`. The first base URL is the default. */
     domains: env.SHORT_DOMAINS,
     /**
      * The secret from which short codes are derived. Anyone who knows it can predict the codes. If undefined, a secret

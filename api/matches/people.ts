@@ -40,7 +40,7 @@ export interface PeopleDeps {
 
 /** Reads users, and keeps notes of changes that the view does not include yet. */
 export interface People {
-  /** Returns everything that is known about a user. Throws `profile_not_found`, `not_ready`. */
+  /** Returns a user with all relations to other users. Throws `profile_not_found`, `not_ready`. */
   own(userId: string): Promise<UserState>
   /** Works like `own`, but only for active users. Also throws `profile_inactive`. */
   active(userId: string): Promise<UserState>
@@ -157,7 +157,7 @@ function noProfile(): ApiError {
   return new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile. Create one with PUT /v1/me.' })
 }
 
-/** Returns the caller's id in the form that the service uses. */
+/** Returns the caller's id in lower case, which is the form that the service uses. */
 export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
   return caller!.subject.toLowerCase()
 }
@@ -167,7 +167,7 @@ export function partitionOfUser(facts: Pick<Facts, 'partitionOf'>, userId: strin
   return facts.partitionOf(matchRelations, userId)
 }
 
-/** Returns the partition of a cell of the candidate index, given its geohash of 4 characters. */
+/** Returns the partition of the candidate index for a cell, which is a geohash of 4 characters. */
 export function partitionOfCell(facts: Pick<Facts, 'partitionOf'>, geohash4: string): number {
   return facts.partitionOf({ name: matchIndex.name, key: utf8 }, geohash4)
 }
@@ -178,5 +178,5 @@ export function personJson(profile: MatchProfile, now: number) {
   return { user_id, display_name, age: ageAt(birth_date, now), photo_urls }
 }
 
-/** The topic that determines the partitions of the view of users. */
+/** The topic whose partitions are also the partitions of the view of users. */
 export const usersTopic = matchProfiles

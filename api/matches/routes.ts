@@ -26,7 +26,7 @@ import {
 } from './model.ts'
 
 const DEFAULT_CANDIDATES = 20
-/** Maximum page number. No list of a user's relations has more pages. */
+/** Maximum page number. No list of a user's relations is longer. */
 const MAX_PAGE = 1_000_000
 const NAME_EXAMPLE = { display_name: 'Ann', birth_date: '1990-05-01', gender: 'f', seeking_gender: ['m'] }
 const user = { kind: 'user' } as const
@@ -139,7 +139,7 @@ export const rewindRoute = defineRoute({
   path: '/v1/swipe/rewind',
   operationId: 'rewindSwipe',
   summary: 'Take back your last swipe',
-  description: 'The profile comes first in the feed again. Only the last swipe can be taken back, and only once.',
+  description: 'The candidate comes first in the feed again. Only your last swipe can be taken back, and only once.',
   auth: user,
   idempotent: true,
   answers: {
@@ -248,7 +248,7 @@ export const explainRoute = defineRoute({
   method: 'get',
   path: '/v1/feed/explain',
   operationId: 'explainFeed',
-  summary: 'Explain why a user does or does not see others',
+  summary: 'Explain why a user does or does not see other users',
   description:
     "With `candidate`, returns the verdict of every filter on that user, and the values that the filter compared. Without `candidate`, repeats the user's search and returns the visited cells with the number of users that each filter excludes there. A user is counted once, under the first filter that excludes the user.",
   auth: { kind: 'scope', scope: 'admin' },

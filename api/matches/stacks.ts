@@ -12,7 +12,7 @@ export interface Served {
   readonly left: readonly StackedCandidate[]
 }
 
-/** Returns the candidates to show to a user. Throws `unavailable` if too many searches run. */
+/** Returns the candidates to show to a user. Throws `unavailable` if too many searches are running. */
 export type StackFor = (userId: string, state: UserState, place: Place) => Promise<Served>
 
 /**
@@ -65,7 +65,7 @@ export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps):
   }
 }
 
-/** Returns the kept candidates if they are fresh. */
+/** Returns the kept candidates; undefined if they are not fresh enough. */
 function served(state: UserState, place: Place, now: number): Served | undefined {
   const { stack } = state
   if (stack === undefined) return undefined

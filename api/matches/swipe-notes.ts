@@ -61,7 +61,7 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
   let count = 0
   const timers = [every(RETRY_MS, retry), every(REPEAT_SPOOLED_MS, repeatSpooled)]
 
-  /** Runs `work` regularly, but skips a run while the previous one continues. */
+  /** Runs `work` at intervals. A run is skipped while the previous run continues. */
   function every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
     let isRunning = false
     async function run(): Promise<void> {

@@ -92,7 +92,7 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
 }
 
 interface KeptContent {
-  /** The first part of the content as text. */
+  /** The beginning of the content, as text. */
   readonly head: string
   readonly hash: string
   readonly bytes: number

@@ -173,8 +173,8 @@ function toPage({ id }: SnippetRecord): Answer {
 }
 
 /**
- * Streams the content as the client consumes it. Always closes the blob. If the content is damaged or loses its slot,
- * the response is cut off.
+ * Streams the content as the client consumes it. Always closes the blob. If the content is damaged, or the transfer
+ * loses its slot, the response is cut off.
  */
 function streamOf(pieces: AsyncIterable<Uint8Array>, blob: OpenContent): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]()

@@ -169,7 +169,8 @@ export const userListRoute = defineRoute({
   countsAs: '/api/v1/users/{user_id}/pastes',
   operationId: 'listUserSnippets',
   summary: 'List the snippets of a user',
-  description: 'Returns all snippets to their owner, and only the public ones to other callers. The list is empty for an unknown user.',
+  description:
+    'Returns all snippets of the user to the user, and only the public snippets to other callers. For an unknown user, the list is empty.',
   auth: { kind: 'optional' },
   params: z.object({ user_id: z.string().openapi({ example: '42' }) }),
   query: z.object({
@@ -189,7 +190,7 @@ export const searchRoute = defineRoute({
   path: '/api/v1/pastes',
   operationId: 'searchSnippets',
   summary: 'List or search public snippets, newest first',
-  description: `With \`q\`, finds snippets that contain all of its words, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists the newest ${MAX_NEWEST}. Snippets with limited reads are never included.`,
+  description: `With \`q\`, finds snippets that contain all words of \`q\`, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists the newest ${MAX_NEWEST} snippets. Snippets with limited reads are never included.`,
   auth: { kind: 'optional' },
   query: z.object({
     q: z.string().max(MAX_QUERY_CHARACTERS, `must have at most ${MAX_QUERY_CHARACTERS} characters`).default(''),

@@ -60,7 +60,7 @@ const LEAST_BYTES_PER_SECOND = 16_384
 const GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000
 
-/** The streams of snippet contents in one process. */
+/** The limits on concurrent uploads and downloads of content in one process. */
 export interface ContentStreams {
   readonly incoming: Streams
   readonly outgoing: Streams

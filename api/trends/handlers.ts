@@ -78,7 +78,7 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
   return {
     name: 'trends',
     isUserId: isDecimalUserId,
-    description: 'What people are talking about now, by location, updated twice a minute.',
+    description: 'Lists of the terms that people are talking about now, by location. The lists are updated twice a minute.',
     errors: Object.values(trendsErrors),
     probes: [viewProbe(views, facts, TRENDS_VIEW, trendOutput), viewProbe(views, facts, INTERESTS_VIEW, userInterests), ...blocked.probes],
     stopping: streams.stop,

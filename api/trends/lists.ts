@@ -28,7 +28,7 @@ export interface TrendLists {
    * limit.
    */
   plain(region: Region, limit: number, safe: boolean): Promise<Answer>
-  /** Returns the end of the served list's window, epoch ms; undefined if there is no list. */
+  /** Returns the end of the window of the served list, epoch ms; undefined if there is no list. */
   servedEnd(region: Region): Promise<number | undefined>
   /** Returns the candidates of the region that are not hidden, for reranking. */
   candidates(region: Region, safe: boolean): Promise<Pick<CandidateList, 'windowEnd' | 'missing' | 'candidates'>>
@@ -57,7 +57,7 @@ const MS_PER_SECOND = 1_000
 const RETRY_AFTER_SECONDS = 5
 const STILL_BUILT = { message: 'The trends view is still being built. Try again shortly.', retryAfter: RETRY_AFTER_SECONDS }
 
-/** The entries of a list that are not hidden, best first. */
+/** The entries of a list, best first, without hidden entries. */
 type Shown = Pick<ServedList, 'windowEnd' | 'missing' | 'entries'>
 
 interface Rendering {

@@ -180,7 +180,7 @@ export const historyRoute = defineRoute({
   operationId: 'termHistory',
   summary: 'Get the volume history of a term',
   description:
-    'Returns how often the term occurred in each step. Steps without events have volume 0, so a term that never occurred gets only zeros. The last step is the current one, which is still counting. A history has at most 10,000 steps.',
+    'Returns how often the term occurred in each step. A step without events has the volume 0, so all steps of a term that never occurred have the volume 0. The last step is the current step, whose volume still grows. A history has at most 10,000 steps.',
   auth: { kind: 'optional' },
   params: z.object({
     term: z.string().openapi({
@@ -230,7 +230,7 @@ export const readInterestsRoute = defineRoute({
   path: '/v1/me/interests',
   operationId: 'readInterests',
   summary: 'Get the interests of the caller',
-  description: 'Returns an empty profile if none is set.',
+  description: 'Returns the profile of the caller, which is empty if the caller has set none.',
   auth: { kind: 'user' },
   answers: { 200: { description: 'The profile.', schema: InterestsSchema, headers: { 'Cache-Control': '`private, no-store`' } } },
   errors: [errors.not_ready],

@@ -1,9 +1,9 @@
 import type { Category } from '../../../schemas/catalog/types.ts'
 import type { CategoryTree } from './tree.ts'
 
-/** Maximum number of slugs in a path, and therefore of categories that a request reads. */
+/** Maximum number of slugs in a path. It is also the maximum number of categories that a request reads. */
 export const MOST_LEVELS = 16
-/** Every process holds all categories in memory, some 200 bytes each. */
+/** Maximum number of categories. Every process keeps all categories in memory, at some 200 bytes each. */
 export const MOST_CATEGORIES = 100_000
 
 export type CategoryFault = 'unknown_parent' | 'cycle' | 'too_deep' | 'slug_taken' | 'too_many'

@@ -17,7 +17,7 @@ export interface CategoryTable {
   close(): Promise<unknown>
 }
 
-/** A change is normally readable some 30 ms after it is stored. */
+/** How long to wait for a change, which can normally be read some 30 ms after it is stored. */
 const SEEN_WITHIN_MS = 1_000
 
 export async function openCategories({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<CategoryTable> {

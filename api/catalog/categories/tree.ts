@@ -1,8 +1,8 @@
 import type { Category } from '../../../schemas/catalog/types.ts'
 
 /**
- * All categories, with what can be derived from their parents. Two administrators who make changes at the same time can
- * create a cycle, although each change alone is valid. Categories in a cycle count as roots, so that every path ends.
+ * All categories, with data derived from their parents. Two administrators who make changes at the same time can create
+ * a cycle, although each change alone is valid. Categories in a cycle count as roots, so that every path ends.
  */
 export interface CategoryTree {
   readonly size: number

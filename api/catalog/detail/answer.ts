@@ -9,7 +9,7 @@ import { inDisplayOrder, shownImages } from '../images/shown.ts'
 import { majorUnits } from '../money.ts'
 import { MAX_RELATED } from './related.ts'
 
-/** Everything that the page of a product shows. */
+/** All data that the page of a product shows. */
 export interface DetailParts {
   readonly product: StoredProduct
   /** Available units by variant_id. A variant that never had a movement of stock has no entry. */
@@ -18,7 +18,7 @@ export interface DetailParts {
   readonly seller: SellerRecord
   /** The best sellers of the category. */
   readonly leaders: readonly number[]
-  /** Products that buyers look at together with this one, nearest first. */
+  /** Products that buyers often view together with this product, nearest first. */
   readonly related: readonly number[]
   /** Names from the root. */
   readonly categoryPath: readonly string[]

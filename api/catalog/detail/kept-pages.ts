@@ -12,7 +12,7 @@ export interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
   readonly answer: Answer
 }
 
-/** The last page of a product, with everything that it was made from. */
+/** The last page of a product, with all data from which it was rendered. */
 interface Kept {
   readonly texts: DetailTexts
   readonly tree: CategoryTree

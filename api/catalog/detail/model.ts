@@ -20,7 +20,7 @@ export const variantFields = {
 const variant = z
   .object(variantFields)
   .catchall(z.string())
-  .openapi('ProductVariant', { description: 'Attributes such as `colour` are at the same level as the other fields.' })
+  .openapi('ProductVariant', { description: 'A variant. Attributes such as `colour` are fields of this object, like `price`.' })
 
 /** The fields of the detail answer. */
 export const detailFields = {

@@ -35,7 +35,7 @@ export function detailPart(deps: DetailDeps): CatalogPart {
 
   /** @returns undefined if there is no such product */
   async function rendered(productId: number): Promise<Rendered | undefined> {
-    // Throws before anything is read if the categories are not known yet.
+    // If the categories are not known yet, this throws before anything else is read.
     const { tree } = categories
     const texts = await readTexts(productId, pages.isKnown(productId))
     return texts === undefined ? undefined : pages.page(productId, texts, tree)

@@ -20,7 +20,7 @@ export interface ProductSurroundings {
   readonly details: ProductDetails
   readonly seller: SellerRecord
   readonly leaders: readonly number[]
-  /** Products that buyers look at together with this one, nearest first. */
+  /** Products that buyers often view together with this product, nearest first. */
   readonly related: readonly number[]
   /** Units by variant_id. */
   readonly available: ReadonlyMap<number, number>
@@ -41,7 +41,7 @@ export interface DetailTexts {
   readonly seller: string | null
   readonly leaders: string | null
   readonly related: readonly number[]
-  /** Units of the variants, in the order of `companions.variantIds`. */
+  /** Available units of each variant, in the order of `companions.variantIds`. */
   readonly units: readonly number[]
 }
 

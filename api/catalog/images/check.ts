@@ -17,7 +17,9 @@ export interface CheckedImage {
  * of memory.
  */
 const MOST_PIXELS = 50_000_000
-/** Decoding a file of the largest size takes some seconds. A file that takes longer was crafted to do so. */
+/**
+ * Time limit of decoding. A file of the largest size takes some seconds. A file that takes longer was crafted to do so.
+ */
 const TIMEOUT_SECONDS = 20
 /** Quality of the re-encoded image. The loss is invisible. All smaller files are made from the re-encoded image. */
 const QUALITY = 92

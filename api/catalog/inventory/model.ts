@@ -65,7 +65,7 @@ export const StockChangedSchema = z
       .string()
       .nullable()
       .openapi({ description: 'The reservation that the call concerned; null if it concerned none or several.' }),
-    expires_at: time.nullable().openapi({ description: 'The last moment at which the reservation in `reservation_id` is open.' }),
+    expires_at: time.nullable().openapi({ description: 'The time at which the reservation in `reservation_id` expires.' }),
     reservations: z
       .array(ReservationSchema)
       .openapi({ description: 'The units that the call reserved, deducted or released, listed by reservation.' }),

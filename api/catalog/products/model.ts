@@ -44,7 +44,7 @@ function text(most: number, least: number, description: string, form: 'line' | '
 }
 
 function within(value: string, least: number, most: number): boolean {
-  // A code point has at most two units, so most texts need no counting.
+  // A code point has at most two units, so a text with few units needs no counting.
   if (value.length > 2 * most) return false
   const count = value.length <= most ? value.length : [...value].length
   return count <= most && value.length >= least
@@ -201,7 +201,7 @@ export const ProductSchema = z
     version: z.int().openapi({ description: 'Increases with every replacement and every change of the status.' }),
     variants: z
       .array(VariantSchema)
-      .openapi({ description: 'All variants. The attributes of a variant are at the same level as its other fields.' }),
+      .openapi({ description: 'All variants, including inactive ones. The attributes of a variant are fields of its object, like `sku`.' }),
   })
   .openapi('SellerProduct')
 

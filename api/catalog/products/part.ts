@@ -51,13 +51,13 @@ export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'sharedViews' |
   readonly pause?: (ms: number) => Promise<unknown>
 }
 
-/** The images and variants that a product has before its creation: none. */
+/** A product before its creation has no images and no variants. */
 const NO_PRODUCT: PresentImages = { product_id: 0, images: [], variants: [] }
 
 /** Fields of a command about a price that the cancellation of a price does not use. */
 const NO_PRICE = { price_cents: 0, sets_compare_price: false, compare_price: null, ends_at: null }
 
-/** The parts of a seller's request that its handler needs. */
+/** The parts of a seller's request that the handlers need. */
 interface Asked extends CommandRequest {
   readonly expectedVersion: number | undefined
 }

@@ -139,7 +139,7 @@ export const deleteProductRoute = defineRoute({
   path: '/api/v1/seller/products/{product_id}',
   operationId: 'deleteProduct',
   summary: 'Delete a product forever',
-  description: 'Releases its skus within a second. Its stock and its history remain.',
+  description: 'Releases the skus of the product within a second. The stock and the history of the product remain.',
   auth: SELLER,
   idempotent: true,
   versioned: true,

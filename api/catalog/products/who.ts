@@ -4,7 +4,9 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 
 const ADMIN = 'admin'
 
-/** Maximum length of a subject in a record. Only the subjects of administrators may be anything but a decimal id. */
+/**
+ * Maximum length of a subject in a record. Only the subject of an administrator can be a text other than a decimal id.
+ */
 const MOST_ACTOR = 200
 
 /** What a caller may do with products. */
@@ -39,7 +41,7 @@ function ownId(subject: string): bigint {
   return BigInt(subject)
 }
 
-/** Returns whether the price guard may be overruled. */
+/** Returns whether the caller may overrule the price guard. */
 export function mayForce({ owner }: Who, force: boolean): boolean {
   if (force && owner !== null) throw new ApiError(errors.forbidden, { message: 'Only administrators may overrule the price guard.' })
   return force

@@ -22,7 +22,7 @@ interface WantedPart {
   readonly lines: readonly WantedLine[]
 }
 
-/** One attempt to reserve all parts, with a reservation_id of its own. */
+/** One attempt to reserve all parts. Each attempt has a separate reservation_id. */
 interface Attempt {
   readonly number: number
   readonly reservationId: string

@@ -120,7 +120,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
    */
   const exactCounts = recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
   const firstHits = hitsAmongMany(index)
-  /** The number of shards of the index, from the last answer. */
+  /** The number of shards of the index, as in the last answer. */
   let shards = 1
 
   /** Counts facets again with more values per shard if some values may be missing. */
@@ -139,7 +139,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     const clauses = otherClauses(filterClauses(filters))
     const most = shardValues(shards)
     const searches = facetSearches(plan, filters)
-    // One more product than the page holds shows whether another page follows.
+    // One product more than the page contains is requested, in order to know whether another page follows.
     const hits = { plan, filters: clauses, sort, moment, size: pageSize + 1, from }
     const [total, ...others] = searches
     const counting = others.map((search) => countingSearch(search, most))

@@ -23,7 +23,7 @@ export interface ShopDeps
   extends Pick<ServiceKit, 'views' | 'sharedViews' | 'facts' | 'publicUrl' | 'now'>,
     Pick<CatalogSettings, 'currency'> {
   readonly categories: Pick<CategoryTable, 'tree'>
-  /** Searches as the API does. Throws the same errors. */
+  /** Searches in the same way as the API, and throws the same errors. */
   search(parameters: SearchParameters): Promise<SearchAnswerBody>
 }
 
@@ -34,7 +34,7 @@ const TITLES: Readonly<Record<string, string>> = {
   unknown_category: 'This category does not exist',
 }
 
-/** The pages of the shop, which the server renders. */
+/** Creates the routes of the shop's pages, which the server renders. */
 export function shopPart(deps: ShopDeps): CatalogPart {
   const { categories, publicUrl, currency, now, search } = deps
   const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })

@@ -34,7 +34,7 @@ export const shopProductRoute = defineRoute({
   path: '/shop/products/{product_id}',
   operationId: 'shopProduct',
   summary: 'Show a product as an HTML page',
-  description: 'Shows public products with their variants, stock, images, reviews and related products.',
+  description: 'Shows a public product with its variants, stock, images, reviews and related products.',
   auth: { kind: 'open' },
   params: z.object({ product_id: productIdParameter }),
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },

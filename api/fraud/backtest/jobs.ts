@@ -50,7 +50,7 @@ export interface BacktestJobsDeps {
 const MAX_RUNNING = 2
 /** Several renewals fit into a lease. */
 const RENEW_EVERY_MS = 2_000
-/** How many times the process tries to store a result in Redis. */
+/** Maximum number of times that the process tries to store a result in Redis. */
 const END_ATTEMPTS = 30
 const STOPPED = 'The API process that ran the back-test was stopped. Start it again.'
 
@@ -80,7 +80,7 @@ export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJ
     }
   }
 
-  /** Runs the job, and keeps its state up to date until it has ended. */
+  /** Runs a job, and keeps its stored state up to date until the job has ended. */
   function follow(job: BacktestJob, { run, report }: ReplayStart, startedAt: number): void {
     let progress = 0
     const replay = run(({ transactions, expected }) => {

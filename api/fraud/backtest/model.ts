@@ -27,7 +27,7 @@ export const BacktestBody = z
   })
   .openapi('FraudBacktestRequest')
 
-/** A rule in the form that a change of the live rules accepts. */
+/** Schema of a rule, in the form that a change of the live rules accepts. */
 export type RuleDraft = z.output<typeof NewRuleBody>
 
 export type BacktestRequest = z.output<typeof BacktestBody>
@@ -57,8 +57,8 @@ const DecisionCountsSchema = z
 const QualitySchema = z
   .object({
     recall: z.number().nullable().openapi({ description: 'share of the known fraud that got these decisions; null if no fraud is known' }),
-    precision: z.number().nullable().openapi({ description: 'share of fraud among the labelled transactions with these decisions' }),
-    false_positive_rate: z.number().nullable().openapi({ description: 'share of the legitimate transactions with these decisions' }),
+    precision: z.number().nullable().openapi({ description: 'share of fraud among the labelled transactions that got these decisions' }),
+    false_positive_rate: z.number().nullable().openapi({ description: 'share of the legitimate transactions that got these decisions' }),
   })
   .openapi('FraudBacktestQuality')
 
@@ -83,8 +83,8 @@ const BacktestReportSchema = z
   .object({
     from: z.iso.datetime(),
     to: z.iso.datetime(),
-    available: z.int().openapi({ description: 'transactions of the period, approximately' }),
-    transactions: z.int().openapi({ description: 'transactions that were judged again' }),
+    available: z.int().openapi({ description: 'approximate number of transactions in the period' }),
+    transactions: z.int().openapi({ description: 'number of transactions on which the rules were tested' }),
     ruleset_version: z.int().nullable().openapi({ description: 'the version that was tested; null if drafts were tested' }),
     policy_version: z.int().openapi({ description: 'version of the policy that the back-test uses, which was in force when it began' }),
     as_of: z.iso.datetime().openapi({ description: 'the back-test uses the lists, snoozes and policy that were in force at this time' }),

@@ -35,7 +35,7 @@ const NOTES = [
   'Features, model scores and the effect of the blocklist are those that were logged; nothing was computed again.',
 ]
 
-/** Runs rules over logged transactions, in processes of their own. */
+/** Creates the routes that test rules on logged transactions. Each test runs in a separate process. */
 export function openBacktest({ scripts, views, commands, state, log, now, settings }: BacktestDeps): FraudPart {
   const jobs = backtestJobs({ scripts, log, now })
 

@@ -20,11 +20,11 @@ export interface CountedCell {
 
 /** How well a kind of decision matches the labels. A value is null if its divisor would be 0. */
 export interface Quality {
-  /** Share of the fraudulent transactions that got the decision. */
+  /** Share of the fraudulent transactions for which the decision was made. */
   readonly recall: number | null
-  /** Share of fraud among the labelled transactions that got the decision. */
+  /** Share of fraud among the labelled transactions for which the decision was made. */
   readonly precision: number | null
-  /** Share of the legitimate transactions that got the decision. */
+  /** Share of the legitimate transactions for which the decision was made. */
   readonly false_positive_rate: number | null
 }
 
@@ -113,7 +113,7 @@ export class Replay {
     for (const { rule } of basis.ruleSet.rules) this.#byRule.set(rule.rule_id, { matched_fraud: 0, matched_legitimate: 0, decided: 0 })
   }
 
-  /** Returns how the transaction would be judged, for tests. */
+  /** Returns the decision about one transaction. Only tests use this. */
   add(transaction: LoggedTransaction): Replayed {
     const replayed = replay(this.#basis, transaction, this.#tallies)
     const { outcome, verdict } = replayed

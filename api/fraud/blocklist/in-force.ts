@@ -26,7 +26,7 @@ const PRESENCE: Packing<Presence, true> = {
   expiresAt: ({ expires_at }) => expires_at ?? undefined,
 }
 
-/** Functions that return the value with which a request identifies an entity of each type. */
+/** For each type of entity, a function that returns the value with which a request identifies the entity. */
 const VALUE_OF: Readonly<Record<FraudBlocklistType, (request: FraudRequest) => string | null>> = {
   USER: ({ payer }) => payer.user_id,
   DEVICE: ({ device }) => device.fingerprint_id,

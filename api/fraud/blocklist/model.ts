@@ -32,10 +32,10 @@ const attributes = {
     .max(MAX_TTL_HOURS)
     .nullable()
     .default(null)
-    .openapi({ description: 'Hours after which the entry expires; null for a permanent one.', example: 24 }),
+    .openapi({ description: 'Number of hours after which the entry expires; null for a permanent entry.', example: 24 }),
 }
 
-/** The body of a change. It does not contain the entity, because the entity of an entry never changes. */
+/** Schema of a change. It has no fields for the entity, because the entity of an entry never changes. */
 export const ChangedEntryBody = z.strictObject(attributes).openapi('ChangedBlocklistEntry')
 
 export const NewEntryBody = z

@@ -15,7 +15,7 @@ export const blockRoute = defineRoute({
   path: '/api/v1/blocklist',
   operationId: 'blockEntity',
   summary: 'Block an entity',
-  description: 'Every API instance blocks the transactions of the entity within a second of the answer.',
+  description: 'Within a second of the answer, every API instance blocks transactions of the entity.',
   auth: ANALYST,
   idempotent: true,
   body: NewEntryBody,

@@ -22,7 +22,7 @@ const ARCHIVED_AFTER_MS = 29 * 24 * 3_600_000
 
 type Run = (command: FraudCaseCommand, step?: string) => Promise<CaseAnswer>
 
-/** Where the case of a transaction, or the transaction itself, was found. */
+/** The case of a transaction, or the transaction itself, for the command. */
 type Background = Pick<FraudCaseCommand, 'transaction' | 'archived'>
 
 const HAS_CASE: Background = { transaction: null, archived: null }

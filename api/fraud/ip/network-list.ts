@@ -8,7 +8,10 @@ export interface NetworkList {
 }
 
 const BITS = { ipv4: 32, ipv6: 128 } as const
-/** IPv4 addresses are compared as IPv6 addresses that contain them: ::ffff:0:0/96 */
+/**
+ * Prefix that turns an IPv4 address into the IPv6 address that contains it (::ffff:0:0/96). Both kinds of addresses are
+ * compared as IPv6 addresses.
+ */
 const MAPPED = 0xffff00000000n
 const COMMENT = '#'
 const GROUPS = 8

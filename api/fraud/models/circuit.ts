@@ -16,7 +16,7 @@ export interface Circuit {
 export const ALWAYS_CLOSED: Circuit = { isOpen: false, inTime: () => undefined, late: () => undefined, close: () => undefined }
 
 export interface CircuitOptions {
-  /** Resolves once the process has answered; rejects if it is gone. */
+  /** Resolves once the process has answered; rejects if the process has ended. */
   ping(): Promise<unknown>
   readonly limitMs: number
   readonly timers: { setTimer(ms: number, callback: () => void): CancelTimer; monotonic(): number }

@@ -17,7 +17,7 @@ export interface LoadAnswer {
   readonly refused?: string
 }
 
-/** Numbers of three loaded models, in the order of `MODELS`. */
+/** The numbers of three loaded models, in the order of `MODELS`. */
 export type ModelNumbers = readonly number[]
 
 export interface ScoreRequest {

@@ -19,7 +19,7 @@ import { BUSY_MS } from '../busy.ts'
 /** Time limit for the look-ups of a transaction, which all run at once. */
 export const ENRICHMENT_MS = 15
 
-/** Looks up profiles and the transactions in flight. */
+/** Looks up the profiles of entities, and their transactions in flight. */
 export interface EntityProfiles {
   /**
    * Looks up all entities of a transaction at once, and adds the transaction to those in flight. An entity is `failed`
@@ -38,7 +38,7 @@ export interface EntityProfiles {
 
 export interface EntityProfilesDeps {
   readonly scripts: ViewScripts
-  /** Returns the partition of a profile's key. Throws before the number of partitions is known. */
+  /** Returns the partition of an entity's profile. Throws before the number of partitions is known. */
   partitionOf(entity: string): number
   /** Called with the reason whenever a look-up fails. */
   onFailure(reason: string): void

@@ -16,7 +16,10 @@ export const profileRoute = defineRoute({
   auth: READERS,
   params: z.object({
     kind: z.enum(ENTITY_KINDS, `must be one of ${ENTITY_KINDS.join(', ')}`),
-    id: z.string().openapi({ example: 'u1', description: 'The id of the user, device or merchant, an IP address, or a card_hash.' }),
+    id: z.string().openapi({
+      example: 'u1',
+      description: 'Depending on the kind, the id of a user, device or merchant, an IP address, or a card_hash.',
+    }),
   }),
   answers: { 200: { description: 'The profile. Its fields depend on the kind.', schema: ProfileSchema } },
   errors: [fraudErrors.entity_not_found, errors.not_ready],

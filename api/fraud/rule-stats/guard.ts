@@ -34,7 +34,8 @@ export interface BlockGuardDeps {
 }
 
 /**
- * Maximum share of blocked transactions. Normally about 0.3 % are blocked; above this limit, a rule is probably wrong.
+ * Maximum share of blocked transactions. Normally about 0.3 % are blocked. If the share is higher than this maximum, a
+ * rule is probably wrong.
  */
 const MAX_BLOCKED_SHARE = 0.01
 /**

@@ -170,7 +170,7 @@ export const VersionListSchema = z
 
 export const RollbackBody = z.strictObject({ version: z.int().min(0) }).openapi('FraudRollback')
 export const RollbackSchema = z
-  .object({ ruleset_version: z.int().openapi({ description: 'The new version, which has the rules of the requested one.' }) })
+  .object({ ruleset_version: z.int().openapi({ description: 'The new version, which has the same rules as the requested version.' }) })
   .openapi('FraudRolledBack')
 
 export const AuditSchema = z

@@ -4,7 +4,7 @@ import type { ChangeSettings } from '../settings-commands.ts'
 
 /** Actor in the audit log for a rule that a process has put into shadow by itself. */
 const GUARD = 'fraud-guard'
-/** The request that a process makes by itself. */
+/** The request in the name of the guard, which has no caller. */
 const OWN_REQUEST = { caller: undefined, address: GUARD, idempotencyKey: undefined, requestId: GUARD }
 
 /**

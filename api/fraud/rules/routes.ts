@@ -38,7 +38,7 @@ export const createRuleRoute = defineRoute({
   path: '/api/v1/rules',
   operationId: 'createFraudRule',
   summary: 'Create a rule',
-  description: 'Creates a rule. Every API instance applies it within 10 seconds, and normally within one. A rule with the mode `shadow` changes no decision.', // biome-ignore format: sentences
+  description: 'Creates a rule. Every API instance applies the rule within 10 seconds, and normally within one second. A rule with the mode `shadow` changes no decision.', // biome-ignore format: sentences
   auth: OPERATORS,
   idempotent: true,
   maxBodyBytes: MAX_BODY_BYTES,
@@ -93,7 +93,7 @@ export const deleteRuleRoute = defineRoute({
   path: '/api/v1/rules/{rule_id}',
   operationId: 'disableFraudRule',
   summary: 'Disable a rule',
-  description: 'The rule stays, but is no longer evaluated.',
+  description: 'Keeps the rule in the rule set, but no longer evaluates it.',
   auth: OPERATORS,
   params: ruleParams,
   query: z.object({

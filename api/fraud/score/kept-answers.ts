@@ -81,7 +81,7 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
     if (held === null) return { state: 'new' }
     const found = claimed(held, request)
     const isReplaced = found.state === 'new' || (found.state === 'answered' && isBlocklisted(scored) && !isBlocklisted(found.scored))
-    // If another request replaces the answer first, the answer of that request stays.
+    // If another request has replaced the answer first, the answer of that request stays.
     return isReplaced && replaced === undefined ? await keep(scored, held) : found
   }
 

@@ -9,7 +9,7 @@ const MAX_BEHIND_MS = 7 * 86_400_000
 
 /** As long as in a case. */
 const MAX_ID = 50
-/** Ids of devices, cards and sessions are hashes or tokens. */
+/** Maximum length of the ids of devices, cards and sessions, which are hashes or tokens. */
 const MAX_TOKEN = 128
 const MAX_NAME = 200
 /** RFC 5321. */

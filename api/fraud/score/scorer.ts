@@ -63,7 +63,10 @@ export interface Scored {
   readonly isRepeat: boolean
 }
 
-/** Scores a transaction. Answers even if other parts are unavailable. Throws only ApiError `idempotency_conflict`. */
+/**
+ * Scores a transaction, even if other parts of the service are unavailable. Throws only ApiError
+ * `idempotency_conflict`.
+ */
 export type Scorer = (request: FraudRequest, requestId: string) => Promise<Scored>
 
 export function scorer(deps: ScorerDeps): Scorer {

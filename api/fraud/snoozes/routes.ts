@@ -45,7 +45,7 @@ export const endSnoozeRoute = defineRoute({
   path: '/api/v1/rules/{rule_id}/snoozes/{snooze_id}',
   operationId: 'endFraudSnooze',
   summary: 'End a snooze',
-  description: 'The rule applies to the entity again.',
+  description: 'Ends the snooze at once, so that the rule applies to the entity again.',
   auth: OPERATORS,
   params: ruleParams.extend({ snooze_id: z.string().max(100).openapi({ example: 'k2o0a3yqVx1Pw9dT' }) }),
   answers: { 204: { description: 'The snooze is over.' } },

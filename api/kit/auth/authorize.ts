@@ -22,7 +22,7 @@ export interface Credentials {
   readonly authorization: string | null
   /** The session of the page that made the request. An Authorization header takes precedence over the session. */
   readonly session?: ShownSession
-  /** Returns undefined if the connection has no client certificate. */
+  /** Returns what the client certificate proves; undefined if the connection has no client certificate. */
   certificate(): ShownCertificate | undefined
   /** The address of the socket's peer. */
   readonly remote: string | undefined
@@ -79,7 +79,10 @@ async function tokenCaller({ authorization, session }: Credentials, verifier: To
   return await verifier.verify(token)
 }
 
-/** Ends a session whose token is no longer valid, so that the browser is anonymous from then on. */
+/**
+ * Returns the caller of a session. If the session's token is no longer valid, the session is ended, so that the browser
+ * is anonymous from then on.
+ */
 async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: TokenVerifier): Promise<Caller> {
   const caller = await verifier.verify(token).catch((error: unknown) => {
     if (!(error instanceof ApiError) || error.definition !== errors.unauthorized) throw error

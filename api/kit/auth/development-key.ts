@@ -10,7 +10,7 @@ const ALGORITHM = 'ES256'
 interface DevelopmentKeyPaths {
   /** The private key. It never leaves this machine. */
   readonly key: string
-  /** The public key, as a key set like that of an identity provider. */
+  /** The public key, as a key set in the format of an identity provider. */
   readonly jwks: string
 }
 

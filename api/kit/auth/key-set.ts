@@ -8,7 +8,7 @@ import {
 } from 'jose'
 import { ApiError, errors } from '../errors.ts'
 
-/** Finds the key that a token was signed with. */
+/** Finds the key with which a token was signed. */
 export interface KeySet {
   /** Throws jose's JWKSNoMatchingKey when there is none. */
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>

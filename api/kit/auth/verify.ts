@@ -2,7 +2,7 @@ import { errors as jose, jwtVerify } from 'jose'
 import { ApiError, errors } from '../errors.ts'
 import type { KeySet } from './key-set.ts'
 
-/** The caller of a request, as described by its token or another proof. */
+/** The caller of a request, whom a token or another proof identifies. */
 export interface Caller {
   /**
    * The proof of the caller's identity: a token, a client certificate, or the address of a gateway that the operator
@@ -20,7 +20,7 @@ export interface Caller {
 }
 
 export interface TokenVerifier {
-  /** Throws ApiError: `unauthorized` for a bad token, `unavailable` if the keys to verify it cannot be loaded. */
+  /** Verifies a token. Throws ApiError: `unauthorized` for a bad token, `unavailable` if the keys cannot be loaded. */
   verify(token: string): Promise<Caller>
 }
 

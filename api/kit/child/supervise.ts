@@ -17,7 +17,7 @@ export interface SuperviseOptions {
    * started.
    */
   prepare(child: ChildLink): Promise<void>
-  /** Resolves once a child has answered all earlier requests. */
+  /** Resolves once the child has answered all earlier requests. */
   ping(child: ChildLink): Promise<unknown>
   onStart?(): void
   /** Called when a child has ended without having been closed. */

@@ -27,8 +27,8 @@ export interface CommandRequest {
 /** Sends commands to topologies that decide them, and waits for the decisions. */
 export interface Commands {
   /**
-   * Opens a command: gives it an id and binds the caller's Idempotency-Key to this request for 24 hours.
-   * @param request identifies the request: the operation and all of its input
+   * Opens a command. Gives it an id and binds the caller's Idempotency-Key to this request for 24 hours.
+   * @param request the operation and all of its input, which identify the request
    * Throws ApiError: `idempotency_conflict` if the key belongs to another request, `unavailable`.
    */
   open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand>
@@ -140,7 +140,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     }
   }
 
-  /** Throws `not_ready` until the partition counts are known. */
+  /** Returns the partition of a command. Throws `not_ready` until the partition counts are known. */
   function partitionOf<C, V, A>(flow: CommandFlow<C, V, A>, key: string): number {
     const counts = [flow.commands, flow.decisions].map((topic) => facts.partitionsOf(topic))
     if (counts[0] !== counts[1])

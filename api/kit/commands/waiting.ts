@@ -2,7 +2,7 @@ import { readResult, type StoredResult } from '../../../state/views/results.ts'
 import type { ViewReader } from '../../../state/views/view.ts'
 import type { ResultChannel } from './result-channel.ts'
 
-/** Where the result of a command will be stored. */
+/** The place at which the result of a command will be stored. */
 export interface ResultPlace {
   readonly commandId: string
   readonly view: string

@@ -38,9 +38,9 @@ export interface PageFilesOptions {
 }
 
 export interface PageFiles {
-  /** Answers with an HTML file and the policy of pages. */
+  /** Answers with an HTML file and the content security policy of pages. */
   page(file: string): Promise<Answer>
-  /** Answers with a script or a style sheet. Throws ApiError `not_found` for other names. */
+  /** Answers with a script or a style sheet. Throws ApiError `not_found` for a name that is not in the list. */
   file(file: string): Promise<Answer>
 }
 

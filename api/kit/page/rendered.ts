@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
 import { PRIVATE } from '../headers.ts'
 
-/** Escaped HTML. All texts in templates are escaped. */
+/** Escaped HTML. Templates escape all texts. */
 export type Html = ReturnType<typeof html>
 
 /**

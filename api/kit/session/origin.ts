@@ -1,7 +1,7 @@
 /** The parts of a request that show which page made the request. */
 export interface RequestOrigin {
   header(name: string): string | undefined
-  /** The address of the request, with the Host header's name. */
+  /** The address of the request, with the host from the Host header. */
   readonly url: string
 }
 

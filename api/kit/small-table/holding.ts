@@ -2,7 +2,7 @@
 export interface Holding<V, H> {
   /** Version of the JSON. Increase it when the meaning of the JSON changes, so that older snapshots are ignored. */
   readonly version: number
-  /** Returns the form of a value in memory. Throws CodecError for a value that must be skipped. */
+  /** Returns the value in its in-memory form. Throws CodecError for a value that must be skipped. */
   hold(value: V): H
   /** Returns a JSON value that represents the entry in the snapshot. */
   save(held: H): unknown

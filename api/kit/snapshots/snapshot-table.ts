@@ -93,7 +93,8 @@ export interface TableOptions<K, V> {
  */
 export interface SnapshotTable<C> extends TableState {
   /**
-   * The contents for callers; undefined until the topic is read, or the snapshot is used because Kafka is unavailable.
+   * The contents for callers; undefined until the topic is read, or until the snapshot is used because Kafka is
+   * unavailable.
    */
   readonly serving: C | undefined
   /** The contents to which records of the topic are applied. They may be incomplete while they are not served. */
@@ -135,7 +136,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   let heardAt = startedAt
   let isWriting: Promise<void> | undefined
   let isChanged = false
-  /** Epoch ms of the last snapshot that was written. */
+  /** Epoch ms of the last snapshot that was written by this process. */
   let savedAt: number | undefined
   const apply = options.applier(() => filling)
 

@@ -16,9 +16,9 @@ export interface SpoolFiles {
 
 export interface SpoolFile {
   size(): Promise<number>
-  /** Fills the buffer. Returns fewer bytes at the end of the file. */
+  /** Fills the buffer. Returns the number of bytes read, which is smaller at the end of the file. */
   read(into: Buffer, position: number): Promise<number>
-  /** Writes the whole buffer. After an error, any part of it may have been written. */
+  /** Writes the whole buffer. If this fails, any part of the buffer may have been written. */
   write(bytes: Buffer, position: number): Promise<void>
   /** Resolves when everything that was written before the call survives a loss of power. */
   datasync(): Promise<void>

@@ -20,7 +20,7 @@ interface Waiting {
   readonly record: SpooledRecord
   readonly frame: Buffer
   readonly isDurable: boolean
-  /** Called when the record is in the file, before it is synced. */
+  /** Called when the record is in the file, before the file is synced. */
   onPlaced(placed: Placed): void
   resolve(): void
   reject(error: Error): void
@@ -50,7 +50,7 @@ export class Journal {
   /** Number of bytes that were accepted but are not in a file yet. */
   queuedBytes = 0
 
-  /** @param onSegment called with each new segment, in order */
+  /** @param onSegment called with each new segment, in the order of creation */
   constructor(folder: string, files: SpoolFiles, onSegment: (segment: Segment) => void) {
     this.#folder = folder
     this.#files = files

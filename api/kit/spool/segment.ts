@@ -39,7 +39,7 @@ export class Segment {
   oldest: number | undefined
   /** Numbers of the topics that the file declares. */
   readonly declared = new Set<number>()
-  /** Offsets of records that were sent or refused. */
+  /** Offsets of records that Kafka has acknowledged or refused. */
   readonly settled = new Set<number>()
   /** Offsets of records that were given to the publisher and are not settled. */
   readonly published = new Set<number>()

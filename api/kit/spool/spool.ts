@@ -20,7 +20,7 @@ const MAX_PUBLISHED_BYTES = 4 * 1_048_576
 const KEY_COUNTERS = 65_536
 /** Prefix of the names of folders that their process has not locked yet. */
 const UNLOCKED_PREFIX = '.'
-/** Bytes that a record needs in the file and in memory, in addition to its key and value. */
+/** Number of bytes that a record needs in the file and in memory, in addition to its key and value. */
 const RECORD_OVERHEAD_BYTES = 64
 
 /** The outcome of giving a record to the publisher. */
@@ -92,7 +92,7 @@ export class Spool {
   readonly #own: Folder
   readonly #adopted: Folder[]
   readonly #journal: Journal
-  /** All files with records, in the order of sending. */
+  /** All segments with records, in the order of sending. */
   #segments: Segment[]
   /** Number of unsettled records per hash of topic and key. */
   readonly #held: Uint32Array

@@ -76,7 +76,7 @@ interface Waiting {
   readonly record: SpooledRecord
   readonly isDurable: boolean
   cancelTimer: CancelTimer | undefined
-  /** Set once the record was given to the spool. */
+  /** The record in the spool; undefined until it is spooled. */
   spooled: Spooled | undefined
   readonly resolve: (published: Published) => void
   readonly reject: (error: Error) => void
@@ -88,7 +88,7 @@ export class SpoolingPublisher implements SpoolingFacts {
   /** Records that the publisher has but the spool does not, by topic and key, oldest first. */
   readonly #waiting = new Map<string, Set<Waiting>>()
   readonly #topics = new Map<string, { readonly topic: SpooledTopic; readonly unregistered: Codec<unknown> }>()
-  /** Topics whose records are spooled in any case. */
+  /** Topics whose records are always spooled. */
   readonly #alwaysSpooled = new Set<string>()
   readonly #schemaIds = new Map<string, number>()
   readonly #counts = new Map<string, number>()

@@ -38,7 +38,7 @@ export interface KnownCaller {
 
 /** The tier of callers without a key. */
 const FREE_TIER = 'free'
-/** Maximum length of a key. Keys that this service issues are shorter. */
+/** Maximum length of a key. This service issues only shorter keys. */
 const MAX_KEY_CHARACTERS = 256
 const NOT_READY = Symbol('not ready')
 

@@ -1,6 +1,6 @@
 import type { Limit } from './formulas.ts'
 
-/** The counter of a rule for one caller. */
+/** The counter of one rule for one caller. */
 export interface Counter {
   readonly key: string
   /** The key's hash tag. Counters with the same tag are decided in one step. */
@@ -41,7 +41,7 @@ export interface Reading {
   readonly heldBefore: number
 }
 
-/** Why the store did not decide a request. */
+/** Reasons why the store did not decide a request. */
 export type FailureReason = 'timeout' | 'unreachable' | 'error_reply' | 'circuit_open'
 
 export interface Undecided {
@@ -59,8 +59,8 @@ export type Outcome = readonly Reading[] | Undecided
 
 export interface CounterStore {
   /**
-   * Returns one reading per ask, in order. All asks of a call that share a shard are decided in one atomic step.
-   * Returns a plain value instead of a promise if no store is needed. Never rejects.
+   * Returns one reading per ask, in order. All asks of a call for counters on the same shard are decided in one atomic
+   * step. Returns a plain value instead of a promise if the store is not needed. Never rejects.
    */
   decide(asks: readonly Ask[]): Outcome | Promise<Outcome>
 }
@@ -69,7 +69,7 @@ export interface CounterStore {
 export interface ScriptRunner {
   /** Runs DECIDE_SCRIPT. Rejects if Redis does not accept it. */
   run(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]>
-  /** Returns the group of a hash tag. One script can decide all counters whose tags have the same group. */
+  /** Returns the group of a hash tag. One script can decide counters whose tags have the same group. */
   groupOf(tag: string): string
   /** Returns the server of a group. All groups of a server fail together. */
   nodeOf(group: string): string

@@ -1,4 +1,4 @@
-/** The parts of a pattern: `POST /a/*` has the method POST and the prefix `/a/`. */
+/** The parts of a pattern. For example, `POST /a/*` has the method POST and the prefix `/a/`. */
 export interface EndpointPattern {
   /** The method; undefined for any. */
   readonly method: string | undefined

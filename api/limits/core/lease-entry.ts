@@ -41,7 +41,7 @@ export interface LeaseEntry {
   /** This instance's share of all units taken from the counter, measured since the reading `shareFrom`. */
   share: number
   shareFrom: Reading | undefined
-  /** Units that this instance has taken since `shareFrom`. */
+  /** Number of units that this instance has taken since the reading `shareFrom`. */
   takenSince: number
   /** The store's answer on which local readings are based. `readAt` is the time at which the answer was requested. */
   reading: Reading
@@ -101,7 +101,7 @@ export function learnShare(entry: LeaseEntry, reading: Reading): void {
   entry.takenSince = reading.taken
 }
 
-/** Returns the number of units that all instances took between two readings. */
+/** Returns the number of units that all instances together took between two readings. */
 function takenBetween(limit: Limit, from: Reading, to: Reading): number {
   if (limit.burst === 0) return to.held - from.held
   return refilled(limit, from.held / US_PER_SECOND, to.nowUs - from.nowUs) - to.held / US_PER_SECOND

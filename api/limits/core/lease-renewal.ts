@@ -9,7 +9,7 @@ export interface LeaseRenewal {
    * its answer.
    */
   renew(entry: LeaseEntry): Promise<Undecided | undefined>
-  /** Takes the next slice of a hot counter before the last one is used up, so that requests seldom wait. */
+  /** Takes the next slice of a hot counter before the current slice is used up, so that requests seldom wait. */
   renewEarly(entry: LeaseEntry): void
   /**
    * Asks the store whether a counter that refused a request has units again. All requests that are refused in the

@@ -5,7 +5,7 @@ import { HOT_PER_MS, leaseRenewal } from './lease-renewal.ts'
 import { leaseTable } from './lease-table.ts'
 import { withTimeout } from './with-timeout.ts'
 
-/** A counter store that decides hot counters in this process. */
+/** A counter store that decides requests for hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
   /**
    * Returns units that are not being spent to the store. Runs every SWEEP_MS.

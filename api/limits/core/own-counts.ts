@@ -10,7 +10,7 @@ import { recentCounters } from './recent-counters.ts'
 export interface OwnCounts extends Debts {
   /** Updates the counts from an answer of the store. A late answer may be older than the known state. */
   learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
-  /** Decides the asks of one request by the same rules as the store. */
+  /** Decides the asks of one request in the same way as the store. */
   decide(asks: readonly Ask[], undecided: Undecided): readonly Reading[]
   /** Forgets counters that were reset. */
   forget(keys: readonly string[]): void

@@ -71,7 +71,7 @@ function identityBy(key: readonly LimitKeyPart[], ruleId: string): IdentityPart 
   return parts.length === 1 ? parts[0] : (caller) => parts.map((part) => part(caller)).join('|')
 }
 
-/** Replaces braces, because Redis ends a hash tag at the first closing brace. */
+/** Replaces braces in an identity, because Redis ends a hash tag at the first closing brace. */
 function withoutBraces(identity: string): string {
   if (!identity.includes('{') && !identity.includes('}')) return identity
   return identity.replaceAll('{', '%7B').replaceAll('}', '%7D')

@@ -5,11 +5,11 @@ import { compileRules, type RuleTable } from './matching.ts'
 export interface RulesInForce {
   /** Returns the rules; undefined until all of them have been read. */
   table(): RuleTable | undefined
-  /** Must be called when all rules have been read for the first time. */
+  /** Must be called once, when all rules have been read for the first time. */
   ready(): void
   /** Must be called when a rule has changed. */
   changed(): void
-  /** Whether the table contains every change so far. */
+  /** Whether the compiled table includes every change so far. */
   readonly isCurrent: boolean
   close(): void
 }

@@ -43,7 +43,7 @@ interface Request {
   readonly settle: (outcome: Outcome) => void
 }
 
-/** Asks that are sent to one shard together. */
+/** Asks that are sent together to one shard. */
 interface Batch {
   readonly node: string
   readonly kind: BatchKind

@@ -4,7 +4,7 @@ import { capacityOf } from './formulas.ts'
 /** The arguments of DECIDE_SCRIPT. */
 export interface ScriptCall {
   readonly keys: string[]
-  /** Five numbers for each kind of ask. Equal asks share one kind. */
+  /** Five numbers for each kind of ask. Asks with the same five numbers share one kind. */
   readonly kinds: number[]
   /**
    * For each request, the kind of its ask. If a request has several asks, their negated number precedes the kind of

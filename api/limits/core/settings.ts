@@ -13,7 +13,7 @@ import type { ApiClients } from './caller.ts'
 import { compileRules, type RuleTable } from './matching.ts'
 import { rulesInForce } from './rules-in-force.ts'
 
-/** Rules and API keys in memory, as the compacted topics contain them. */
+/** Rules and API keys in memory, read from the compacted topics. */
 export interface LimitSettings {
   /** Returns the rules. Until all rules have been read, only the seeded rules apply. */
   rules(): RuleTable

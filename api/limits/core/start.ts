@@ -55,7 +55,7 @@ export interface RunningLimits {
   isMemoryShort(): boolean
   /** Deletes counters. Rejects if Redis does not respond. */
   forget(keys: readonly string[]): Promise<void>
-  /** Returns leased units and publishes the last records, if Redis and Kafka respond in time. */
+  /** Returns leased units to Redis and publishes the last records, if Redis and Kafka respond in time. */
   close(): Promise<void>
 }
 

@@ -6,7 +6,7 @@ export type Channel = (typeof CHANNELS)[number]
 export interface Candidate {
   readonly row: number
   readonly itemId: bigint
-  /** The first channel, in the order of CHANNELS, that named the item. */
+  /** The channel that explains the item, which is the first in the order of CHANNELS that named it. */
   channel: Channel
   /** The item of the user's history that made this item a candidate. */
   sourceItemId: bigint | undefined

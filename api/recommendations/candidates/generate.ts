@@ -17,7 +17,7 @@ export interface CandidateSources {
   readonly leaders: Leaders
   /** Ids of the trending items for a user, best first. */
   trendingFor(user: RequestUser): readonly bigint[]
-  /** Ids that editors have chosen for a context, best first. */
+  /** Ids of the items that editors have chosen for a context, best first. */
   editorialFor(context: RecommendationContext): readonly bigint[]
 }
 

@@ -2,7 +2,7 @@ import type { Neighbour } from '../../../schemas/recommendations/signals/packed-
 import type { ItemTable } from '../items/item-table.ts'
 import type { RecommendationModel } from '../model/model.ts'
 
-/** An item that is similar to another one. */
+/** An item that is similar to a given item. */
 export interface SimilarItem {
   readonly row: number
   /** 0 to 1. */

@@ -15,7 +15,7 @@ const ID_CHARACTERS = 128
 
 const text = (characters: number) => z.string().min(1).max(characters).optional()
 
-/** The body of an event: a VIEW, CLICK, PURCHASE, RATE, SKIP or DWELL. */
+/** Schema of an event: a VIEW, CLICK, PURCHASE, RATE, SKIP or DWELL. */
 export const eventBody = z
   .strictObject({
     user_id: idField('The subject of the token if it is left out.', '42').optional(),

@@ -20,7 +20,7 @@ export interface Explained {
   genreOf(itemId: bigint): string
 }
 
-/** Explains one list: the user, the list, and the candidates. */
+/** Renders the explanation of one list: the user, the list, and the candidates. */
 export function explanationPage({ list, best, shown, genreOf }: Explained): Html {
   const title = (itemId: bigint) => shown.get(itemId)?.title ?? `Item ${itemId}`
   return html`${userSection(list, title)}

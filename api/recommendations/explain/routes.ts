@@ -20,7 +20,7 @@ export const explainRoute = defineRoute({
   method: 'get',
   path: EXPLAIN,
   operationId: 'explainRecommendations',
-  summary: 'Show an HTML page that explains how a list is made',
+  summary: 'Show an HTML page that explains how a list is computed',
   description:
     "Shows a user's last items, the recommended list, all candidates with their channels, features and scores, and the quality of the trained models. The list marks items that were moved after scoring. The page requires the scope `internal`, from a token or from the session of the browser. Without a session, it redirects to the sign-in. The list is not recorded as served.",
   auth: { kind: 'optional', anySubjectOf: 'internal' },

@@ -2,7 +2,7 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 
 type Described = Pick<RecommendationItem, 'attributes' | 'category_path'>
 
-/** Splits a list of genres, `Action|Comedy` or `Action, Comedy`. */
+/** Splits a list of genres such as `Action|Comedy` or `Action, Comedy`. */
 function genresOf(text: string): string[] {
   return text
     .split(/[|,]/)

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 
 /** The factors of all items in a file of 16-bit floats, row by row. */
 export interface Factors {
-  /** Writes the factors of a row into `out` from `at` on. */
+  /** Writes the factors of a row into `out`, starting at `at`. */
   copy(row: number, out: Float32Array, at: number): void
   /** Returns the dot product of a row and a vector. */
   productWith(row: number, vector: Float32Array): number

@@ -7,7 +7,7 @@ import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranki
 
 /** The number of dimensions of a vector. */
 export const DIMENSIONS = 256
-/** The files of a bundle beside its manifest. */
+/** Names of the files of a bundle, apart from its manifest. */
 export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f64', 'tokens.json', 'tokens.f32', 'trees.txt'] as const
 export const MANIFEST_FILE = 'manifest.json'
 

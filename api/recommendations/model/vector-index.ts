@@ -14,8 +14,8 @@ export interface VectorIndex {
   /** @param vector of length 1 at most */
   add(key: number, vector: Float32Array): void
   /**
-   * Adds many vectors at once, with ascending keys.
-   * @param vectors row by row, each of length 1 at most
+   * Adds many vectors at once. Their keys ascend from `firstKey`.
+   * @param vectors row by row, each with a length of at most 1
    */
   addRows(firstKey: number, vectors: Float32Array, threads: number): void
   search(vector: Float32Array, count: number, by?: NearBy): NearRow[]

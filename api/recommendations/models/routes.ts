@@ -37,7 +37,7 @@ const shownRun = z
   .openapi('RecommendationModelRun')
 
 const accepted = z.object({ request_id: z.string() }).openapi('RecommendationModelRequest')
-const ACCEPTED = { description: 'The request is durable. It takes effect within seconds.', schema: accepted }
+const ACCEPTED = { description: 'The request is stored safely. It takes effect within seconds.', schema: accepted }
 
 export const modelsRoute = defineRoute({
   method: 'get',

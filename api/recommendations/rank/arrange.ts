@@ -3,7 +3,7 @@ import type { ItemTable } from '../items/item-table.ts'
 import type { RecommendationModel } from '../model/model.ts'
 import type { Scored } from './rank.ts'
 
-/** Raises the scores of items that are younger than an age. */
+/** A boost that raises the scores of new items, which are items below a maximum age. */
 export interface NewReleaseBoost {
   readonly factor: number
   readonly maxAgeDays: number
@@ -58,7 +58,7 @@ export function arrange(items: ItemTable, scored: readonly Scored[], arrangement
 
 type Ordered = Arranged & { readonly rank: number }
 
-/** Returns the items with the highest boosted scores, the highest first. */
+/** Returns the items with the highest boosted scores, best first. */
 function bestOf(items: ItemTable, scored: readonly Scored[], { boost, now }: Arrangement): Ordered[] {
   const ranks = Float64Array.from(scored, (one) => boostedScore(items, one, boost, now))
   // Only these are sorted as objects.

@@ -14,7 +14,7 @@ import { refuseNul, utf8Check } from './utf8.ts'
 export interface TakenBody {
   readonly draft: BlobDraft
   readonly content: ContentSink
-  /** The other fields of the body. Forms contain only strings. */
+  /** The fields of the body, apart from the content. Forms contain only strings. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 

@@ -92,7 +92,7 @@ export function jsonContentReader(): JsonContentReader {
     return end
   }
 
-  /** Reads up to and including the next quote. */
+  /** Reads the bytes between strings, up to and including the next quote. */
   function between(bytes: Uint8Array, from: number): number {
     for (let at = from; at < bytes.byteLength; at++) {
       const byte = bytes[at]

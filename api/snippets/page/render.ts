@@ -34,7 +34,7 @@ export function snippetPage(snippet: SnippetRecord, content: ShownContent): stri
 export interface RevealForm {
   /** Key that identifies the read, so that the form can be sent again. */
   readonly key: string
-  /** Whether the answer is a file, because the content is too long for a page. */
+  /** Whether the answer to the form is a file, because the content is too long for a page. */
   readonly isFile: boolean
 }
 

@@ -9,7 +9,7 @@ export const BlockBody = z
       .string()
       .min(1, 'must not be empty')
       .refine((text) => [...text].length <= MAX_REASON, `must have at most ${MAX_REASON} characters`)
-      .openapi({ description: `Why the term is blocked, at most ${MAX_REASON} characters.` }),
+      .openapi({ description: `The reason for blocking the term, at most ${MAX_REASON} characters.` }),
   })
   .openapi('TermBlock')
 

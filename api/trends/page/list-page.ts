@@ -13,7 +13,7 @@ type Entry = TrendList['trends'][number]
 /** The volumes of each term on the last day, oldest first. */
 export type Days = ReadonlyMap<string, readonly number[]>
 
-/** Number of other names that are shown with a trend. */
+/** Maximum number of other names that are shown with a trend. */
 const SHOWN_NAMES = 4
 const CURVE = { width: 120, height: 24 }
 

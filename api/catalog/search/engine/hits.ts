@@ -36,7 +36,7 @@ const ORDERS: Readonly<Record<Sort, readonly Query[]>> = {
   newest: [{ created_at: 'desc' }, { product_id: 'asc' }],
 }
 
-/** The sort values of the last product of a page. */
+/** Sort values of the last product on a page. */
 export type After = readonly [number, number]
 
 export interface HitsSearch {

@@ -29,7 +29,7 @@ export function salesPercentile(index: Pick<ProductIndex, 'search'>, now: () => 
         known = renewed
       },
       () => {
-        // The next search tries again. This search uses the last known percentile.
+        // This search uses the last known percentile, and the next search tries to read it again.
         renewedAt = Number.NEGATIVE_INFINITY
         known = before
       },

@@ -118,11 +118,9 @@ export const searchParameters = z
       default: DEFAULT_PAGE_SIZE,
       description: 'Number of results per page.',
     }),
-    cursor: z
-      .string('must be given once')
-      .max(MOST_CURSOR_CHARACTERS, 'is not a cursor of this search')
-      .optional()
-      .openapi({ description: '`next_cursor` of the previous page, instead of `page`. All other parameters must be the same.' }),
+    cursor: z.string('must be given once').max(MOST_CURSOR_CHARACTERS, 'is not a cursor of this search').optional().openapi({
+      description: '`next_cursor` of the previous page, to use instead of `page`. All other parameters must be the same as for that page.',
+    }),
     explain: booleanParameter({
       default: false,
       description: 'Whether each result explains its relevance. Only administrators may use it.',

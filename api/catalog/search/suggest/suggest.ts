@@ -62,7 +62,7 @@ export function suggester({ index, categories }: SuggestDeps) {
   }
 }
 
-/** Returns whether each word of the query begins a word of the name. */
+/** Returns whether each word of the query is the beginning of a word in the name. */
 function startsAll(name: readonly string[], words: readonly string[]): boolean {
   return words.every((word) => name.some((part) => part.startsWith(word)))
 }

@@ -29,7 +29,7 @@ const COMMON = 1_000
 
 /** What the search server reports about a word of the query. */
 export interface WordReport {
-  /** How many products have it, at most COMMON. */
+  /** Number of products with the word, at most COMMON. */
   readonly found: number
   readonly candidates: readonly Candidate[]
 }
@@ -40,7 +40,7 @@ export interface Candidate {
   readonly found: number
 }
 
-/** Returns the words of a plan that may be misspelt. */
+/** Returns the words of a plan that could be misspelt. */
 export function doubtfulWords(plan: TextPlan): readonly PlannedWord[] {
   const unique = new Map(plannedWords(plan).map((word) => [word.text, word]))
   return [...unique.values()].filter(({ kind, text }) => kind === 'word' && text.length >= LEAST_CHARACTERS && !/\d/.test(text))
@@ -87,7 +87,10 @@ interface SpellingAnswer {
   readonly suggest?: Readonly<Record<string, readonly { readonly options: readonly { readonly text: string; readonly freq: number }[] }[]>>
 }
 
-/** Reads the answers to `spellingSearches` for the same words. */
+/**
+ * Reads the answers to `spellingSearches`.
+ * @param words the same words as for the searches
+ */
 export function wordReports(
   words: readonly PlannedWord[],
   [similar, ...counts]: readonly SpellingAnswer[],

@@ -1,7 +1,7 @@
 import { type Word, wordsOf } from '../../../../state/indexes/catalog/words.ts'
 import type { Synonyms } from './synonyms.ts'
 
-/** A word of the query with the words that may replace it if exact words find too little. */
+/** A word of the query, with corrections that may replace it if the exact words find too few products. */
 export interface PlannedWord extends Word {
   readonly corrections: readonly string[]
 }
@@ -22,7 +22,10 @@ export interface PlannedPart {
  */
 export type Breadth = 'all' | 'described' | 'most' | 'half'
 
-/** What a search looks for. A cursor contains it, so that all pages search for the same words. */
+/**
+ * The words for which a search looks. A cursor contains the plan, so that all pages of a search look for the same
+ * words.
+ */
 export interface TextPlan {
   readonly breadth: Breadth
   readonly parts: readonly PlannedPart[]

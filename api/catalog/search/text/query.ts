@@ -8,14 +8,14 @@ import { type Breadth, type PlannedPart, type PlannedWord, plannedWords, type Te
 export const TEXT_BOOSTS = {
   /** A correction of a misspelt word. */
   correction: 0.5,
-  /** Two words that the product writes as one. */
+  /** For two words of the query that the product writes as one word. */
   joined: 0.42,
-  /** One word that the product writes as two. */
+  /** For one word of the query that the product writes as two words. */
   split: 0.6,
   synonym: 0.8,
   attribute: 0.5,
   description: 0.2,
-  /** The unit of a measure, in addition to its number. */
+  /** Added for the unit of a measure, if its number matches as well. */
   measure: 0.15,
   /** For words such as "with" and "for", which say little. */
   function: 0.3,
@@ -35,14 +35,14 @@ const LEAST_SPLIT_CHARACTERS = 6
 const LEAST_FOUND = { most: '2<75%', half: '1<50%' } as const
 
 export interface TextQuery {
-  /** Selects the products, with the main part of their score. */
+  /** Clauses that select the products, and give the main part of the score. */
   readonly must: readonly Query[]
   readonly minimumShouldMatch?: string
   /** Only adds to the score. */
   readonly should: readonly Query[]
 }
 
-/** Returns the clauses of a plan. The user's words appear only as text to be matched. */
+/** Returns the clauses of a plan. The user's words are only used as text to be matched. */
 export function textQuery(plan: TextPlan, boosts: TextBoosts = TEXT_BOOSTS): TextQuery {
   const words = plannedWords(plan)
   const required = plan.parts.filter(isRequired)

@@ -17,13 +17,13 @@ export interface FoundSynonyms {
 
 /** Finds the synonyms of words in a query. */
 export interface Synonyms {
-  /** Returns the synonyms of the longest term that starts at this word. */
+  /** Returns the synonyms of the longest term that starts at the given word. */
   at(words: readonly Word[], start: number): FoundSynonyms | undefined
 }
 
 export const NO_SYNONYMS: Synonyms = { at: () => undefined }
 
-/** A term has at most this many words. */
+/** Maximum number of words in a term. */
 export const MOST_TERM_WORDS = 4
 
 /** Builds the index of all groups. */

@@ -23,8 +23,8 @@ export class ReplayError extends Error {
 }
 
 /**
- * Time limit of a back-test. A million transactions and 500 rules take minutes on an idle machine, and several times as
- * long while scoring, which has priority, needs the CPU.
+ * Time limit of a back-test. With a million transactions and 500 rules, it takes minutes on an idle machine. It takes
+ * several times as long while scoring needs the CPU, because scoring has priority.
  */
 const DEADLINE_MS = 20 * 60_000
 /** Maximum heap of the process, which contains the lists, a batch of transactions, and counters. */

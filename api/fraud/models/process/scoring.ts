@@ -13,7 +13,7 @@ const EXPLAINED_FROM = 0.3
  */
 const MOST_EXPLAINED = 4
 
-/** Scores a batch with the models that have the given numbers. */
+/** Scores a batch with the models whose numbers the request contains. */
 export async function scoreBatch(models: ReadonlyMap<number, LoadedModel>, request: ScoreRequest): Promise<RowScores[]> {
   const { champion, challenger, isChallengers, rows } = request
   const count = isChallengers.length
