@@ -22,7 +22,7 @@ export interface ApiConfig extends ValueOf<typeof apiSettings> {
   readonly kafka: KafkaSettings
   readonly state: StateSettings
   readonly auth: AuthSettings
-  /** Undefined if the process has no TLS port. */
+  /** Settings of the TLS port; undefined if the process has no TLS port. */
   readonly tls: TlsSettings | undefined
   readonly surroundings: Surroundings
 }
@@ -65,7 +65,10 @@ export const API_VARIABLES: readonly Variables[] = [
   authSettings.variables,
 ]
 
-/** @throws SettingsError that lists every wrong setting with its cure */
+/**
+ * Reads the configuration of an API process.
+ * @throws SettingsError that lists every wrong setting and how to correct it
+ */
 export function readApiConfig(env: Environment = process.env): ApiConfig {
   return readSettings(env, ({ read, surroundings }) => {
     const choice = read(choiceSettings)

@@ -84,8 +84,8 @@ export interface OpenService extends ServiceRoutes {
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
   /**
-   * Names of process probes without which the service still works. A process that runs such a service stays ready even
-   * if these probes fail, because its callers would have no service at all if it were not ready.
+   * Names of the process probes that may fail without making the process not ready, because the service works without
+   * them. If such a process were not ready, its callers would have no service at all.
    */
   readonly worksWithout?: readonly string[]
   /**

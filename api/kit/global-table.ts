@@ -102,8 +102,8 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   }
 
   /**
-   * @returns why the table has not been read; undefined if Kafka is unavailable and the readers of the table have a
-   * fallback
+   * Returns why the table has not been read. Returns undefined if Kafka is unavailable and the readers of the table
+   * have a fallback.
    */
   async function unread(): Promise<string | undefined> {
     const { missing } = follower

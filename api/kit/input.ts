@@ -19,7 +19,10 @@ export function queryOf(url: string): Record<string, string | string[]> {
 /** The output of a schema, or the problems in its input. */
 export type Checked = { readonly value: unknown; readonly details: readonly ErrorDetail[] }
 
-/** @param place `query`, `path` or `body`, which is the first part of each problem's path */
+/**
+ * Validates one part of a request.
+ * @param place `query`, `path` or `body`, which is the first part of each problem's path
+ */
 export function check(schema: z.ZodType | undefined, input: unknown, place: string): Checked {
   if (schema === undefined) return { value: undefined, details: [] }
   const result = schema.safeParse(input)

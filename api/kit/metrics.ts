@@ -5,7 +5,10 @@ const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 
 export interface HttpMetrics {
   readonly registry: Registry
-  /** @param route the template of the route. The requested path would give the label too many values. */
+  /**
+   * Counts and measures a request.
+   * @param route the template of the route. The requested path would give the label too many values.
+   */
   observe(method: string, route: string, status: number, seconds: number): void
   countError(code: string): void
   readonly inFlight: Gauge

@@ -55,7 +55,10 @@ export interface ArrivingBody {
    * `maxBodyBytes`, `request_timeout`, `invalid_request`.
    */
   readonly pieces: AsyncIterable<Uint8Array>
-  /** Reads the whole body at once, which is faster than `pieces`. Use only one of the two. Throws the same errors. */
+  /**
+   * Reads the whole body at once, which is faster than `pieces`. Do not use `pieces` and `whole` together. Throws the
+   * same errors.
+   */
   whole(): Promise<Uint8Array>
 }
 

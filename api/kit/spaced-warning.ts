@@ -13,7 +13,10 @@ export interface SpacedWarning {
 
 export interface SpacedWarningOptions {
   readonly everyMs: number
-  /** @param times number of occurrences since the last warning, at least 1 */
+  /**
+   * Writes a warning.
+   * @param times number of occurrences since the last warning, at least 1
+   */
   readonly say: (times: number) => void
   readonly later?: Later
 }

@@ -11,7 +11,10 @@ export interface TopicFeed {
   close(): Promise<void>
 }
 
-/** @param apply called with each value in log order, and with undefined for a deleted key */
+/**
+ * Opens a feed of a topic.
+ * @param apply called with each value in log order, and with undefined for a deleted key
+ */
 export type OpenTopicFeed = <K, V>(topic: Topic<K, V>, apply: (key: K, value: V | undefined) => void) => Promise<TopicFeed>
 
 /** Maximum wait for records. The wait ends when records arrive. */

@@ -121,7 +121,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     const offsetIn = (offsets: ReadonlyMap<string, number>, partition: number) => offsets.get(partitionKey(topic, partition)) ?? 0
     const fits = ({ partition }: TopicPartition) => {
       const at = positions.get(partition)
-      // A partition that was added has only records that are newer than the others, so reading continues there.
+      // An added partition has only records from after its creation, so reading continues at its beginning.
       if (at === undefined && opened > 0 && partition >= opened) return true
       return at !== undefined && at >= offsetIn(earliest, partition) && at <= offsetIn(latest, partition)
     }

@@ -236,7 +236,10 @@ export function ruleFrom(ruleId: string, { match, limit, window_seconds, action,
 const NOT_LIMITED_HERE =
   'This process limits no path that the pattern matches, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check).'
 
-/** @param paths the paths that this process limits */
+/**
+ * Returns a rule as the API shows it.
+ * @param paths the paths that this process limits
+ */
 export function ruleJson(rule: LimitRule, paths: Pick<LimitedPaths, 'canApply'>): z.output<typeof RuleSchema> {
   return {
     rule_id: rule.rule_id,

@@ -150,7 +150,7 @@ export const FeedSchema = z
         distance_km: z
           .int()
           .min(1)
-          .openapi({ description: 'Distance between the areas of the two users, in whole kilometres, at least 1.' }),
+          .openapi({ description: 'Distance between the areas of the caller and the candidate, in whole kilometres, at least 1.' }),
         score: z.number().min(0).max(1).openapi({ description: 'How well the candidate suits the caller. The list is sorted by score.' }),
       }),
     ),

@@ -76,7 +76,7 @@ function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, ta
 
 const TAKEN = Number.NEGATIVE_INFINITY
 
-/** Returns the position of the greatest value. Of equal values, the one with the smallest row is returned. */
+/** Returns the position of the greatest value. Of equal values, it returns the position with the smallest row. */
 function bestOf(offered: readonly { readonly row: number }[], values: Float64Array): number {
   let best = 0
   for (let at = 1; at < values.length; at++) {

@@ -77,7 +77,8 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
 
   /**
    * Searches public snippets. ClickHouse finds the snippets, and the view provides their current state, without deleted
-   * snippets. Only the deleted snippets of this page are known, so only those are subtracted from the total.
+   * snippets. The total still counts deleted snippets of other pages, because only the deleted snippets of this page
+   * are known.
    */
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)
@@ -94,8 +95,8 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   }
 
   /**
-   * Throws `not_ready` while the table is being filled. It is called after the search. If the table was recreated
-   * during the search, the check sees the new table.
+   * Checks that the search index is complete, and throws `not_ready` while it is being filled. The check runs after the
+   * search. If the table was recreated during the search, the check sees the new table.
    */
   async function mustBeWhole(): Promise<void> {
     if ((await caughtUpPartitions(tables, snippetsTable.name)) >= facts.partitionsOf(snippetTexts)) return

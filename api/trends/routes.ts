@@ -213,7 +213,7 @@ export const refreshRoute = defineRoute({
   operationId: 'refreshTrends',
   summary: 'Replace the list of a location',
   description:
-    'Publishes a list that another system has computed, in the same way as a list of the trends pipeline. Of two lists, the one with the newer window_end is shown. If both have the same window_end, the posted list is shown. An older list is accepted but has no effect. Ranks follow the order of the entries.',
+    'Publishes a list that another system has computed, in the same way as a list of the trends pipeline. Of two lists, the list with the newer window_end is shown. If the lists have the same window_end, the posted list is shown. An older list is accepted but has no effect. Ranks follow the order of the entries.',
   auth: { kind: 'scope', scope: 'internal' },
   body: RefreshBody,
   bodyExample: {

@@ -7,7 +7,10 @@ import { type CategoryTree, categoryTree } from './tree.ts'
 
 /** All categories, as this process knows them now. A change reaches every process within a second. */
 export interface CategoryTable {
-  /** Throws ApiError `not_ready` until the categories are read, or a snapshot of them is used. */
+  /**
+   * The categories as a tree. Reading it throws ApiError `not_ready` until the categories are read, or a snapshot is
+   * used.
+   */
   readonly tree: CategoryTree
   /**
    * Waits, for a limited time, until this process has received a change, so that the caller who made it can read it.

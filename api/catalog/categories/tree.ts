@@ -37,8 +37,8 @@ export function categoryTree(categories: Iterable<Category>): CategoryTree {
     const slugPath = path.map(({ slug }) => slug).join('/')
     paths.set(category.category_id, path)
     slugPaths.set(category.category_id, slugPath)
-    // If several categories have the same path, it leads to the one with the lowest id, so that its meaning never
-    // changes.
+    // If several categories have the same path, the path leads to the category with the lowest id, so that its meaning
+    // never changes.
     if (!bySlugPath.has(slugPath)) bySlugPath.set(slugPath, category)
     const parent = path.at(-2)
     if (parent === undefined) continue

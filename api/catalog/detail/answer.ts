@@ -95,7 +95,10 @@ export function shownVariant(
   }
 }
 
-/** @param stars number of reviews with 1, 2, 3, 4 and 5 stars; empty if there are no reviews */
+/**
+ * Summarises the reviews of a product.
+ * @param stars number of reviews with 1, 2, 3, 4 and 5 stars; empty if there are no reviews
+ */
 export function reviewsSummary(stars: readonly number[]) {
   const count = stars.reduce((sum, reviews) => sum + reviews, 0)
   const sum = stars.reduce((total, reviews, index) => total + reviews * (index + 1), 0)

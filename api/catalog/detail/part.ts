@@ -33,7 +33,7 @@ export function detailPart(deps: DetailDeps): CatalogPart {
   const pages = keptPages(deps)
   const recent = shortCache({ load: rendered, keptMs: KEPT_MS, maxEntries: MOST_KEPT, now })
 
-  /** @returns undefined if there is no such product */
+  /** Returns the page of a product; undefined if the product does not exist. */
   async function rendered(productId: number): Promise<Rendered | undefined> {
     // If the categories are not known yet, this throws before anything else is read.
     const { tree } = categories

@@ -134,7 +134,9 @@ export const ReplacementBody = z
   .openapi('ProductReplacement')
 export type Replacement = z.output<typeof ReplacementBody>
 
-/** Each product is checked separately, so that an invalid product does not prevent the creation of the others. */
+/**
+ * Each product is checked separately, so that an invalid product does not prevent the creation of the other products.
+ */
 export const BulkBody = z
   .strictObject({
     products: z

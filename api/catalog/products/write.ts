@@ -41,11 +41,14 @@ export interface Written extends Asking {
 
 export interface ProductWriter {
   /**
+   * Creates a product. Throws ApiError: `sku_taken` and the refusals of products.
    * @param item distinguishes this product from other products of the same command
-   * Throws ApiError: `sku_taken` and the refusals of products.
    */
   create(open: OpenCommand, written: Written, item?: string): Promise<StoredProduct>
-  /** @param known the skus that the product already has, which need no claim */
+  /**
+   * Replaces a product. Throws the same errors as `create`.
+   * @param known the skus that the product already has, which need no claim
+   */
   replace(
     open: OpenCommand,
     productId: number,

@@ -6,7 +6,7 @@ import type { ServiceKit } from '../../service.ts'
 
 /** All rebuilds, as this process knows them now. */
 export interface RebuildTable {
-  /** Throws ApiError `not_ready` until the rebuilds are read. */
+  /** Returns the status of a rebuild. Throws ApiError `not_ready` until the rebuilds are read. */
   read(rebuildId: string): IndexRebuildStatus | undefined
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>

@@ -53,7 +53,7 @@ export async function reserve({ commands, offers, reservationMs }: ReserveDeps, 
   throw new ApiError(errors.unavailable, { message: 'The reservation could not be opened in time. Try again with a new Idempotency-Key.' })
 }
 
-/** @returns undefined if the parts were reserved too long ago */
+/** Reserves all parts and opens the cart. Returns undefined if the parts were reserved too long ago. */
 async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_ms: number): Promise<Cart | undefined> {
   const { number, reservationId, command } = attempt
   const answers = await Promise.all(parts.map((part) => askPart(attempt, part, 'RESERVE_PART', held_ms)))

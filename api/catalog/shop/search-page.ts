@@ -17,7 +17,10 @@ const SHOWN_VALUES = 8
 const CENT = 0.01
 const CENT_DIGITS = 2
 
-/** @param localImage returns the path of an image on this server for the address of the image */
+/**
+ * Renders the results of a search.
+ * @param localImage returns the path of an image on this server for the address of the image
+ */
 export function searchPage(choice: Choice, answer: SearchAnswerBody, currency: string, localImage: (url: string) => string): Html {
   const { results, total } = answer
   return html`<h1>${choice.q === '' ? 'All products' : html`Results for “${choice.q}”`}</h1>
@@ -132,7 +135,10 @@ function group(title: string, values: readonly Value[]): Html {
   )}</ul></section>`
 }
 
-/** @param range range of prices such as `25-50` or `500+`, in units of the currency */
+/**
+ * Returns the limits of a price range.
+ * @param range range of prices such as `25-50` or `500+`, in units of the currency
+ */
 function limitsOf(range: string): Pick<Choice, 'price_min' | 'price_max'> {
   const [from, to] = range.replace('+', '').split('-')
   return { price_min: from, price_max: to === undefined ? '' : (Number(to) - CENT).toFixed(CENT_DIGITS) }

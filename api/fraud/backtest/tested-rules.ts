@@ -33,7 +33,7 @@ export interface KnownRules {
 const CONDITIONS_PER_TURN = 20
 
 /**
- * Returns the rules that a request names. Refuses the same rules as a change of the live rules.
+ * Returns the rules that a request names. Refuses every rule that a change of the live rules would also refuse.
  * @param author the subject of the caller's token
  * @param now epoch ms
  */

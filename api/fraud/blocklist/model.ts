@@ -50,7 +50,7 @@ export const NewEntryBody = z
   .openapi('NewBlocklistEntry')
 export type NewEntry = z.output<typeof NewEntryBody>
 
-/** The entries are checked separately, so that an invalid entry does not prevent the others. */
+/** The entries are checked separately, so that an invalid entry does not prevent the creation of the other entries. */
 export const BulkBody = z
   .strictObject({
     entries: z

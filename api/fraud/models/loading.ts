@@ -22,8 +22,8 @@ export class CannotLoad extends Error {
 /** Numbers models, and makes child processes load them. */
 export interface ModelLoading {
   /**
-   * Makes a child process load those models of an assignment that it has not loaded yet. A challenger that cannot be
-   * loaded is left out.
+   * Makes a child process load the models of an assignment, unless it has already loaded them. A challenger that cannot
+   * be loaded is left out.
    * @throws CannotLoad for a champion, ChildGone
    */
   load(child: ChildLink, assignment: ModelAssignment, policy: Policy): Promise<ActiveModels>

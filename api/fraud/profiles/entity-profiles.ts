@@ -22,13 +22,13 @@ export const ENRICHMENT_MS = 15
 /** Looks up the profiles of entities, and their transactions in flight. */
 export interface EntityProfiles {
   /**
-   * Looks up all entities of a transaction at once, and adds the transaction to those in flight. An entity is `failed`
-   * if its answer is late or an error, or if its view is still being built. Never throws.
+   * Looks up all entities of a transaction at once, and marks the transaction as in flight. An entity is `failed` if
+   * its answer is late or an error, or if its view is still being built. Never throws.
    * @param at epoch ms
    */
   enrich(request: FraudRequest, at: number): Promise<Enrichments>
   /**
-   * Removes a transaction from those in flight, if Redis responds.
+   * Removes the mark of a transaction as in flight, if Redis responds.
    * @param at the same value as for `enrich`
    */
   withdraw(request: FraudRequest, at: number): Promise<void>

@@ -216,7 +216,10 @@ export function faultJson({ nearest, expected, ...fault }: Fault) {
   return { ...fault, expected: [...expected], nearest: nearest ?? null }
 }
 
-/** @param fault why the rule is not evaluated */
+/**
+ * Returns a rule as the API shows it.
+ * @param fault why the rule is not evaluated
+ */
 export function ruleJson(rule: Rule, fault: string | undefined): z.output<typeof RuleSchema> {
   const { rule_id, name, condition, action, priority, enabled, mode, created_by } = rule
   return {

@@ -17,7 +17,10 @@ export interface Bindings {
 
 /** Redis' SET with NX and GET. */
 export interface SetIfAbsent {
-  /** @returns the previous value; null if this call has set the value */
+  /**
+   * Sets a value unless the key has a value.
+   * @returns the previous value; null if this call has set the value
+   */
   setIfAbsent(key: string, value: string, seconds: number): Promise<string | null>
 }
 

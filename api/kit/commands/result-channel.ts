@@ -9,6 +9,7 @@ export interface ResultChannel {
   /** Whether results can be received. While false, results would be missed, so no command should be sent. */
   readonly isOpen: boolean
   /**
+   * Starts to receive results.
    * @param opened called whenever the channel opens, because results that were published while it was closed were
    * missed
    */

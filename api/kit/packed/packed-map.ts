@@ -63,6 +63,7 @@ export class PackedMap {
   }
 
   /**
+   * Looks up an entry.
    * @param nowSeconds epoch seconds
    * @returns the result of `read` for the value; undefined if there is no entry or it has expired
    */
@@ -185,7 +186,10 @@ class Segment {
     return expiry !== NEVER && expiry <= nowSeconds
   }
 
-  /** @returns the slot of an entry, or the complement of the empty slot at which its chain ends */
+  /**
+   * Returns the slot of an entry. If the entry is missing, returns the complement of the empty slot at the end of its
+   * chain.
+   */
   find(hash: Hash128): number {
     const hashes = this.#hashes
     const first = firstWord(hash)

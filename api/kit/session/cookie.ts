@@ -34,7 +34,10 @@ export function mayHaveSession(header: string | undefined): boolean {
   return header?.includes(NAME) === true
 }
 
-/** @param publicUrl the address that browsers use. If it has https, the cookie is never sent without TLS. */
+/**
+ * Creates the reader and writer of session cookies.
+ * @param publicUrl the address that browsers use. If it has https, the cookie is never sent without TLS.
+ */
 export function sessionCookie(publicUrl: string): SessionCookie {
   const isSecure = publicUrl.startsWith('https:')
   const name = isSecure ? `${SECURE_PREFIX}${NAME}` : NAME

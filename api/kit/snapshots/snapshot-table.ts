@@ -167,7 +167,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
       frozenAt = undefined
       log.info({ topic, entries: options.sizeOf(filling), took_ms: Math.round(monotonic() - startedAt) }, 'table_ready')
       options.onChange?.()
-      // If the process were killed before the first interval, the next process would otherwise have no snapshot.
+      // The first snapshot is written at once. If this process were killed before the first interval, the next process
+      // would have no snapshot.
       if (loaded === undefined) void save()
     },
   })

@@ -13,8 +13,7 @@ export function lockFolder(folder: string): (() => void) | undefined {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(join(folder, LOCK_FILE))
-    // With a journal in memory, SQLite creates no second file. The path of such a file would be wrong after the folder
-    // is renamed.
+    // With a journal in memory, SQLite creates no second file, whose path would be wrong after the folder is renamed.
     database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE')
   } catch {
     database?.close()

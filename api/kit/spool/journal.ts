@@ -50,7 +50,10 @@ export class Journal {
   /** Number of bytes that were accepted but are not in a file yet. */
   queuedBytes = 0
 
-  /** @param onSegment called with each new segment, in the order of creation */
+  /**
+   * Creates a journal without segments.
+   * @param onSegment called with each new segment, in the order of creation
+   */
   constructor(folder: string, files: SpoolFiles, onSegment: (segment: Segment) => void) {
     this.#folder = folder
     this.#files = files

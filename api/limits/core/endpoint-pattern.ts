@@ -10,7 +10,7 @@ export interface EndpointPattern {
 /** Matches an optional method in capitals with a space, followed by `*` or an absolute path, which may end in `/*`. */
 const PATTERN = /^(?:([A-Z]{3,10}) )?(?:(\*)|(\/[^\s*?#]*\/|\/)\*|(\/[^\s*?#]*))$/
 
-/** @returns undefined if the text is not a pattern */
+/** Parses a pattern. Returns undefined if the text is not a pattern. */
 export function parsePattern(text: string): EndpointPattern | undefined {
   const found = PATTERN.exec(text)
   if (found === null) return undefined

@@ -9,7 +9,8 @@ export interface LimitedPaths {
 }
 
 /**
- * @param declared patterns like those of rules, without methods: `/api/v1/*`, `/exact/path`
+ * Creates the set of limited paths.
+ * @param declared patterns in the form of rule patterns, without methods: `/api/v1/*`, `/exact/path`
  * @throws Error that names an invalid pattern
  */
 export function limitedPaths(declared: Iterable<string>): LimitedPaths {

@@ -108,7 +108,7 @@ export function statusOf(limit: Limit, reading: Reading, units: number): LimitSt
 
 /**
  * Returns whether one decision is stricter than another. A refusal is stricter than a permission. Of two refusals, the
- * one with the longer wait is stricter. Of two permissions, the one with fewer requests left is stricter.
+ * refusal with the longer wait is stricter. Of two permissions, the permission with fewer requests left is stricter.
  */
 function isStricter(one: RuleStatus, other: RuleStatus): boolean {
   if (one.isOver !== other.isOver) return one.isOver

@@ -85,7 +85,10 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
     return { taken: Math.ceil(limit.limit - estimate) >= units ? units : 0, nowUs, held: current, heldBefore: previous }
   }
 
-  /** @param isOwed false if the store will count the units itself, because it is only late */
+  /**
+   * Takes the units of an ask that was decided here.
+   * @param isOwed false if the store will count the units itself, because it is only late
+   */
   function take(counter: Counter, { taken, nowUs, held, heldBefore }: Reading, isOwed: boolean): void {
     if (taken === 0) return
     recent.set(counter.key, counter.limit.burst > 0 ? held - taken * US_PER_SECOND : held + taken, heldBefore, nowUs)

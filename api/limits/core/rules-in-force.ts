@@ -5,9 +5,9 @@ import { compileRules, type RuleTable } from './matching.ts'
 export interface RulesInForce {
   /** Returns the rules; undefined until all of them have been read. */
   table(): RuleTable | undefined
-  /** Must be called once, when all rules have been read for the first time. */
+  /** Compiles the rules for the first time. Must be called once, when all rules have been read. */
   ready(): void
-  /** Must be called when a rule has changed. */
+  /** Compiles the rules again, together with other changes. Must be called when a rule has changed. */
   changed(): void
   /** Whether the compiled table includes every change so far. */
   readonly isCurrent: boolean

@@ -32,7 +32,7 @@ export interface CandidateSet {
    * @returns the candidate of the row; undefined if the row is excluded
    */
   of(row: number, channel: Channel): Candidate | undefined
-  /** @returns the candidate of a row that a channel has already named */
+  /** Returns the candidate of a row; undefined if no channel has named the row. */
   known(row: number): Candidate | undefined
   all(): readonly Candidate[]
 }

@@ -50,7 +50,10 @@ export function byVector(items: ItemTable, model: RecommendationModel | undefine
   })
 }
 
-/** @param leaders rows of the most popular items of a genre */
+/**
+ * Returns the most popular items of the same genre.
+ * @param leaders returns the rows of the most popular items of a genre
+ */
 export function byCategory(items: ItemTable, leaders: (genre: number) => readonly number[], row: number, count: number): SimilarItem[] {
   const genre = items.genreAt(row)
   if (genre === 0) return []

@@ -6,8 +6,8 @@ import type { RequestUser } from '../users/request-user.ts'
 const MIN_GROUP_EVENTS = 100
 
 /**
- * Returns the items that are trending in the user's age group. If that group has too few events, returns those of the
- * country, or else those of all users.
+ * Returns the items that are trending in the user's age group. If the age group has too few events, returns the items
+ * that are trending in the user's country, or else among all users.
  */
 export function trendingFor(
   listOf: (group: string) => TrendingItems | undefined,

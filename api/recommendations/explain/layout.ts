@@ -3,7 +3,10 @@ import type { Answer } from '../../kit/answer.ts'
 import { type Html, renderedPage } from '../../kit/page/rendered.ts'
 import { EXPLAIN, FILES, SIGN_IN } from './routes.ts'
 
-/** @param who the subject of the caller's token */
+/**
+ * Answers with a page that explains a list.
+ * @param who the subject of the caller's token
+ */
 export function pageAnswer(status: number, title: string, who: string, main: Html): Promise<Answer> {
   const header = html`<p class="name"><a href="${EXPLAIN}">Recommendations explained</a></p>
 <p class="soft">Signed in as ${who} · <a href="${SIGN_IN}">change</a></p>`

@@ -27,7 +27,7 @@ export interface ItemTable {
   /** Number of the genre; 0 for none. */
   genreAt(row: number): number
   genreName(genre: number): string
-  /** @returns 0 for a genre to which no item belongs */
+  /** Returns the number of a genre; 0 for a genre to which no item belongs. */
   genreNumber(name: string): number
   createdAt(row: number): number
   /**

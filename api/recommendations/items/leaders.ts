@@ -142,8 +142,8 @@ interface BestRows {
 }
 
 /**
- * Keeps the `count` rows with the greatest values. It collects up to twice as many rows, then sorts them and drops the
- * others.
+ * Keeps the `count` rows with the greatest values. It collects up to twice as many rows, then sorts them and keeps the
+ * best.
  */
 function bestRows(count: number): BestRows {
   let rows: { row: number; value: number }[] = []

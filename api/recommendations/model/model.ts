@@ -12,7 +12,8 @@ export interface RecommendationModel {
    */
   foldIn(history: readonly { readonly itemId: bigint; readonly weight: number }[]): Float32Array | undefined
   /**
-   * Returns the items with the greatest products with the vector, best first. The products are those of `productWith`.
+   * Returns the items with the greatest products with the vector, best first. The product is the same as in
+   * `productWith`.
    */
   nearest(vector: Float32Array, count: number): { readonly itemId: bigint; readonly similarity: number }[]
   /** Returns the items with the greatest cosine to the given item, best first. */

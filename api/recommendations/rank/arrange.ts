@@ -35,8 +35,8 @@ export interface ArrangedList {
 /** docs/services/recommendations.md#order */
 const LIST_SIZE = 50
 /**
- * Maximum number of items that are arranged. No later item can enter the list, even if half of these give way to new
- * items and to the limit per genre.
+ * Maximum number of items that are arranged. No later item can enter the list, even if new items and the limit per
+ * genre displace half of these items.
  */
 const ARRANGED = 100
 const SCORE_SHARE = 0.7

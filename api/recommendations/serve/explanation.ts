@@ -9,7 +9,10 @@ export interface Reason {
   readonly channel: Channel
 }
 
-/** @param isAbout whether the list is based on the source item, and not on the user's last items */
+/**
+ * Returns the reason for an item.
+ * @param isAbout whether the list is based on the source item, and not on the user's last items
+ */
 export function reasonOf(channel: Channel, sourceItemId: bigint | undefined, isAbout: boolean): Reason {
   const isFromItem = sourceItemId !== undefined && (channel === 'neighbours' || channel === 'vector' || channel === 'category')
   if (isFromItem) return { recType: isAbout ? 'similar' : 'because_you_watched', sourceItemId, channel }

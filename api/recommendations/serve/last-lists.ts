@@ -9,7 +9,7 @@ import type { ListedItem } from './page-token.ts'
  */
 export interface LastLists {
   keep(userId: bigint, list: readonly ListedItem[]): void
-  /** @returns undefined if the user got no list in the last 30 minutes */
+  /** Returns the last list of a user; undefined if the user got no list in the last 30 minutes. */
   of(userId: bigint): readonly ListedItem[] | undefined
 }
 

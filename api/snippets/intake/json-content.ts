@@ -9,7 +9,7 @@ export interface JsonContentReader {
    * @returns the decoded bytes of the content in this chunk
    */
   piece(bytes: Uint8Array): Uint8Array[]
-  /** @returns the body without its content. Throws ApiError if the body is not valid JSON. */
+  /** Ends the body and returns its fields without the content. Throws ApiError if the body is not valid JSON. */
   end(): { readonly fields: unknown; readonly hasContent: boolean }
 }
 
@@ -70,7 +70,7 @@ export function jsonContentReader(): JsonContentReader {
     return found
   }
 
-  /** @returns the position after the end of the string, or the end of the chunk */
+  /** Reads a string that is not the content. Returns the position after its end, or the end of the chunk. */
   function inString(bytes: Uint8Array, from: number): number {
     for (let at = from; at < bytes.byteLength; at++) {
       if (isEscaped) isEscaped = false

@@ -5,7 +5,7 @@ import { ApiError, errors } from '../../kit/errors.ts'
 export interface Utf8Check {
   /** Checks the next bytes. Throws ApiError `invalid_encoding`. */
   piece(bytes: Uint8Array): void
-  /** Must be called after the last chunk. Throws ApiError `invalid_encoding`. */
+  /** Ends the validation. It must be called after the last chunk. Throws ApiError `invalid_encoding`. */
   end(): void
 }
 

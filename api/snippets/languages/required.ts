@@ -6,7 +6,7 @@
 export type Requirement = readonly (readonly string[])[]
 
 export const LINE_START = '\n'
-/** Source of a pattern for the blanks that may come between LINE_START and the rest of a literal. */
+/** Source of the part of a pattern that matches blanks after LINE_START. */
 const BLANKS = '[ \\t]*'
 
 /**

@@ -19,7 +19,10 @@ const MAX_WAITING = 50
 
 const WORKER = new URL('./highlight-worker.ts', import.meta.url)
 
-/** @param timeoutMs time limit. A text that takes longer is shown without highlighting. */
+/**
+ * Creates a highlighter that runs in a separate thread.
+ * @param timeoutMs time limit. A text that takes longer is shown without highlighting.
+ */
 export function threadHighlighter(timeoutMs: number = MAX_HIGHLIGHT_MS): Highlighter {
   const thread = workThread<HighlightRequest, string>(WORKER, { timeoutMs, maxWaitMs: MAX_WAIT_MS, maxWaiting: MAX_WAITING })
   return { highlight: (text, language) => thread.ask({ text, language }), close: thread.close }

@@ -17,7 +17,10 @@ export type Days = ReadonlyMap<string, readonly number[]>
 const SHOWN_NAMES = 4
 const CURVE = { width: 120, height: 24 }
 
-/** @param days volumes of the last day; undefined if the history cannot be read now */
+/**
+ * Renders the list of a region.
+ * @param days volumes of the last day; undefined if the history cannot be read now
+ */
 export function listPage(list: TrendList, region: Region, safe: boolean, days: Days | undefined): Html {
   return html`${breadcrumb(region, safe)}
 <h1>${listTitle(region)}</h1>

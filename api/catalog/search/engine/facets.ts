@@ -31,7 +31,10 @@ export interface FacetSearch {
   readonly isTotal: boolean
   /** Selects the products that are counted. */
   readonly query: Query
-  /** @param most number of values that each shard reports, unless a facet needs fewer */
+  /**
+   * Returns the clauses that count.
+   * @param most number of values that each shard reports, unless a facet needs fewer
+   */
   aggregations(most: number): Query
 }
 

@@ -7,7 +7,7 @@ import { type Synonyms, synonymsOf } from '../text/synonyms.ts'
 
 /** All groups of synonyms, as this process knows them now. A change reaches every process within a second. */
 export interface SynonymTable {
-  /** Throws ApiError `not_ready` until the groups are read, or a snapshot of them is used. */
+  /** The groups, by name. Reading them throws ApiError `not_ready` until the groups are read, or a snapshot is used. */
   readonly groups: ReadonlyMap<string, SynonymGroup>
   readonly synonyms: Synonyms
   readonly probes: readonly ReadinessProbe[]

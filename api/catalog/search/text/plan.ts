@@ -36,7 +36,7 @@ export interface TextPlan {
  */
 const MOST_WORDS = 24
 
-/** @returns the plan for exact words; undefined if the query has no word */
+/** Returns the plan for the exact words of a query; undefined if the query has no words. */
 export function planOf(query: string, synonyms: Synonyms): TextPlan | undefined {
   const words = wordsOf(query).slice(0, MOST_WORDS)
   if (words.length === 0) return undefined

@@ -43,7 +43,10 @@ async function columnsOf(models: ReadonlyMap<number, LoadedModel>, numbers: Mode
   return columns
 }
 
-/** Returns the rows to explain, which are the rows with the highest scores among those above a threshold. */
+/**
+ * Returns the rows to explain. Among the rows with a score above a threshold, they are the rows with the highest
+ * scores.
+ */
 function explainedRows(models: ReadonlyMap<number, LoadedModel>, champion: ModelNumbers, columns: readonly Float32Array[], count: number) {
   const above: { readonly row: number; readonly score: number }[] = []
   for (let row = 0; row < count; row++) {
