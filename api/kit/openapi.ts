@@ -10,7 +10,7 @@ export const CERTIFICATE_SCHEME = 'mutualTLS'
 
 const ErrorSchema = z
   .object({
-    error: z.string().openapi({ description: 'Code of the error, for programs. It never changes.', example: 'invalid_request' }),
+    error: z.string().openapi({ description: 'Error code for programs. The meaning of a code never changes.', example: 'invalid_request' }),
     message: z.string().openapi({ description: 'What went wrong and how to correct it, for people.' }),
     request_id: z.string().openapi({ description: "Id of the request, which X-Request-Id and the server's log also contain." }),
     details: z

@@ -155,7 +155,7 @@ export function limitsHandlers({
     name: 'rate limits',
     isUserId: isDecimalUserId,
     description:
-      'Limits on requests. A caller is identified by its `X-Api-Key`. Without a key, its token identifies it, and without a token, its address. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
+      'Limits on requests. A caller is identified by its `X-Api-Key`, by its token if it sends no key, or by its address if it sends neither. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
     errors: Object.values(limitsErrors),
     probes: [],
     routes: [

@@ -62,7 +62,7 @@ const profileFields = {
   max_age_pref: age('Maximum age to find.'),
   max_dist_km: z.int().min(1).max(MAX_DISTANCE_KM).openapi({ description: 'Maximum distance of candidates, in kilometres.' }),
   is_active: z.boolean().openapi({ description: "If false, the user appears in nobody's feed." }),
-  photo_urls: z.array(photoUrl).max(MAX_PHOTOS).openapi({ description: 'Pictures, the most important one first.' }),
+  photo_urls: z.array(photoUrl).max(MAX_PHOTOS).openapi({ description: 'Addresses of pictures, the most important picture first.' }),
 }
 
 const AGES = 'min_age_pref must not exceed max_age_pref'

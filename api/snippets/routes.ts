@@ -53,7 +53,7 @@ const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, 
 /** Response that uses no read. */
 const ASKS_FIRST = {
   description:
-    'Redirects to the page of the snippet, which asks the reader before it uses a read. A snippet with limited reads answers so to prefetches, to link previews, and to browsers without a token or an Idempotency-Key.',
+    'Redirects to the page of the snippet, which asks the reader before it uses a read. A snippet with limited reads gives this answer to prefetches, to link previews, and to browsers without a token or an Idempotency-Key.',
   headers: { Location: 'The page.' },
 }
 

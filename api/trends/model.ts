@@ -40,10 +40,11 @@ const TrendEntrySchema = z
       .openapi({ description: 'Number of different users whose tweets are in `tweet_volume`; null in posted lists.', example: 1204 }),
     variants: z
       .array(z.string())
-      .openapi({ description: 'Names of other terms that share most of their tweets with this one.', example: ['#bostonmarathon'] }),
-    related: z
-      .array(z.string())
-      .openapi({ description: 'Names of the trends that have the most tweets in common with this one, at most 3.', example: ['red sox'] }),
+      .openapi({ description: 'Names of other terms that share most of their tweets with this term.', example: ['#bostonmarathon'] }),
+    related: z.array(z.string()).openapi({
+      description: 'Names of the trends that have the most tweets in common with this trend, at most 3.',
+      example: ['red sox'],
+    }),
     typical_tweet: z.string().nullable().openapi({
       description: 'Id of a tweet that contains many of the listed terms; null for ranks above 100 and for terms with fewer than 4 tweets.',
       example: '1234567890123456789',

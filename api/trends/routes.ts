@@ -80,7 +80,7 @@ export const streamRoute = defineRoute({
   query: z.object({ woeid, safe }),
   answers: {
     200: {
-      description: 'The stream, which has no end of its own.',
+      description: 'The stream of events, which stays open.',
       schema: streamEvent,
       mediaType: 'text/event-stream',
       headers: { 'Cache-Control': '`no-store`' },
@@ -145,7 +145,7 @@ export const pastRoute = defineRoute({
   operationId: 'pastTrends',
   summary: 'Get a list of the past',
   description:
-    'Returns the newest snapshot from the 3 minutes before `at`. There is a snapshot for each minute of the last 90 days, except for minutes in which the service was disturbed.',
+    'Returns the newest snapshot from the 3 minutes before `at`. There is a snapshot for each minute of the last 90 days, except for minutes in which a fault of the service prevented it.',
   auth: { kind: 'optional' },
   params: z.object({
     woeid: z

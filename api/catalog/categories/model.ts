@@ -18,10 +18,10 @@ export const category = z
     parent_id: z.int().nullable().openapi({ description: 'Null for a root.', example: 3 }),
     name: z.string().openapi({ example: 'Saws' }),
     slug: z.string().openapi({ example: 'saws' }),
-    path: z.string().openapi({ description: 'The slugs of the categories from the root to this one.', example: 'tools/saws' }),
+    path: z.string().openapi({ description: 'The slugs of the categories from the root to this category.', example: 'tools/saws' }),
     category_path: z
       .array(z.string())
-      .openapi({ description: 'The names of the categories from the root to this one.', example: ['Tools', 'Saws'] }),
+      .openapi({ description: 'The names of the categories from the root to this category.', example: ['Tools', 'Saws'] }),
   })
   .openapi('Category')
 

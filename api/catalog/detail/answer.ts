@@ -63,7 +63,7 @@ export function detailAnswer(parts: DetailParts, options: DetailOptions) {
   }
 }
 
-/** Returns the products that buyers view together with this one, followed by best sellers of the category. */
+/** Returns the products that buyers view together with this product, followed by best sellers of the category. */
 function relatedProducts({ product, related, leaders }: DetailParts): number[] {
   return [...new Set([...related, ...leaders])].filter((id) => id !== product.product_id).slice(0, MAX_RELATED)
 }

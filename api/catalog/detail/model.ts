@@ -5,7 +5,7 @@ import { imageAddress, imageSchema } from '../images/model.ts'
 export const variantFields = {
   variant_id: z.int(),
   sku: z.string(),
-  price: z.number().openapi({ description: 'In major units of `currency`.', example: 19.99 }),
+  price: z.number().openapi({ description: 'The price, in major units of `currency`.', example: 19.99 }),
   was: z.number().nullable().openapi({ description: 'The earlier price, to be shown struck through; null if there is none.' }),
   weight_grams: z.int().nullable(),
   inventory: z.object({
@@ -48,7 +48,7 @@ export const detailFields = {
   }),
   related_products: z
     .array(z.int())
-    .openapi({ description: 'Products that buyers often view together with this one, followed by best sellers of the category.' }),
+    .openapi({ description: 'Products that buyers often view together with this product, followed by best sellers of the category.' }),
 }
 
 export const productDetail = z.object(detailFields).openapi('ProductDetail')

@@ -35,7 +35,7 @@ export function detailPart(deps: DetailDeps): CatalogPart {
 
   /** Returns the page of a product; undefined if the product does not exist. */
   async function rendered(productId: number): Promise<Rendered | undefined> {
-    // If the categories are not known yet, this throws before anything else is read.
+    // Reading the tree throws if the categories are not known yet. It comes first, so nothing else is read then.
     const { tree } = categories
     const texts = await readTexts(productId, pages.isKnown(productId))
     return texts === undefined ? undefined : pages.page(productId, texts, tree)

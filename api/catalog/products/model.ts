@@ -44,7 +44,7 @@ function text(most: number, least: number, description: string, form: 'line' | '
 }
 
 function within(value: string, least: number, most: number): boolean {
-  // A code point has at most two units, so a text with few units needs no counting.
+  // A code point has at most two UTF-16 units, so very short and very long texts need no counting.
   if (value.length > 2 * most) return false
   const count = value.length <= most ? value.length : [...value].length
   return count <= most && value.length >= least
@@ -54,7 +54,7 @@ const cents = z
   .int('must be a whole number of cents')
   .min(1)
   .max(MOST_CENTS)
-  .openapi({ description: 'In hundredths of the currency unit.', example: 1999 })
+  .openapi({ description: 'An amount in hundredths of the currency unit.', example: 1999 })
 const compareCents = cents.nullable().openapi({ description: 'The earlier price, to be shown struck through; null if there is none.' })
 
 const attributes = z

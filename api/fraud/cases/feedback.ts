@@ -15,8 +15,8 @@ import type { CasesDeps } from './deps.ts'
 const LOOK_UP_MS = 2_000
 const LOOK_AGAIN_MS = 200
 /**
- * Minimum age of a transaction whose case may have moved from the state to ClickHouse. It is a day below the actual
- * age, because clocks differ.
+ * Minimum age of a transaction whose case may have moved from the state to ClickHouse. It is a day less than
+ * the age at which cases are moved, because clocks differ.
  */
 const ARCHIVED_AFTER_MS = 29 * 24 * 3_600_000
 

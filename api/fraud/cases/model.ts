@@ -36,7 +36,7 @@ const notes = text(MAX_NOTES).openapi({ description: 'The newest notes. The hist
 export const CasePatchBody = z
   .strictObject({
     assigned_to: analyst.nullable().optional().openapi({ description: 'The analyst who works on the case; null if nobody does.' }),
-    status: caseStatus.optional().openapi({ description: 'CONFIRMED_FRAUD and FALSE_POSITIVE are verdicts.' }),
+    status: caseStatus.optional().openapi({ description: 'The new status. CONFIRMED_FRAUD and FALSE_POSITIVE are verdicts.' }),
     notes: notes.optional(),
     fraud_type: fraudType.optional(),
     version: z

@@ -28,8 +28,8 @@ export const listCasesRoute = defineRoute({
   description: 'Returns only the newest 10,000 cases that match.',
   auth: ANALYST,
   query: z.object({
-    status: caseStatus.optional().openapi({ description: 'Only cases with this status.' }),
-    assigned_to: analyst.optional().openapi({ description: 'Only cases that are assigned to this analyst.' }),
+    status: caseStatus.optional().openapi({ description: 'Returns only cases with this status.' }),
+    assigned_to: analyst.optional().openapi({ description: 'Returns only cases that are assigned to this analyst.' }),
     page: pageParameter(MAX_LISTED),
     limit: pageLimitParameter('cases'),
   }),

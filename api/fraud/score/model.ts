@@ -163,7 +163,7 @@ export const ScoreAnswerSchema = z
     requires_3ds: z.boolean(),
     request_id: z.string(),
     reason: z.string(),
-    risk_factors: z.array(RiskFactorSchema).openapi({ description: 'At most five, the strongest first.' }),
+    risk_factors: z.array(RiskFactorSchema).openapi({ description: 'At most five risk factors, strongest first.' }),
     degraded: z.array(z.string()).openapi({ description: 'The parts that were unavailable; empty if all parts were available.' }),
     ruleset_version: z.int(),
     policy_version: z.int(),

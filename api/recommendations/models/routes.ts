@@ -45,7 +45,7 @@ export const modelsRoute = defineRoute({
   operationId: 'recommendationModels',
   summary: 'Get the trained models and the results of the last trainings',
   description:
-    'The newest five versions and the versions in force are kept. `answering` is the version that the process that answers uses now.',
+    'The newest five versions and the versions in force are kept. `answering` is the version that the answering process uses now.',
   auth: INTERNAL,
   answers: {
     200: {
@@ -95,7 +95,7 @@ export const rollBackModelRoute = defineRoute({
   path: '/internal/models/rollback',
   operationId: 'rollBackRecommendationModel',
   summary: 'Restore the previous model',
-  description: 'If no model was in force before, lists are made by rules again.',
+  description: 'If no model was in force before, lists are computed by rules again.',
   auth: INTERNAL,
   answers: { 202: ACCEPTED },
   errors: [recommendationErrors.no_earlier_model, errors.not_ready, errors.unavailable],
