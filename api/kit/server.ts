@@ -30,7 +30,7 @@ export interface ServerOptions {
   readonly host: string
   /** 0 chooses any free port. */
   readonly port: number
-  /** The setting that the error for a port in use names. Default API_PORT. */
+  /** The setting that the error message names if the port is already in use. Default API_PORT. */
   readonly portSetting?: string
   /** Epoch ms. */
   readonly now: () => number

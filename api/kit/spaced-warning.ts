@@ -1,4 +1,4 @@
-/** Calls `run` after this many ms. The timer does not keep the process alive. */
+/** Calls `run` after `ms` milliseconds. The timer does not keep the process alive. */
 export type Later = (ms: number, run: () => void) => void
 
 /**

@@ -179,7 +179,7 @@ export const userListRoute = defineRoute({
     sort: z
       .enum(Object.keys(SORTS) as [Sort, ...Sort[]], `must be one of ${Object.keys(SORTS).join(', ')}`)
       .default('created_at_desc')
-      .openapi({ description: 'Snippets without a title come last.' }),
+      .openapi({ description: 'The order of the list. If it is sorted by title, snippets without a title come last.' }),
   }),
   answers: { 200: { description: 'A page of snippets.', schema: SnippetListSchema } },
   errors: [errors.not_ready],

@@ -16,7 +16,7 @@ const RETRY_MS = 1_000
 const MARK_EVERY_MS = 50
 /** Maximum number of bytes from the spool that wait in the publisher. This also limits the publisher's own queue. */
 const MAX_PUBLISHED_BYTES = 4 * 1_048_576
-/** Number of counters for keys. Two keys with the same counter wait for each other, which does no other harm. */
+/** Number of counters for keys. Records of two keys with the same counter wait for each other, which is harmless. */
 const KEY_COUNTERS = 65_536
 /** Prefix of the names of folders that their process has not locked yet. */
 const UNLOCKED_PREFIX = '.'

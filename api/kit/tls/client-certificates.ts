@@ -8,8 +8,8 @@ import type { TlsMaterial } from './material.ts'
 
 export interface ClientCertificates {
   /**
-   * Notes a new connection, and the certificates of the API with which it was opened. OpenSSL has verified the client's
-   * certificate with the authorities in them.
+   * Remembers a new connection with the TLS material with which it was opened. OpenSSL has verified the client's
+   * certificate with the authorities in this material.
    */
   opened(socket: Socket, material: TlsMaterial): void
   /**

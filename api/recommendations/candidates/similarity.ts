@@ -12,7 +12,7 @@ export interface SimilarItem {
   readonly by: 'neighbours' | 'vector' | 'category'
 }
 
-/** Neighbours below this are named by chance. */
+/** Minimum similarity of a neighbour. A lower similarity may be chance. */
 const MIN_SIMILARITY = 1e-4
 /**
  * Number of entries that are added to the count of each item. With this number, MovieLens has 0.303 hits in 20 instead

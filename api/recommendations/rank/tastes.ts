@@ -5,7 +5,7 @@ import type { RequestUser } from '../users/request-user.ts'
 export interface Tastes {
   /** Share of each genre among the items of the session. The shares add up to 1. */
   readonly session: ReadonlyMap<number, number>
-  /** Share of each genre among the positive ones of the last 100 interactions. */
+  /** Share of each genre among the positive interactions of the user's last 100. */
   readonly history: ReadonlyMap<number, number>
   /** Weights of stated preferences. */
   readonly preferences: ReadonlyMap<number, number>

@@ -25,7 +25,7 @@ export function gramsOf(text: string): Grams {
   const grams = new Uint8Array(3 * SLOTS)
   let before = 0
   let last = NEW_LINE
-  // These are the previous characters without the blanks at the beginning of a line.
+  // The two previous characters, as if the line had no blanks at its beginning.
   let beforeInLine = 0
   let lastInLine = NEW_LINE
   for (let at = 0; at < text.length; at++) {

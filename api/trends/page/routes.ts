@@ -34,7 +34,7 @@ export const trendsPageRoute = defineRoute({
 export const termPageRoute = defineRoute({
   method: 'get',
   path: '/trends/terms/{term}',
-  // The page counts as a request for the history, so that the page is no way around the limit of the history.
+  // The page counts as a request for the history, so that callers cannot use it to bypass the limit of the history.
   countsAs: '/v1/trends/{term}/history',
   operationId: 'trendsTermPage',
   summary: 'Show the history of a term as an HTML page',
