@@ -11,9 +11,9 @@ const entries = z.array(
   z.object({
     value: z.string(),
     clicks: z.int(),
-    over: z
-      .int()
-      .openapi({ description: 'Maximum by which `clicks` may be too high. It is 0 unless the link has more than 256 different values.' }),
+    over: z.int().openapi({
+      description: 'The largest number by which `clicks` can be too high. It is 0 unless the link has more than 256 different values.',
+    }),
   }),
 )
 

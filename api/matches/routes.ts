@@ -78,7 +78,7 @@ export const deleteProfileRoute = defineRoute({
   path: '/v1/me',
   operationId: 'deleteMatchProfile',
   summary: 'Delete your profile',
-  description: 'Hides you at once and removes your data within an hour. Your matches end. A new profile starts from scratch.',
+  description: 'Hides you at once and removes your data within an hour. Your matches end. A new profile contains none of the old data.',
   auth: user,
   idempotent: true,
   answers: { 204: { description: 'The profile is deleted.' } },

@@ -24,7 +24,7 @@ export const AssignmentSchema = z
   .openapi('FraudModelAssignment')
 
 export const ModelsSchema = AssignmentSchema.extend({
-  scoring: VersionsSchema.nullable().openapi({ description: 'the models that score in this process now; null if none do' }),
+  scoring: VersionsSchema.nullable().openapi({ description: 'the models that score in this process now; null if there are none' }),
   available: z.array(
     z.object({ name: z.string(), version, sha256: z.string(), trained_on: z.string(), shipped: z.boolean() }).openapi('FraudModel'),
   ),

@@ -10,7 +10,7 @@ export const modelsRoute = defineRoute({
   path: '/api/v1/models',
   operationId: 'readFraudModels',
   summary: 'Get the models in force and the available ones',
-  description: 'A model is available if the process that answers can read its manifest.',
+  description: 'A model is available if the answering process can read its manifest.',
   auth: OPERATORS,
   answers: { 200: { description: 'The models.', schema: ModelsSchema } },
   errors: [errors.not_ready],

@@ -99,7 +99,8 @@ export const deleteRuleRoute = defineRoute({
   query: z.object({
     remove: booleanParameter({
       default: false,
-      description: 'Whether to remove the rule from the set instead. Earlier versions of the set still contain the rule.',
+      description:
+        'Whether to remove the rule from the rule set instead of disabling it. Earlier versions of the rule set still contain the rule.',
     }),
   }),
   answers: { 204: { description: 'The rule is disabled, or removed.' } },

@@ -32,7 +32,7 @@ export const listSnoozesRoute = defineRoute({
   path: '/api/v1/rules/{rule_id}/snoozes',
   operationId: 'listFraudSnoozes',
   summary: 'List the snoozes of a rule',
-  description: 'Returns the snoozes that have not ended. The snooze that ends first comes first.',
+  description: 'Returns the snoozes that have not ended, sorted by the time at which they end.',
   auth: OPERATORS,
   params: ruleParams,
   query: z.object({ page: pageParameter(MAX_PAGE), limit: pageLimitParameter('snoozes') }),

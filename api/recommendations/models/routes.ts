@@ -16,7 +16,7 @@ const shownVersion = z
     sequence: z.int(),
     trained_at: z.iso.datetime(),
     learned_until: z.iso.datetime().openapi({ description: 'Time of the newest event from which the model has learned.' }),
-    bytes: z.int().openapi({ description: 'Size of its files.' }),
+    bytes: z.int().openapi({ description: 'Size of the files of the model.' }),
     metrics,
   })
   .openapi('RecommendationModelVersion')

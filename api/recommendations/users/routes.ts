@@ -39,7 +39,7 @@ export const getPreferencesRoute = defineRoute({
   path: '/api/v1/me/preferences',
   operationId: 'getPreferences',
   summary: 'Get your stated preferences',
-  description: 'A change appears within a second.',
+  description: 'Returns the preferences that you have set. A change appears within a second.',
   auth: { kind: 'user' },
   answers: { 200: { description: 'the preferences', schema: preferences } },
   errors: [errors.not_ready, errors.unavailable],
