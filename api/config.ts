@@ -22,7 +22,7 @@ export interface ApiConfig extends ValueOf<typeof apiSettings> {
   readonly kafka: KafkaSettings
   readonly state: StateSettings
   readonly auth: AuthSettings
-  /** Undefined if the process has no TLS port. */
+  /** Settings of the TLS port; undefined if the process has no TLS port. */
   readonly tls: TlsSettings | undefined
   readonly surroundings: Surroundings
 }
@@ -40,7 +40,7 @@ const { API_HOST } = apiSettings.variables
 const { AUTH_JWKS_URL, AUTH_JWKS_FILE } = authSettings.variables
 
 /**
- * Allows the development key only on a server that other machines cannot reach, because everybody who can read this
+ * Accepts the development key only on a server that other machines cannot reach, because anyone who can read this
  * machine's files can sign with the key.
  */
 const developmentKeyRule = settingsFragment({
@@ -65,7 +65,10 @@ export const API_VARIABLES: readonly Variables[] = [
   authSettings.variables,
 ]
 
-/** @throws SettingsError that lists every wrong setting with its cure */
+/**
+ * Reads the configuration of an API process.
+ * @throws SettingsError that lists every wrong setting and how to correct it
+ */
 export function readApiConfig(env: Environment = process.env): ApiConfig {
   return readSettings(env, ({ read, surroundings }) => {
     const choice = read(choiceSettings)
@@ -73,7 +76,7 @@ export function readApiConfig(env: Environment = process.env): ApiConfig {
     const services = apiServices.map((service) => ({
       service,
       isChosen: chosen.includes(service.name),
-      // The variables of services that do not run are also checked, if they are set.
+      // Variables of services that do not run are also checked if they are set.
       settings: read(service.settings, { withRules: chosen.includes(service.name) }),
     }))
     read(developmentKeyRule)

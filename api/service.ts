@@ -24,18 +24,18 @@ import type { OpenTopicFeed } from './kit/topic-feed.ts'
 /** The resources that an API process opens once and shares among its services. */
 export interface ServiceKit {
   readonly views: ViewReader & ListReader & BinaryReader
-  /** Reads small values that are needed very often. They have no guaranteed order. */
+  /** Reads small values that are needed very often. The order of these reads is not guaranteed. */
   readonly sharedViews: SharedReader
-  /** Runs scripts that change what the API keeps beside views. */
+  /** Runs scripts that change the data that the API keeps in addition to the views. */
   readonly scripts: ViewScripts
   readonly tables: TableReader
   readonly facts: KafkaFacts
   readonly commands: Commands
-  /** Opens tables in memory for millions of small entries. The service closes them. */
+  /** Opens in-memory tables for millions of small entries. The service must close them. */
   readonly packedTables: OpenPackedTable
-  /** Opens tables in memory for a few objects, which also keep a snapshot. The service closes them. */
+  /** Opens in-memory tables for a few objects, which also keep a snapshot on disk. The service must close them. */
   readonly smallTables: OpenSmallTable
-  /** Reads topics into structures of the service itself, such as columns. The service closes them. */
+  /** Reads topics into the service's own structures, such as columns. The service must close the feeds. */
   readonly topicFeeds: OpenTopicFeed
   readonly trusted: TrustedProxies
   /** Base of absolute URLs. */
@@ -69,39 +69,42 @@ export interface Guard {
 
 /** A port in addition to the API's own. */
 export interface ExtraListener {
-  /** The field of the log line `api_started` that contains its address. */
+  /** The field of the log line `api_started` that contains the address of the port. */
   readonly logField: string
   readonly port: number
-  /** The setting that configures the port, for messages. */
+  /** The setting that configures the port, which error messages name. */
   readonly portSetting: string
-  /** Receives the requests of this port first. Those that it does not handle go to the app. */
+  /** Receives the requests of this port first. Requests that it does not handle go to the app. */
   readonly front: FrontHandler
 }
 
 /** A running service. */
 export interface OpenService extends ServiceRoutes {
-  /** Receives requests on the API's own port before the app does. */
+  /** Handles requests on the API's own port before the app does. */
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
   /**
-   * Names of the process's own probes without which the service still answers as it should. A process that runs such a
-   * service stays ready without them, because its callers would otherwise have no service at all.
+   * Names of the process probes that may fail without making the process not ready, because the service works without
+   * them. If such a process were not ready, its callers would have no service at all.
    */
   readonly worksWithout?: readonly string[]
   /**
-   * Called when the process begins to stop. The service ends answers that would otherwise stay open, because the
-   * process waits for open answers.
+   * Called when the process begins to stop. The service ends answers that would stay open, because the process waits
+   * for open answers.
    */
   stopping?(): void
   /** Called after the last request has ended, before the kit closes. */
   close?(): Promise<unknown>
 }
 
-/** Properties of a service for the local stack, which runs several API processes on one machine. */
+/** Needs of a service in the local stack, which runs several API processes on one machine. */
 export interface LocalNeeds {
-  /** Settings of ports that each process listens on. The local stack gives each process different ones. */
+  /** Settings for the ports on which each process listens. The local stack gives each process different ports. */
   readonly ports: readonly string[]
-  /** Returns the default values of settings in the local stack. @param first the ports of the first API process */
+  /**
+   * Returns the default values of settings in the local stack.
+   * @param first the ports of the first API process
+   */
   env(first: Readonly<Record<string, number>>): Readonly<Record<string, string>>
 }
 
@@ -113,26 +116,34 @@ export interface Example {
 
 /**
  * Describes one service to an API process. A description must not import the service's code, because everything that
- * derives from the list of services loads all descriptions. `open` imports the code.
+ * uses the list of services loads all descriptions. `open` imports the code.
  */
 export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> {
   /** The name in `API_SERVICES`. */
   readonly name: string
   readonly settings: SettingsFragment<Settings>
-  /** Topics that the service publishes to, or whose partitions its views and tables share. */
+  /** Topics to which the service publishes, or whose partitions its views and tables share. */
   readonly topics: readonly AnyTopic[]
-  /** Path patterns of this service that rate limits cover, including unknown addresses that match. */
+  /**
+   * Path patterns of this service that rate limits cover. Unknown addresses that match a pattern are covered as well.
+   */
   readonly limitedPaths: readonly string[]
-  /** Commands that `npm start` suggests. @param api the API's base URL */
+  /**
+   * Returns commands that `npm start` suggests.
+   * @param api the API's base URL
+   */
   examples(api: string): readonly Example[]
   readonly local?: LocalNeeds
-  /** Servers that the service uses in addition to those that every service may use. */
+  /** Servers that the service uses in addition to the servers that every service may use. */
   readonly optionalServers?: readonly OptionalServer[]
   /**
-   * Opens the guard of all services in a process, even if this service does not run there. Only one service has this
-   * method.
+   * Opens the guard of all services in a process, even if this service does not run in that process. Only one service
+   * has this method.
    */
   openGuard?(kit: GuardKit): Promise<OwnGuard>
-  /** @param guard the guard of the process; undefined if no service of the list has one */
+  /**
+   * Opens the service.
+   * @param guard the guard of the process; undefined if no service in the list has a guard
+   */
   open(kit: ServiceKit, settings: Settings, guard: OwnGuard | undefined): Promise<OpenService>
 }

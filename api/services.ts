@@ -8,7 +8,7 @@ import type { ApiService } from './service.ts'
 import { snippetsService } from './snippets/service.ts'
 import { trendsService } from './trends/service.ts'
 
-/** Every service that `API_SERVICES` may name, one line each. */
+/** All services that `API_SERVICES` may name, one per line. */
 // biome-ignore format: one line per service
 export const apiServices: readonly ApiService[] = [
   trendsService,

@@ -34,7 +34,7 @@ import type { GuardKit, OpenService, ServiceKit } from './service.ts'
 import { apiServices } from './services.ts'
 
 /**
- * Starts the API with the configured services. The servers that it depends on may start later; until they are up,
+ * Starts the API with the configured services. The servers that the API depends on may start later. Until they are up,
  * requests that need them get a 503.
  */
 export async function startApi(config: ApiConfig, log: Logger) {
@@ -144,8 +144,8 @@ export async function startApi(config: ApiConfig, log: Logger) {
   )
 
   /**
-   * Stops the API: reports not ready, so that no new requests are routed here, waits for running requests, then
-   * closes everything in reverse order of opening.
+   * Stops the API. Reports not ready, so that no new requests are routed to this process, and waits for running
+   * requests. Then closes all parts in the reverse order of opening.
    */
   async function stop(): Promise<void> {
     ready.startDraining()
@@ -165,7 +165,10 @@ async function openTls({ files, clientNames }: TlsSettings, deps: { log: Logger;
   return { material, clients: clientCertificates({ material: () => material.current, names: clientNames, now: deps.now }) }
 }
 
-/** Combines the front handlers, which are tried in order. Returns undefined if no service has one. */
+/**
+ * Combines the front handlers of the services, which are tried in order. Returns undefined if no service has a front
+ * handler.
+ */
 function joinedFronts(services: readonly OpenService[]): FrontHandler | undefined {
   const fronts = services.flatMap(({ front }) => front ?? [])
   if (fronts.length <= 1) return fronts[0]

@@ -34,7 +34,8 @@ export async function catalogHandlers(deps: CatalogDeps): Promise<OpenService> {
   const search = await searchPart({ ...deps, categories, index: productIndex(indexReader(searchClient(deps.state.opensearchUrl))) })
   // biome-ignore format: one line per part
   const parts: readonly CatalogPart[] = [
-    // The search comes before the products, whose path patterns would also match the addresses of the search.
+    // The search comes before the products, because the path patterns of the products also match the paths of the
+    // search.
     search,
     productsPart({ ...deps, categories, images: productImages }),
     categoriesPart({ ...deps, categories }),
@@ -49,7 +50,7 @@ export async function catalogHandlers(deps: CatalogDeps): Promise<OpenService> {
   ]
   return {
     name: 'catalog',
-    description: 'Products of sellers with their variants, prices and stock, and the search for them.',
+    description: 'Products of sellers with their variants, prices and stock, and a search for products.',
     isUserId: isDecimalUserId,
     errors: Object.values(catalogErrors),
     probes: [...parts.flatMap(({ probes = [] }) => probes), deps.commands.probe],

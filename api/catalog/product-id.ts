@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { isProductId } from '../../schemas/catalog/ids.ts'
 
-/** The id of a product in a path. */
+/** Schema of a product id in a path. */
 export const productIdParameter = z
   .string()
   .regex(/^[1-9]\d{0,13}$/, 'must be a positive integer of at most 45 bits')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, wholeNumber } from '../../settings/variables.ts'
 
-/** A day. Stock must not be held longer by callers who never come back. */
+/** Maximum reservation time, one day. Callers who never come back must not hold stock for longer. */
 const MAX_RESERVATION_SECONDS = 86_400
 const MS_PER_SECOND = 1_000
 

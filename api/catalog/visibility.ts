@@ -1,7 +1,10 @@
 import type { StoredProduct } from '../../schemas/catalog/products/stored.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 
-/** Returns whether a caller may see a product: everybody if it is active, otherwise its seller and administrators. */
+/**
+ * Returns whether a caller may see a product. Everybody may see an active product. Any other product is visible to its
+ * seller and to administrators.
+ */
 export function maySee(caller: Caller | undefined, { status, seller_id }: Pick<StoredProduct, 'status' | 'seller_id'>): boolean {
   if (status === 'ACTIVE') return true
   if (caller === undefined) return false

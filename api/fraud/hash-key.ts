@@ -4,7 +4,7 @@ import { type PersonalHashes, personalHashes } from '../../schemas/fraud/persona
 import type { Surroundings } from '../../settings/fragment.ts'
 import type { FraudSettings } from './settings.ts'
 
-/** Creates the hashes of e-mail addresses and phone numbers that all API instances share. */
+/** Creates the keyed hashes of e-mail addresses and phone numbers, which are the same in all API instances. */
 export function openPersonalHashes({ hashKey }: Pick<FraudSettings, 'hashKey'>, { home }: Pick<Surroundings, 'home'>): PersonalHashes {
   return personalHashes(hashKey ?? keptSecret(join(home, 'auth', 'fraud-hash-key')))
 }

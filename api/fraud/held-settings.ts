@@ -1,22 +1,26 @@
 import type { FraudList, FraudSetting } from '../../schemas/fraud/types.ts'
 import type { Holding } from '../kit/small-table/holding.ts'
 
-/** A list whose values can be looked up. */
+/** A list in a form in which its values can be looked up. */
 export interface HeldList extends Omit<FraudList, 'values'> {
   readonly values: ReadonlySet<string>
 }
 
 /**
- * A setting in the form in which an API process keeps it. The field that its key names is set, and the others are null.
+ * A setting in the form in which an API process keeps it in memory. Only the field for its kind, which its key names,
+ * is not null.
  */
 export interface HeldSetting extends Readonly<Omit<FraudSetting, 'list'>> {
   readonly list: HeldList | null
 }
 
-/** Increases when an older snapshot can no longer be read. */
+/** Version of the snapshots. Increase it when snapshots of an earlier version can no longer be read. */
 const VERSION = 1
 
-/** Describes how a process keeps settings in memory. @param onChange called after every change */
+/**
+ * Describes how a process keeps settings in memory.
+ * @param onChange called after every change
+ */
 export function settingsHolding(onChange: () => void): Holding<FraudSetting, HeldSetting> {
   return {
     version: VERSION,

@@ -7,17 +7,17 @@ import type { RuleTallies } from '../../schemas/fraud/rules/tallies.ts'
 import type { FraudBlocklistType, FraudRequest, FraudRiskFactor } from '../../schemas/fraud/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 
-/** What analysts and operators have set, as this process knows it now. */
+/** The settings of analysts and operators, as this process knows them now. */
 export interface SettingsInForce {
   readonly ruleSet: RuleSet
   /** The counters of `ruleSet`; both change together. */
   readonly tallies: RuleTallies
   readonly lists: Lists
   readonly snoozes: Snoozes
-  /** The policy belongs to the models, so both change together. */
+  /** The policy, which belongs to the models. Both change together. */
   readonly policy: Policy
   readonly models: ModelAssignment
-  /** Whether the settings may lack changes. In that case, the answers of such a process name `rules` in `degraded`. */
+  /** Whether the settings may lack recent changes. If true, answers of this process name `rules` in `degraded`. */
   readonly isStale: boolean
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
@@ -26,22 +26,22 @@ export interface SettingsInForce {
 /** The versions of the models by name. */
 export type ModelVersions = Readonly<Partial<Record<ModelName, string>>>
 
-/** Which versions of the models score. A model that is not named here has the version that is shipped. */
+/** The versions of the models that score. A model that is not named has its shipped version. */
 export interface ModelAssignment {
   readonly champion: ModelVersions
-  /** Models that score 5 % of the transactions without effect; undefined: none. */
+  /** Models that score 5 % of the transactions without affecting decisions; undefined if there are none. */
   readonly challenger: ModelVersions | undefined
 }
 
 /** The blocklist, as this process knows it now. */
 export interface BlocklistInForce {
   /**
-   * Returns the type of the first entity of a transaction that is on the list; undefined if none is.
+   * Returns the type of the first entity of a transaction that is blocked; undefined if none is.
    * @param request has canonical values, as `schemas/fraud/canonical.ts` makes them
    * Throws ApiError `not_ready` until the list is read, or until its snapshot is used.
    */
   find(request: FraudRequest): FraudBlocklistType | undefined
-  /** Whether the list may lack changes. In that case, the answers of such a process name `blocklist` in `degraded`. */
+  /** Whether the list may lack recent changes. If true, answers of this process name `blocklist` in `degraded`. */
   readonly isStale: boolean
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
@@ -50,19 +50,19 @@ export interface BlocklistInForce {
 export interface ModelOutcome {
   readonly scores: ModelScores
   readonly versions: ModelVersions
-  /** The policy that was set together with these models. It decides, even while newer models are still loading. */
+  /** The policy that was set together with these models. It applies even while newer models are still loading. */
   readonly policy: Policy
-  /** Undefined if the transaction is not in the challenger's share. */
+  /** Scores of the challenger; undefined if the transaction is not in the challenger's share. */
   readonly challenger: ModelScores | undefined
-  /** What raised the scores most, strongest first; at most five. */
+  /** At most five factors that raised the scores most, strongest first. */
   readonly factors: readonly FraudRiskFactor[]
 }
 
-/** Scores transactions in a process of its own. */
+/** Scores transactions with models, which run in a separate process. */
 export interface ModelScorer {
   /**
-   * Returns undefined if the models are unavailable or late. Never throws. All calls in one turn of the event loop
-   * share a batch.
+   * Returns the scores; undefined if the models are unavailable or late. Never throws. All calls in one turn of the
+   * event loop share a batch.
    */
   score(input: ModelInput): Promise<ModelOutcome | undefined>
   readonly probes: readonly ReadinessProbe[]

@@ -5,11 +5,11 @@ import { ApiError, type ErrorDefinition, errors } from '../kit/errors.ts'
 import { fraudErrors } from './errors.ts'
 import type { FraudSettingsInForce } from './settings-in-force.ts'
 
-/** What a command needs in addition to its action and its author. */
+/** Fields of a command, apart from its action and its author. */
 export type CommandInput = Partial<Omit<FraudSettingsCommand, 'action' | 'actor'>>
 
 type Changed = Extract<FraudSettingsAnswer, { readonly revision: number }>
-/** The kinds of answers to a change that was made. */
+/** The kinds of answers to accepted changes. */
 export type Outcome = Changed['outcome']
 export type ChangedAs<O extends Outcome> = Extract<Changed, { readonly outcome: O }>
 
@@ -21,18 +21,18 @@ export interface SettingsChange<O extends Outcome> {
   readonly input?: CommandInput
   /** The kind of the answer. */
   readonly outcome: O
-  /** Identifies the request for its Idempotency-Key: the operation and all of its input. */
+  /** The operation and all of its input. They identify the request for its Idempotency-Key. */
   readonly asked: readonly unknown[]
-  /** Errors for a setting that exists already, and for one that does not exist. */
+  /** Error if the setting already exists. */
   readonly exists?: ErrorDefinition
   readonly missing?: ErrorDefinition
-  /** Who is responsible; default: the subject of the caller's token. */
+  /** Who makes the change. Default: the subject of the caller's token. */
   readonly actor?: string
 }
 
 /**
- * Sends changes of the settings to the topology that decides them, and waits until this process has read them. Throws
- * ApiError for changes that are refused.
+ * Sends a change of the settings to the topology that decides it, and waits until this process has read the change.
+ * Throws ApiError if the change is refused.
  */
 export type ChangeSettings = <O extends Outcome>(from: CommandRequest, change: SettingsChange<O>) => Promise<ChangedAs<O>>
 

@@ -12,19 +12,26 @@ import type { ServiceKit } from '../service.ts'
 import { type HeldList, type HeldSetting, settingsHolding } from './held-settings.ts'
 import type { ModelAssignment, SettingsInForce } from './in-force.ts'
 
-/** The settings in force, with what their routes show. Everything throws ApiError `not_ready` until they are read. */
+/**
+ * The settings in force, and the data that their routes show. All members throw ApiError `not_ready` until the settings
+ * are read.
+ */
 export interface FraudSettingsInForce extends SettingsInForce {
-  /** All rules with their history, including those that are disabled. */
+  /** All rules with their history, including disabled rules. */
   readonly rules: FraudRuleSet
   readonly allLists: readonly HeldList[]
   list(name: string): HeldList | undefined
   readonly allSnoozes: readonly FraudSnooze[]
   readonly assignedModels: FraudModels
-  /** Waits, for a limited time, until a change is in force in this process, so that its author can read it. */
+  /**
+   * Waits, for a limited time, until a change is in force in this process, so that the caller who made it can read it.
+   */
   untilSeen(revision: number): Promise<void>
 }
 
-/** Everything that is derived from the settings. Parts that a change does not affect stay the same objects. */
+/**
+ * Everything that is derived from the settings. If a change does not affect a part, that part stays the same object.
+ */
 interface Derived {
   readonly revision: number
   readonly rules: FraudRuleSet
@@ -39,16 +46,16 @@ interface Derived {
   readonly models: ModelAssignment
 }
 
-/** Changes within this time take effect together, because compiling hundreds of rules takes some milliseconds. */
+/** Time within which changes are applied together, because compiling hundreds of rules takes some milliseconds. */
 const DERIVE_AFTER_MS = 20
 const INITIAL_RULE_SET = initialRuleSet()
 const INITIAL_MODELS = initialModels()
-/** A change is normally readable some 30 ms after its commit. */
+/** How long to wait for a change, which can normally be read some 30 ms after its commit. */
 const SEEN_WITHIN_MS = 1_000
 
 /**
- * Follows the settings, which reach every process within a second. A process that starts while Kafka is unavailable
- * uses the last settings that a process on its machine has saved.
+ * Follows the settings. A change reaches every process within a second. A process that starts while Kafka is
+ * unavailable uses the last settings that were saved on its machine.
  */
 export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit, 'smallTables' | 'log'>): Promise<FraudSettingsInForce> {
   let derived: Derived | undefined
@@ -57,7 +64,7 @@ export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit,
   const table = await smallTables(fraudRulesets, settingsHolding(changed))
 
   function changed(): void {
-    // The first settings take effect at once, because the process counts as ready from now on.
+    // The first settings are applied without delay, because the process counts as ready from now on.
     if (derived === undefined) queueMicrotask(derive)
     else deriving ??= setTimeout(derive, DERIVE_AFTER_MS)
   }
@@ -175,7 +182,10 @@ function presentOf<P extends Part>(entries: ReadonlyMap<string, HeldSetting>, pa
   return found
 }
 
-/** Returns the earlier array if it has the same members, so that values derived from it need not be computed again. */
+/**
+ * Returns the earlier array if both arrays have the same members, so that values derived from it need not be computed
+ * again.
+ */
 function kept<T>(found: readonly T[], earlier: readonly T[] | undefined): readonly T[] {
   const isSame = earlier?.length === found.length && found.every((one, index) => one === earlier[index])
   return isSame ? earlier : found

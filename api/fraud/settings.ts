@@ -3,7 +3,7 @@ import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, flag, wholeNumber } from '../../settings/variables.ts'
 import { addressList } from '../kit/address-list.ts'
 
-/** Minimum length of the key, which is 128 bits as text. */
+/** Minimum length of the key, which allows 128 bits as text. */
 const MIN_HASH_KEY_CHARACTERS = 22
 const HOUR_MS = 3_600_000
 /** A week: older timestamps are refused. */
@@ -26,7 +26,7 @@ export const fraudSettings = settingsFragment({
     ),
     SCORE_ANSWER_HOURS: documented(
       wholeNumber(1, MOST_ANSWER_HOURS).prefault('24'),
-      'how long a repeated transaction_id gets its first answer, and Redis holds the transaction',
+      'how long Redis keeps a transaction and a repeated transaction_id gets the first answer',
     ),
     FRAUD_COUNTRY_DATABASE: documented(z.string().optional(), 'MaxMind DB file with the countries of IP addresses', 'bundled'),
     FRAUD_VPN_NETWORKS: documented(z.string().optional(), networks('VPNs')),
@@ -38,7 +38,7 @@ export const fraudSettings = settingsFragment({
     FRAUD_DATACENTER_NETWORKS: documented(z.string().optional(), networks('data centres')),
     FRAUD_GUARD: documented(
       flag.prefault('0'),
-      '1: if rules block more than 1 % of the transactions of five minutes, the newest of these rules goes into shadow; the alert is raised anyway',
+      '1: if rules block more than 1 % of the transactions in five minutes, the newest of these rules goes into shadow mode; the alert is raised in any case',
     ),
   },
   rules(env, report, { isProduction }) {
@@ -47,11 +47,11 @@ export const fraudSettings = settingsFragment({
   },
   value: (env) => ({
     /**
-     * Key for hashing e-mail addresses and phone numbers. Another key makes all earlier hashes worthless, including
-     * those of the blocklist. If undefined, one is created in the home folder on first start.
+     * Key for hashing e-mail addresses and phone numbers. A change of the key makes all earlier hashes worthless,
+     * including the hashes on the blocklist. If undefined, a key is created in the home folder at the first start.
      */
     hashKey: env.FRAUD_HASH_KEY,
-    /** Undefined: every caller needs a token or a certificate. */
+    /** Gateways that need no token; if undefined, every caller needs a token or a certificate. */
     gateways: env.SCORE_GATEWAYS,
     modelsDir: env.FRAUD_MODELS_DIR,
     answersKeptMs: env.SCORE_ANSWER_HOURS * HOUR_MS,
@@ -61,7 +61,7 @@ export const fraudSettings = settingsFragment({
       tor: env.FRAUD_TOR_NETWORKS,
       datacenter: env.FRAUD_DATACENTER_NETWORKS,
     },
-    /** Whether the guard may put a rule into shadow. */
+    /** Whether the guard may put a rule into shadow mode. */
     guardActs: env.FRAUD_GUARD,
   }),
 })

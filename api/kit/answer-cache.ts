@@ -1,8 +1,8 @@
 import type { Answer } from './answer.ts'
 
 /**
- * Maximum number of answers, above which the cache evicts the oldest. It is enough for every region with a few values
- * of `limit`.
+ * Maximum number of answers. When there are more, the cache evicts the oldest answer. The limit is enough for every
+ * region with a few values of `limit`.
  */
 const MAX_KEPT_ANSWERS = 4_096
 
@@ -14,8 +14,8 @@ export interface KeptAnswer {
 }
 
 /**
- * A short-lived cache of answers that depend only on the request target (method GET, no token).
- * A hit is sent without routing, validation or rendering, which makes it the fast path for hot addresses.
+ * A short-lived cache of answers that depend only on the request target (method GET, no token). A hit is sent without
+ * routing, validation or rendering, which makes hot addresses fast.
  */
 export interface AnswerCache {
   get(target: string, now: number): KeptAnswer | undefined

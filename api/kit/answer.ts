@@ -2,22 +2,26 @@ import { promisify } from 'node:util'
 import { gzip, gzipSync } from 'node:zlib'
 import { etagOf } from './etag.ts'
 
-/** The result of a handler. It is plain data, so that it can be tested, cached and sent without a framework. */
+/** The result of a handler. It is plain data, so it can be tested, cached and sent without a framework. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | ReadableStream<Uint8Array> | null
   /**
-   * Returns the same body compressed, for clients that accept gzip. The first call compresses it.
-   * `headers` must then name Accept-Encoding in Vary.
+   * Returns the body compressed, for clients that accept gzip. The body is compressed at the first call.
+   * If this function exists, `headers` must name Accept-Encoding in Vary.
    */
   readonly gzip?: () => Uint8Array
   /**
-   * Epoch ms until which the server may send this answer again for the same request target without running the
-   * handler. Set it only if the answer depends on nothing but the target, and in particular not on the caller.
+   * Epoch ms until which the server may send this answer again for the same request target without running the handler.
+   * Set it only if the answer depends on nothing but the target. In particular, the answer must not depend on the
+   * caller.
    */
   readonly reusableUntil?: number
-  /** Called before each reuse; false stops the reuse. Without it, the answer is reusable until `reusableUntil`. */
+  /**
+   * Called before each reuse. If it returns false, the answer is not reused. Without this function, the answer is
+   * reusable until `reusableUntil`.
+   */
   readonly isReusable?: () => boolean
 }
 
@@ -33,11 +37,12 @@ export function noContent(): Answer {
 
 const gzipped = promisify(gzip)
 
-/** Minimum size of a body that is compressed. Smaller bodies fit into one packet anyway. */
+/** Minimum size of a body that is compressed. A smaller body fits into one packet even without compression. */
 const COMPRESSED_FROM_BYTES = 1_024
 
 /**
- * Creates an answer that clients and proxies may cache. It has an ETag, and its body is compressed at most once.
+ * Creates an answer that clients and proxies may cache. The answer has an ETag, and its body is compressed at most
+ * once.
  * @param headers Content-Type and Cache-Control
  */
 export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Record<string, string>>): Answer {
@@ -54,8 +59,8 @@ export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Rec
 }
 
 /**
- * Creates the same answer, but compresses the body in advance on another thread, because a large one would delay all
- * other requests.
+ * Creates the same answer, but compresses the body in advance on another thread, because compressing a large body would
+ * delay all other requests.
  */
 export async function largeCacheableAnswer(body: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
   const bytes = Buffer.from(body)

@@ -48,27 +48,27 @@ export interface AppOptions {
   readonly metrics: HttpMetrics
   readonly readiness: Readiness
   readonly answers: AnswerCache
-  /** The rate limits. Without them, no request is limited. */
+  /** The rate limits. If undefined, no request is limited. */
   readonly limits?: RequestLimits
-  /**
-   * Returns what the client certificate of a connection proves. Without this function, client certificates are ignored.
-   */
+  /** Returns what the client certificate of a connection proves. If undefined, client certificates are ignored. */
   certificateOf?(socket: Socket): ShownCertificate | undefined
   /** Base of absolute URLs, as the documentation shows it. */
   readonly publicUrl: string
   /** Monotonic milliseconds, for durations. */
   readonly monotonic: () => number
-  /** Proxies whose X-Forwarded-For the app trusts. Default: those on this machine. */
+  /** Proxies whose X-Forwarded-For the app trusts. Default: proxies on this machine. */
   readonly trusted?: TrustedProxies
   /** Time limit for receiving the whole body. Default 10 s. */
   readonly bodyTimeoutMs?: number
 }
 
-/** Maximum size of a JSON body. A route that needs more sets `maxBodyBytes`. */
+/** Maximum size of a JSON body. A route with larger bodies sets `maxBodyBytes`. */
 const DEFAULT_BODY_BYTES = 1_048_576
 const DEFAULT_BODY_TIMEOUT_MS = 10_000
 const DEFAULT_HANDLER_TIMEOUT_MS = 10_000
-/** The route label of requests that match no route. Using the requested path would create unbounded labels. */
+/**
+ * The route label of requests that match no route. Using the requested path would create an unlimited number of labels.
+ */
 const NO_ROUTE = '(none)'
 const MS_PER_SECOND = 1_000
 const NO_SCOPES: ReadonlySet<string> = new Set()
@@ -79,11 +79,14 @@ interface Exchange {
   readonly requestId: string
   /** Monotonic ms. */
   readonly startedAt: number
-  /** Receives headers to send with the answer, even if it is an error. */
+  /** Headers that are sent with the answer, even if the answer is an error. */
   readonly added: Record<string, string>
-  /** Receives fields for the request's line in the log. */
+  /** Fields for the line of this request in the log. */
   readonly noted: Record<string, string>
-  /** The session of the page that makes the request; also undefined if the request has an Authorization header. */
+  /**
+   * The session of the page that makes the request; undefined if there is no session or the request has an
+   * Authorization header.
+   */
   readonly session: ShownSession | undefined
 }
 
@@ -104,7 +107,7 @@ function tookTooLong(): ApiError {
   return new ApiError(errors.unavailable, { message: 'The request took too long to process. Try again shortly.' })
 }
 
-/** Returns whether the route's rule admits the caller. */
+/** Returns whether the route's rules allow the caller. */
 async function isAdmitted(authorizing: Promise<unknown>): Promise<boolean> {
   return await authorizing.then(
     () => true,
@@ -120,7 +123,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const bodyTimeoutMs = options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS
   const cookie = sessionCookie(options.publicUrl)
 
-  /** Runs `answer`, sends what it returns or throws, and records metrics and a log line. */
+  /** Runs `answer`, sends its result or its error, and records metrics and a log line. */
   async function exchange(c: Context, route: string, answer: Answering): Promise<Response> {
     const startedAt = options.monotonic()
     const requestId = requestIdFrom(c.req.header('x-request-id'))
@@ -191,7 +194,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const limited = isExempt ? undefined : await limit(c, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return answerUnmatched(c)
       const caller = await authorizing
-      // A user's name stays out of the log; the name of a certificate or a gateway's address belongs to a machine.
+      // The log must not contain a user's name. The name of a certificate or the address of a gateway identifies only a
+      // machine.
       if (caller !== undefined && caller.kind !== 'token') noted[caller.kind] = caller.subject
       const query = check(definition.query, queryOf(c.req.url), 'query')
       const params = check(definition.params, c.req.param(), 'path')
@@ -215,7 +219,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
         method: c.req.method,
         ifNoneMatch: header('if-none-match'),
         expectedVersion: definition.versioned === true ? expectedVersionFrom(header('if-match')) : undefined,
-        // These are functions, because few routes use them and getters would cost every request 1.5 µs.
+        // These fields are functions, because few routes use them. Getters would cost every request 1.5 µs.
         isSpeculative: () => isSpeculative(header),
         isNavigation: () => isNavigation(header),
         isForeignPage: () => isForeignPage({ header, url: c.req.url }, options.publicUrl),
@@ -248,8 +252,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     const authorization = c.req.header('authorization') ?? null
     const shown = { authorization, session, certificate: () => certificateOf(c), remote: remoteAddress(c) }
     const authorizing = authorize(auth, shown, { verifier: options.verifier, isUserId, gateways })
-    // If the request is answered before its token is checked, this promise is never awaited. Its rejection must not
-    // crash the process.
+    // If the request is answered before its token is checked, nothing awaits this promise. Its rejection must not crash
+    // the process.
     authorizing.catch(() => undefined)
     return authorizing
   }
@@ -260,12 +264,12 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
 
   /**
-   * Counts the request against its rate limits before any other work. A request with a rejected token counts by
+   * Counts the request against its rate limits before any other work. A request with a rejected token is counted by its
    * address.
-   * @param added receives headers to send with the answer, even if it is an error
+   * @param added receives headers to send with the answer, even if the answer is an error
    * @param path the path to match rules with
-   * @param units how many requests to count
-   * @returns undefined if limits do not cover the path
+   * @param units number of requests to count
+   * @returns undefined if no rate limit covers the path
    */
   async function limit(
     c: Context,
@@ -302,7 +306,9 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return { status: 204, headers: optionsHeaders(allow, isPreflight), body: null }
   }
 
-  /** An address without a route belongs to no service, so a user id in any service's form identifies the caller. */
+  /**
+   * An address without a route belongs to no service, so a user id in the form of any service identifies the caller.
+   */
   const isAnyUserId: UserIdForm = (subject) => options.services.some((service) => service.isUserId(subject))
 
   const operations = operationsService(options.readiness)

@@ -8,8 +8,9 @@ export interface BodyLimits {
 }
 
 /**
- * Yields the body as it arrives. Throws ApiError: 413 as soon as the body is too large (the rest is not read), 408 if
- * it arrives too slowly, 400 if the connection breaks. Nothing is buffered, so a slow consumer holds the client back.
+ * Yields the body as it arrives. Throws ApiError: 413 as soon as the body is too large (the remaining bytes are not
+ * read), 408 if the body arrives too slowly, 400 if the connection breaks. Nothing is buffered, so a slow consumer
+ * slows the client down.
  */
 export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array, void, undefined> {
   const announced = Number(request.headers.get('content-length') ?? 0)
@@ -24,8 +25,8 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
   }, limits.timeoutMs)
 
   /**
-   * Reads the next piece with a time limit. It does not race each read with one promise for the whole body, because
-   * that promise would retain every piece until the end of the body.
+   * Reads the next chunk with a time limit. The reads do not race against one promise for the whole body, because that
+   * promise would retain every chunk until the end of the body.
    */
   function next(): ReturnType<typeof reader.read> {
     return new Promise((resolve, reject) => {
@@ -48,20 +49,20 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
     isWhole = true
   } finally {
     clearTimeout(timer)
-    // Not awaited, because a client that stops sending would delay the answer.
+    // The cancellation is not awaited, because a client that stops sending would delay the answer.
     if (!isWhole) reader.cancel().catch(() => undefined)
   }
 }
 
 /**
- * Reads a body that fits into memory, with the errors of `bodyPieces`. If its length is announced, reads it in one
- * call, because streaming it would cost as much as the rest of a small request.
+ * Reads a body that fits into memory, with the errors of `bodyPieces`. A body whose length is announced is read in one
+ * call, because streaming it would cost as much as all other work for a small request.
  */
 export async function wholeBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const announced = request.headers.get('content-length')
   if (announced === null) return Buffer.concat(await Array.fromAsync(bodyPieces(request, limits)))
   if (Number(announced) > limits.maxBytes) throw tooLarge(limits.maxBytes)
-  // Node's HTTP parser accepts no more bytes than announced.
+  // One call is safe, because Node's HTTP parser accepts no more bytes than the client announced.
   const bytes = await withDeadline(request.arrayBuffer(), limits.timeoutMs, () => new ApiError(errors.request_timeout)).catch(brokenOff)
   return new Uint8Array(bytes)
 }

@@ -5,8 +5,8 @@ import { assertCleanText, decodeUtf8 } from './text.ts'
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 
 /**
- * Reads a JSON body. Throws ApiError: 415 for another media type, 413 as soon as the body is too large (the rest is not
- * read), 408 if it arrives too slowly, 400 if it is not valid UTF-8 or JSON.
+ * Reads a JSON body. Throws ApiError: 415 for another media type, 413 as soon as the body is too large (the remaining
+ * bytes are not read), 408 if the body arrives too slowly, 400 if it is not valid UTF-8 or JSON.
  */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   assertJsonType(request.headers.get('content-type'))
@@ -15,7 +15,7 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
   return value
 }
 
-/** Parses a JSON body. Throws ApiError: 400 if it is not valid UTF-8 or JSON. Texts in it may contain NUL. */
+/** Parses a JSON body. Throws ApiError: 400 if it is not valid UTF-8 or JSON. Texts in the body may contain NUL. */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   const text = decodeUtf8(bytes)
   if (text.trim() === '') throw invalidBody('the body is empty; it must be JSON')
@@ -26,7 +26,10 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   }
 }
 
-/** V8's messages quote the body, which may contain secrets. Only the position is safe to repeat. */
+/**
+ * Returns the position of a syntax error. V8's messages quote the body, which may contain secrets, so only the position
+ * is safe to repeat.
+ */
 function positionIn(message: string): string {
   const position = /\((line \d+ column \d+)\)$/.exec(message)?.[1]
   return position === undefined ? '' : `: see ${position}`

@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv4, type Socket } from 'node:net'
 import type { Context } from 'hono'
 
-/** A set of addresses, such as that of an operator's gateways. */
+/** A set of addresses, for example the addresses of an operator's gateways. */
 export interface AddressRanges {
   includes(address: string): boolean
 }
@@ -9,9 +9,12 @@ export interface AddressRanges {
 /** Proxies whose `X-Forwarded-For` the app trusts. */
 export type TrustedProxies = AddressRanges
 
-/** Callers are counted by /64, because an IPv6 customer has at least one /64 and can switch between its addresses. */
+/**
+ * Number of groups in the prefix by which IPv6 callers are counted, a /64. An IPv6 customer has at least one /64 and
+ * can switch between its addresses.
+ */
 const IPV6_PREFIX_GROUPS = 4
-/** The largest network that one customer has is a /48. */
+/** Number of groups in the prefix of the largest network that one customer has, a /48. */
 const WIDE_PREFIX_GROUPS = 3
 const BITS_PER_GROUP = 16
 const IPV6_GROUPS = 8
@@ -39,7 +42,11 @@ export function isAddressRange(text: string): boolean {
   return isIP(address) !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
 }
 
-/** @param ranges addresses or CIDR ranges. Throws an Error that names a wrong one. */
+/**
+ * Creates a set of addresses.
+ * @param ranges addresses or CIDR ranges
+ * @throws Error that names an invalid range
+ */
 export function addressRanges(ranges: readonly string[]): AddressRanges {
   const list = new BlockList()
   for (const range of ranges) {
@@ -53,9 +60,9 @@ export function addressRanges(ranges: readonly string[]): AddressRanges {
 }
 
 /**
- * Finds the client of a request: the peer of the connection or, if that is a trusted proxy, the rightmost address in
- * X-Forwarded-For that is not a trusted proxy. Proxies append to the header, so addresses that a client forges are
- * further left and are never reached.
+ * Finds the client of a request. The client is the peer of the connection. If the peer is a trusted proxy, the client
+ * is the rightmost address in X-Forwarded-For that is not a trusted proxy. Proxies append to the header, so addresses
+ * that a client forges are further left and are never used.
  * @param remote the socket's address; undefined if the socket is closed
  */
 export function clientAddress(remote: string | undefined, forwardedFor: string | undefined, trusted: TrustedProxies): string {
@@ -91,7 +98,10 @@ export function socketOf(c: Context): Socket | undefined {
 
 const UNKNOWN_ADDRESS = '0.0.0.0'
 
-/** Removes brackets, port and zone, and unwraps IPv4-mapped IPv6. @returns undefined if the text is not an address */
+/**
+ * Removes brackets, port and zone, and unwraps IPv4-mapped IPv6.
+ * @returns undefined if the text is not an address
+ */
 function plainAddress(text: string): string | undefined {
   let address = text.trim()
   const bracketed = /^\[(.+)\](?::\d+)?$/.exec(address)
@@ -104,8 +114,9 @@ function plainAddress(text: string): string | undefined {
 }
 
 /**
- * Returns the address that limits count by: IPv4 unchanged, IPv6 as its /64 in the shortest form.
- * @param isWide counts IPv6 by /48, so that a customer cannot fill the memory of the counters with its networks
+ * Returns the address by which limits count: IPv4 unchanged, and IPv6 as its /64 in the shortest form.
+ * @param isWide whether IPv6 is counted by /48, so that a customer with many networks cannot fill the memory of the
+ * counters
  */
 export function limitedAddress(address: string, isWide = false): string {
   if (!address.includes(':')) return address

@@ -7,7 +7,7 @@ export interface Preconditions {
   readonly acceptEncoding: string | undefined
 }
 
-/** Chooses the form of a 200 answer to GET or HEAD: as it is, compressed, or 304. */
+/** Chooses the form of a 200 answer to GET or HEAD: unchanged, compressed, or as a 304. */
 export function variantFor(answer: Answer, { ifNoneMatch, acceptEncoding }: Preconditions): Answer {
   const variant = answer.gzip !== undefined && acceptsGzip(acceptEncoding) ? compressed(answer, answer.gzip()) : answer
   const etag = answer.headers.ETag
@@ -15,12 +15,12 @@ export function variantFor(answer: Answer, { ifNoneMatch, acceptEncoding }: Prec
   return isUnchanged(ifNoneMatch, etag) ? notModified(variant) : variant
 }
 
-/** Returns whether a read with this If-None-Match gets a 304. */
+/** Returns whether a GET or HEAD with this If-None-Match gets a 304. */
 export function isUnchanged(ifNoneMatch: string, etag: string): boolean {
   return etagMatches(ifNoneMatch, etag) || etagMatches(ifNoneMatch, gzipTag(etag))
 }
 
-/** Returns the compressed answer. Its bytes differ, so it has a different strong ETag. */
+/** Returns the compressed answer. It has a different strong ETag, because its bytes differ. */
 function compressed(answer: Answer, gzip: Uint8Array): Answer {
   const { ETag } = answer.headers
   const headers: Record<string, string> = { ...answer.headers, 'Content-Encoding': 'gzip' }
@@ -32,7 +32,10 @@ function gzipTag(etag: string): string {
   return `${etag.slice(0, -1)}-gzip"`
 }
 
-/** Returns whether the header lists gzip, or else `*`, with a weight other than 0 (RFC 9110, 12.5.3). */
+/**
+ * Returns whether the header accepts gzip with a weight other than 0. If gzip is not listed, `*` applies (RFC 9110,
+ * 12.5.3).
+ */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined) return false
   let star = false
@@ -46,13 +49,13 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
 }
 
 /**
- * Headers that a 304 repeats (RFC 9110, 15.4.5). Browsers replace the headers of their cached page with those of the
- * 304. Without the page's policy, the 304 would carry the default policy, which forbids scripts.
+ * Headers that a 304 repeats (RFC 9110, 15.4.5). Browsers replace the headers of a cached page with the headers of the
+ * 304. Without the page's own policy, a 304 would therefore impose the default policy, which forbids scripts.
  */
 const KEPT_ON_NOT_MODIFIED = ['Cache-Control', 'Content-Location', 'Content-Security-Policy', 'ETag', 'Expires', 'Vary'] as const
 
 /**
- * Returns whether `If-None-Match` matches the ETag (weak comparison, which RFC 9110, 13.1.2 requires for GET and HEAD).
+ * Returns whether `If-None-Match` matches the ETag. RFC 9110, 13.1.2, requires the weak comparison for GET and HEAD.
  */
 function etagMatches(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === etag) return true

@@ -4,20 +4,20 @@ import { clientAddress, isFrom, limitedAddress, type TrustedProxies } from './cl
 import { counter, gauge } from './metrics.ts'
 
 export interface ConnectionLimits {
-  /** Maximum number of connections of the whole process. Each costs a file descriptor and some 10 KB. */
+  /** Maximum number of connections of the whole process. Each connection costs a file descriptor and some 10 KB. */
   readonly total: number
   /**
-   * Maximum number of connections of one address, or of one IPv6 /64. Trusted proxies have no such limit, because all
-   * callers connect through them.
+   * Maximum number of connections from one address, or from one IPv6 /64. It does not apply to trusted proxies, because
+   * all callers connect through them.
    */
   readonly perAddress: number
 }
 
-/** Bounds the open connections of all listeners of a process. */
+/** Limits the open connections of all listeners of a process. */
 export interface ConnectionGate {
   /**
-   * Counts a connection until it closes, or destroys it if a limit is reached. Sends nothing, because a refusal must
-   * cost nothing.
+   * Counts a connection until it closes. If a limit is reached, destroys the connection without sending anything,
+   * because a refusal must cost nothing.
    */
   admit(socket: Socket): void
 }

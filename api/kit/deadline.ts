@@ -1,6 +1,6 @@
 /**
- * Waits for `work` up to the time limit, then throws the error that `late` makes. A value that is not a promise costs
- * no timer. Late work is not cancelled; its result or error is ignored.
+ * Waits for `work` until the time limit, then throws the error that `late` returns. If `work` is not a promise, no
+ * timer is started. Work that is late is not cancelled, and its result or error is ignored.
  */
 export async function withDeadline<T>(work: T | Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
   if (!(work instanceof Promise)) return work

@@ -20,7 +20,7 @@ const VERSION = '1.0.0'
  */
 const PAGE_POLICY =
   "default-src 'none'; connect-src *; img-src 'self' data:; script-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
-/** Caching of assets. They come from a pinned package, so they change only with a release. */
+/** Cache-Control of assets. They come from a pinned package, so they change only with a release. */
 const ASSET_CACHING = 'public, max-age=3600'
 
 const PAGE = `<!doctype html>
@@ -49,7 +49,7 @@ const ASSETS = [
   { name: 'favicon-32x32.png', type: 'image/png' },
 ]
 
-/** Creates the routes of `/openapi.json` and of the browsable `/docs`. */
+/** Creates the routes of `/openapi.json` and of the documentation page `/docs`. */
 export function documentationRoutes(app: OpenAPIHono, services: readonly ServiceRoutes[], publicUrl: string): DocumentationRoute[] {
   let document: Promise<Answer> | undefined
 
@@ -79,7 +79,7 @@ function openApiDocument(app: OpenAPIHono, services: readonly ServiceRoutes[], p
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'A JWT signed with RS256, ES256 or EdDSA. `sub` is the user id, `scope` a space-separated list of scopes.',
+    description: 'A JWT signed with RS256, ES256 or EdDSA. `sub` is the user id, and `scope` is a space-separated list of scopes.',
   })
   app.openAPIRegistry.registerComponent('securitySchemes', CERTIFICATE_SCHEME, {
     type: 'mutualTLS',

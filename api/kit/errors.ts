@@ -1,16 +1,16 @@
 import { RATE_LIMIT_EXCEEDED } from './rate-limit-exceeded.ts'
 
 /**
- * One entry of the error catalogue, which is part of the API contract. Every code is documented and tested; none is
- * reused.
+ * One entry of the error catalogue, which is part of the API contract. Every code is documented and tested, and no code
+ * is reused.
  */
 export interface ErrorDefinition {
   /** The `error` field of the body. */
   readonly code: string
   readonly status: number
-  /** Whether the unchanged request may succeed later, which follows from the status. */
+  /** Whether the same request may succeed later. The status determines this. */
   readonly retryable: boolean
-  /** When the API gives this error, as a clause for the documentation. */
+  /** The condition under which the API returns this error, as a clause for the documentation. */
   readonly when: string
   /** Default `message`, with cause and cure. */
   readonly message: string
@@ -20,13 +20,13 @@ type Entry = Omit<ErrorDefinition, 'code' | 'retryable'> & { readonly retryable?
 
 const RETRYABLE = new Set([408, 429, 500, 503])
 
-/** Creates catalogue entries whose code is the property's name. */
+/** Creates entries of the error catalogue. The name of each property becomes the code of its error. */
 export function defineErrors<const T extends Record<string, Entry>>(entries: T): { readonly [Code in keyof T]: ErrorDefinition } {
   const named = Object.entries(entries).map(([code, entry]) => [code, { code, retryable: RETRYABLE.has(entry.status), ...entry }])
   return Object.fromEntries(named)
 }
 
-/** The codes that every service shares. A service adds its own with `defineErrors`. */
+/** Errors that every service can return. A service adds its own errors with `defineErrors`. */
 export const errors = defineErrors({
   invalid_request: {
     status: 400,
@@ -107,7 +107,7 @@ export interface ErrorDetail {
   /** The location: `query.woeid`, `path.term`, `header.idempotency-key`, `body.top_k[3].count`. */
   readonly path: string
   readonly message: string
-  /** Details about this part of the request that a service adds. */
+  /** Details that a service adds about this part of the request. */
   readonly [field: string]: unknown
 }
 
@@ -119,7 +119,7 @@ export interface ApiErrorOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Additional fields of the body, such as `command_id`. */
   readonly fields?: Readonly<Record<string, unknown>>
-  /** Appears in the log, never in the answer. */
+  /** The cause, which appears in the log but never in the answer. */
   readonly cause?: unknown
 }
 
@@ -135,7 +135,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Returns the error for a request with one invalid part. */
+/** Returns the error for a request of which one part is invalid. */
 export function invalidRequest(path: string, message: string): ApiError {
   return new ApiError(errors.invalid_request, { details: [{ path, message }] })
 }
@@ -156,7 +156,7 @@ export function errorBody(error: ApiError, requestId: string): ErrorBody {
   return error.options.details === undefined ? body : { ...body, details: error.options.details }
 }
 
-/** Returns the headers of an error: those of the error itself and, for 429 and 503, Retry-After. */
+/** Returns the headers of an error, and Retry-After for 429 and 503. */
 export function errorHeaders(error: ApiError): Record<string, string> {
   const { status } = error.definition
   const headers: Record<string, string> = { ...error.options.headers }

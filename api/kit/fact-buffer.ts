@@ -8,18 +8,18 @@ import { spacedWarning } from './spaced-warning.ts'
 
 /**
  * Sends facts that no request waits for, each exactly once and in order per key. Facts that cannot be sent yet are
- * buffered up to a bound. Facts beyond the bound, and those that Kafka rejects permanently, are dropped and counted.
+ * buffered up to a limit. Facts beyond the limit, and facts that Kafka rejects permanently, are dropped and counted.
  */
 export interface FactBuffer<K, V> {
   /** Buffers a fact without waiting for Kafka. Returns false if the fact was dropped because the buffer is full. */
   offer(key: K, value: V): boolean
   readonly size: number
-  /** Waits until everything is sent, or until the time limit. */
+  /** Waits until all facts are sent, or until the time limit. */
   close(timeoutMs: number): Promise<void>
 }
 
 export interface FactBufferOptions<K, V> {
-  /** Opens the log. Called for the first fact, and again whenever an attempt has failed. */
+  /** Opens the log. Called for the first fact, and again after each failed attempt. */
   readonly open: () => Promise<FactLog<K, V>>
   readonly capacity: number
   readonly registry: Registry
@@ -28,15 +28,18 @@ export interface FactBufferOptions<K, V> {
   readonly log: Logger
 }
 
-/** The first and the longest pause between attempts to open the log. */
+/** First and longest pause between attempts to open the log. */
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 2_000
-/** Interval between warnings about dropped facts. A full buffer may drop tens of thousands of facts a second. */
+/**
+ * Interval between warnings about dropped facts. When the buffer is full, tens of thousands of facts a second may be
+ * dropped.
+ */
 const WARNING_EVERY_MS = 10_000
 
 export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBufferOptions<K, V>): FactBuffer<K, V> {
   let facts: FactLog<K, V> | undefined
-  /** Facts offered before the log is open, oldest first. */
+  /** Facts that were offered before the log was open, oldest first. */
   let early: (readonly [K, V])[] = []
   let pending = 0
   let isOpening = false
@@ -61,12 +64,12 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
     return early.length + pending
   }
 
-  /** Shared by all facts of this buffer, so that the log keeps a count instead of an object per fact. */
+  /** All facts of this buffer share one receipt, so that the log keeps a count instead of an object per fact. */
   const receipt: Receipt = {
     settled(count, error) {
       pending -= count
       if (error === undefined) sent.inc(count)
-      // `close` has already logged how many facts are left.
+      // These facts are not logged again, because `close` has already logged their number.
       else if (isClosed) dropped.inc(count)
       else drop(count, error)
       if (size() === 0) onDrained?.()

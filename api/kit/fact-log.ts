@@ -3,7 +3,7 @@ import type { PublishAppender, Publisher, Receipt } from '../../kafka/transport.
 import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { Topic } from '../../schemas/topic.ts'
 
-/** The parts of a topic that concern its keys. */
+/** The parts of a topic that partitioning needs. */
 export type KeyedTopic<K> = Pick<Topic<K, unknown>, 'name' | 'key'>
 
 /**
@@ -12,8 +12,9 @@ export type KeyedTopic<K> = Pick<Topic<K, unknown>, 'name' | 'key'>
  */
 export interface FactLog<K, V> {
   /**
+   * Appends a fact to the log. If this throws, the receipt is not used.
    * @param receipt reports whether the fact was written
-   * @throws CodecError; TransportError if the publisher accepts no facts now. In both cases, the receipt is not used.
+   * @throws CodecError; TransportError if the publisher accepts no facts now
    */
   append(key: K, value: V | null, receipt: Receipt): void
 }

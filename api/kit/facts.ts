@@ -15,14 +15,14 @@ import { type SpoolingFacts, SpoolingPublisher } from './spool/spooling-publishe
 /** Publishes facts to Kafka. */
 export interface Facts {
   /**
-   * Resolves when every in-sync replica has the record. Facts of one key are written in the order of the calls, each
-   * exactly once, even if acknowledgements get lost. Throws ApiError: `unavailable` if no acknowledgement arrives in
-   * time (the record may still have been written), `internal_error` for a record that Kafka rejects permanently, such
-   * as one that is too large for its topic.
+   * Resolves when every in-sync replica has the record. Facts of one key are written in the order of the calls. Each
+   * fact is written exactly once, even if acknowledgements get lost. Throws ApiError: `unavailable` if no
+   * acknowledgement arrives in time (the record may still have been written), `internal_error` for a record that Kafka
+   * rejects permanently, such as a record that is too large for its topic.
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
   /**
-   * Returns the partition of a key. Views share the partitions of their input topics. Throws ApiError `not_ready`
+   * Returns the partition of a key. A view has the same partitions as its input topic. Throws ApiError `not_ready`
    * before Kafka has answered.
    */
   partitionOf<K>(topic: KeyedTopic<K>, key: K): number
@@ -43,13 +43,16 @@ export interface KafkaFacts extends Facts, SpoolingFacts {
 export interface KafkaFactsOptions {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** All topics to which the process publishes, or whose partitions it needs to know. */
+  /** All topics to which the process publishes, and topics whose partition counts it needs. */
   readonly topics: readonly AnyTopic[]
-  /** Stores partition counts, so that an API that starts while Kafka is down can still read views. */
+  /**
+   * Store of partition counts. An API process that starts while Kafka is down reads the counts from it, and can then
+   * still read views.
+   */
   readonly memory?: PartitionMemory
   /** How often partition counts are stored again, in case the store was emptied. Default 10 s. */
   readonly rememberEveryMs?: number
-  /** Keeps the records that Kafka does not accept in time. Without it, `publishOrSpool` fails. */
+  /** Keeps the records that Kafka does not accept in time. If undefined, `publishOrSpool` fails. */
   readonly spool?: Spool
   readonly log: Logger
 }
@@ -60,53 +63,61 @@ export interface PartitionMemory {
   save(text: string): Promise<void>
 }
 
-/** Time limit for an acknowledgement. For a waiting caller, a 503 that may be retried is better than a long wait. */
+/** Time limit for an acknowledgement. For a waiting caller, a 503 that can be retried is better than a long wait. */
 const PUBLISH_TIMEOUT_MS = 5_000
 /** Time after which the client gives up on a request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
-/** Maximum amount of unacknowledged data. Above it, callers get a 503 immediately instead of after a long wait. */
+/**
+ * Maximum amount of unacknowledged data. When it is reached, callers get a 503 immediately instead of waiting for a
+ * long time.
+ */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 /**
- * Minimum time between two requests for buffered facts. No caller waits for them, and 20 requests a second are cheap.
+ * Minimum time between two requests for buffered facts. No caller waits for these facts, and 20 requests a second cost
+ * little.
  */
 const BUFFERED_SPACING_MS = 50
-/** Maximum amount of unacknowledged data of all buffers together. Each buffer has a smaller capacity. */
+/** Maximum amount of unacknowledged data in all buffers together. Each buffer has a smaller capacity of its own. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
 /**
- * Minimum time between two requests for facts that are spooled in any case. No caller waits for these either. Each
+ * Minimum time between two requests for facts that are spooled in any case. No caller waits for these facts, and each
  * request also wakes the broker and all consumers.
  */
 const SPOOLED_SPACING_MS = 100
 /**
- * Minimum time between two requests for facts that are spooled only if Kafka is late. Their callers wait, but at 1,000
- * a second a request for each would take a fifth of a core of the broker, and all callers would wait longer.
+ * Minimum time between two requests for facts that are spooled only if Kafka is late. Callers wait for these facts. At
+ * 1,000 facts a second, a request for each fact would take a fifth of a core of the broker, and all callers would wait
+ * longer.
  */
 const SPOOLABLE_SPACING_MS = 4
-/** Maximum amount of unacknowledged data that may be spooled. A quarter of it may come from the spool itself. */
+/**
+ * Maximum amount of unacknowledged data in the publishers of spooled facts. A quarter of it may come from the spool
+ * itself.
+ */
 const MAX_SPOOLABLE_BYTES = 16 * 1_048_576
-/** How long a stopping process continues to send what it has spooled. The rest waits for the next process. */
+/** How long a stopping process continues to send spooled records. The next process sends the remaining records. */
 const DRAIN_TIMEOUT_MS = 2_000
 const DRAIN_LOOK_MS = 20
 const REMEMBER_EVERY_MS = 10_000
 /** Pause between attempts to reach Kafka and the registry after the start. */
 const START_RETRY_MS = 1_000
 
-/** Connects in the background and retries until it succeeds. Until then, calls throw `not_ready`. */
+/** Connects in the background and retries until the connection succeeds. Until then, calls throw `not_ready`. */
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options
   const runtime = systemRuntime(options.log)
-  // A caller waits for each of these facts, so no request is delayed to collect more of them.
+  // A caller waits for each of these facts, so the publisher does not delay requests to collect more facts.
   const acknowledged = transport.publisher({
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     maxPendingBytes: MAX_ACKNOWLEDGED_BYTES,
   })
-  // A separate publisher keeps buffered facts from delaying those that a request waits for.
+  // Buffered facts have a separate publisher, so that they do not delay facts that a request waits for.
   const buffered = transport.publisher({
     spacingMs: BUFFERED_SPACING_MS,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     maxPendingBytes: MAX_BUFFERED_BYTES,
   })
-  // Records wait in this publisher without a deadline, because their late acknowledgements count.
+  // Records in these publishers have no deadline, because a late acknowledgement still counts.
   const limits = { requestTimeoutMs: REQUEST_TIMEOUT_MS, maxPendingBytes: MAX_SPOOLABLE_BYTES }
   const spoolable = transport.publisher({ ...limits, spacingMs: SPOOLABLE_SPACING_MS })
   const spooled = transport.publisher({ ...limits, spacingMs: SPOOLED_SPACING_MS })
@@ -114,7 +125,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const logs = new Map<AnyTopic, FactLog<never, never>>()
   const stopping = new AbortController()
   let partitions: ReadonlyMap<string, number> | undefined
-  /** True once Kafka has reported the partition counts. Until then, they may come from memory. */
+  /** Whether Kafka has reported the partition counts. Until then, the stored counts may be in use. */
   let asked = false
   let serdes: Serdes | undefined
   let missing = 'not asked yet'
@@ -133,10 +144,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     })
   const started = Promise.all([start(), recall()])
 
-  /**
-   * Asks Kafka and the registry at the same time. If the registry answers first, facts can be encoded as soon as Kafka
-   * accepts them.
-   */
+  /** Asks Kafka and the registry at the same time, so that facts can be encoded as soon as Kafka accepts them. */
   async function start(): Promise<void> {
     await Promise.all([untilDone(learnPartitions), untilDone(learnSchemas)])
     if (!stopping.signal.aborted) options.log.info({ topics: Object.fromEntries(partitions ?? []) }, 'kafka_ready')
@@ -185,8 +193,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   }
 
   /**
-   * Partition counts are constant while views are served, because adding partitions to a topic requires rebuilding its
-   * views. The probe reports topics that have gained partitions.
+   * Partition counts must not change while views are served, because a topic with more partitions requires that its
+   * views be rebuilt. The probe reports topics that have gained partitions.
    */
   async function remember(counts: ReadonlyMap<string, number>): Promise<void> {
     const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>
@@ -194,8 +202,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   }
 
   /**
-   * Uses the counts that an earlier process stored until Kafka answers, so that views can be read while Kafka is
-   * down.
+   * Uses the partition counts that an earlier process stored until Kafka answers, so that views can be read while Kafka
+   * is down.
    */
   async function recall(): Promise<void> {
     while (partitions === undefined && options.memory !== undefined && !stopping.signal.aborted) {

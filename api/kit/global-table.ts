@@ -8,17 +8,17 @@ import type { ReadinessProbe } from './readiness.ts'
 import { recordApplier, recordValue } from './record-values.ts'
 import { followTopic } from './topic-follower.ts'
 
-/** Keeps a small compacted topic as an in-memory map. Every process has the whole topic. */
+/** Keeps a small compacted topic as an in-memory map. Every process reads the whole topic. */
 export interface GlobalTable<K, V> {
   /**
    * Returns the value of a key. Throws ApiError `not_ready` until the table has read the topic up to the high
-   * watermarks at its start. Before that, a missing key would mean nothing.
+   * watermarks at its start, because until then a key could be missing only because it has not been read.
    */
   get(key: K): V | undefined
-  /** Returns all entries, in no particular order. Throws as `get` does. */
+  /** Returns all entries, in no particular order. Throws the same errors as `get`. */
   entries(): Iterable<readonly [K, V]>
   readonly size: number
-  /** How long reading has failed, in ms; 0 while it succeeds. The entries are then at least this old. */
+  /** How long reading has failed, in ms; 0 while reading succeeds. The entries are at least this old. */
   readonly staleMs: number
   readonly probe: ReadinessProbe
   close(): Promise<void>
@@ -28,16 +28,16 @@ export interface GlobalTableOptions<K, V> {
   readonly transport: Transport
   readonly topic: Topic<K, V>
   readonly values: Codec<V>
-  /** Loads the schema with which a value was written, after UnknownSchemaError. */
+  /** Loads the schema with which a value was written. Called after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly log: Logger
   /** Monotonic ms. Default: the process's clock. */
   monotonic?(): number
-  /** A table whose reading has failed for this long is not ready. Default 60 s. */
+  /** Time for which reading must have failed before the table is not ready. Default 60 s. */
   readonly staleAfterMs?: number
   /**
-   * True if its readers have something to fall back on until the table is read. Then a process that starts while Kafka
-   * is unavailable is ready without it: no other process could replace it. Default false.
+   * Whether readers of the table have a fallback until the table is read. If true, a process that starts while Kafka is
+   * unavailable is ready without the table, because no other process could replace it. Default false.
    */
   readonly hasFallback?: boolean
   /** Called once, when the table becomes readable. */
@@ -46,20 +46,20 @@ export interface GlobalTableOptions<K, V> {
   onChange?(key: K, value: V | undefined): void
 }
 
-/** Initial buffer size for one key. Longer keys grow the buffer. */
+/** Initial size of the buffer for a key. The buffer grows for longer keys. */
 const KEY_BYTES = 64
-/** The longest wait for records. Arriving records end it. */
+/** Maximum wait for records. The wait ends when records arrive. */
 const POLL_MS = 15_000
-/** A table whose reading fails for longer is not ready, so that other processes serve the callers. */
+/** Time for which reading must have failed before the table is not ready, so that other processes serve the callers. */
 const STALE_AFTER_MS = 60_000
-/** Time limit of the check whether Kafka answers. Shorter than the time limit of probes. */
+/** Time limit for checking whether Kafka responds. It is shorter than the time limit of probes. */
 const KAFKA_ANSWERS_MS = 1_000
 const MS_PER_SECOND = 1_000
 
-/** Starts reading immediately and continues until it is closed. */
+/** Opens a table. It starts to read the topic immediately, and follows the topic until it is closed. */
 export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTable<K, V> {
   const { transport, topic, values, log, monotonic = () => performance.now(), staleAfterMs = STALE_AFTER_MS } = options
-  /** Keyed by the key's bytes as Latin-1, because keys may have any type. */
+  /** Entries by the bytes of their key as Latin-1 text, because keys may have any type. */
   const entries = new Map<string, readonly [K, V]>()
   const apply = recordApplier({
     topic: topic.name,
@@ -82,9 +82,9 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   }
 
   /**
-   * Checks whether the table is stale. While Kafka is unavailable, the table does not count as stale: every process is
-   * affected, so none could replace this one, and the probe of Kafka reports the failure.
-   * @returns the reason why the table is stale although Kafka answers
+   * Checks whether the table is stale. While Kafka is unavailable, the table does not count as stale. In that case all
+   * processes are affected, so no other process could replace this one, and the probe of Kafka reports the failure.
+   * @returns the reason why the table is stale although Kafka responds
    */
   async function stale(): Promise<string | undefined> {
     const [age, { failure }] = [staleMs(), follower]
@@ -101,7 +101,10 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     }
   }
 
-  /** @returns why the table has not been read; undefined if Kafka is unavailable and its readers have a fallback */
+  /**
+   * Returns why the table has not been read. Returns undefined if Kafka is unavailable and the readers of the table
+   * have a fallback.
+   */
   async function unread(): Promise<string | undefined> {
     const { missing } = follower
     if (missing === undefined || (options.hasFallback === true && !(await doesKafkaAnswer()))) return undefined

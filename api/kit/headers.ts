@@ -1,12 +1,12 @@
 import { RATE_LIMIT_HEADERS } from './rate-limits.ts'
 
-/** How long a browser may cache the answer to a preflight. Chromium caps it at two hours. */
+/** How long a browser may cache the answer to a preflight. Chromium limits this time to two hours. */
 const PREFLIGHT_SECONDS = 7_200
 
 /**
- * Headers of every answer. Pages of any origin may call the API, with tokens. The cookie of a session never counts for
- * them: browsers neither send it across sites nor show an answer with `*` to a page that asks for cookies. Answers are
- * data and must not be sniffed, framed or executed.
+ * Headers of every answer. Pages of any origin may call the API with tokens. They cannot use a session's cookie,
+ * because browsers do not send it across sites, and do not show an answer with `*` to a page that asks for cookies.
+ * Answers are data and must not be sniffed, framed or executed.
  */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Origin': '*',
@@ -19,16 +19,18 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
 
 const { 'Access-Control-Allow-Origin': _any, ...WITHOUT_SHARING } = COMMON_HEADERS
 
-/** Headers of answers to the cookie of a session. Only pages of this origin may read them. */
+/** Headers of answers to requests with a session's cookie. Only pages of this origin may read these answers. */
 export const SESSION_HEADERS: Readonly<Record<string, string>> = { ...WITHOUT_SHARING, 'Cross-Origin-Resource-Policy': 'same-origin' }
 
-/** The default of Cache-Control. Errors, and answers that do not explicitly allow caching, must not be cached. */
+/** Default Cache-Control. Errors, and answers that do not explicitly allow caching, must not be cached. */
 export const NOT_CACHEABLE = 'no-store'
 
 /** Cache-Control of answers that only their caller may see. */
 export const PRIVATE = { 'Cache-Control': 'private, no-store' } as const
 
-/** Returns the headers of an answer to OPTIONS: the allowed methods and, for a preflight, also the allowed headers. */
+/**
+ * Returns the headers of an answer to OPTIONS. They name the allowed methods and, for a preflight, the allowed headers.
+ */
 export function optionsHeaders(allow: readonly string[], isPreflight: boolean): Record<string, string> {
   const methods = allow.join(', ')
   if (!isPreflight) return { Allow: methods }

@@ -10,7 +10,9 @@ const MissingPart = z.object({ name: z.string() })
 const ReadyStatus = z
   .object({
     status: z.string(),
-    degraded: z.array(MissingPart).openapi({ description: 'Parts that are down. Only some requests need them.' }),
+    degraded: z
+      .array(MissingPart)
+      .openapi({ description: 'Parts that are down. The process is ready nevertheless, because only some requests need these parts.' }),
   })
   .openapi('ReadyStatus')
 
@@ -19,7 +21,7 @@ const livez = defineRoute({
   path: '/livez',
   operationId: 'livez',
   summary: 'Report whether the process is alive',
-  description: 'Checks nothing but the process itself. Restart the process if it does not answer.',
+  description: 'Checks only the process itself. Restart a process that does not answer.',
   auth: { kind: 'open' },
   answers: { 200: { description: 'The process is alive.', schema: Status, example: { status: 'alive' } } },
   errors: [],
@@ -31,13 +33,16 @@ const readyz = defineRoute({
   operationId: 'readyz',
   summary: 'Report whether the process accepts requests',
   description:
-    'The field `missing` of a 503 `not_ready` names the missing parts, such as a server that does not respond or a view that is still being built. The state is up to a second old. A process that is shutting down is not ready either.',
+    'The field `missing` of a 503 `not_ready` names the missing parts, such as a server that does not respond or a view that is still being built. The answer is up to a second old. A process that is shutting down is also reported as not ready.',
   auth: { kind: 'open' },
   answers: { 200: { description: 'The process accepts requests.', schema: ReadyStatus, example: { status: 'ready', degraded: [] } } },
   errors: [errors.not_ready],
 })
 
-/** Omits the reasons, which contain internal addresses. Operators get them from the operations server. */
+/**
+ * Returns a missing part without its reason, which contains internal addresses. Operators get the reasons from the
+ * operations server.
+ */
 function nameOnly({ name }: Missing): { name: string } {
   return { name }
 }

@@ -19,7 +19,10 @@ export function queryOf(url: string): Record<string, string | string[]> {
 /** The output of a schema, or the problems in its input. */
 export type Checked = { readonly value: unknown; readonly details: readonly ErrorDetail[] }
 
-/** @param place `query`, `path` or `body`, the first part of each problem's path */
+/**
+ * Validates one part of a request.
+ * @param place `query`, `path` or `body`, which is the first part of each problem's path
+ */
 export function check(schema: z.ZodType | undefined, input: unknown, place: string): Checked {
   if (schema === undefined) return { value: undefined, details: [] }
   const result = schema.safeParse(input)
@@ -48,14 +51,14 @@ export function idempotencyKeyFrom(given: string | undefined): string | undefine
   throw invalidRequest('header.idempotency-key', message)
 }
 
-/** The entity tag of a thing with versions. */
+/** Returns the entity tag of a resource with this version. */
 export function versionTag(version: number): string {
   return `"${version}"`
 }
 
 const VERSION_TAG = /^"?(0|[1-9]\d{0,14})"?$/
 
-/** Returns the version that If-Match names; undefined if the caller sent none, or accepts every version. */
+/** Returns the version that If-Match names; undefined if the caller sent no If-Match, or accepts every version. */
 export function expectedVersionFrom(given: string | undefined): number | undefined {
   const tag = given?.trim()
   if (tag === undefined || tag === '*') return undefined

@@ -12,12 +12,12 @@ export interface ApiTransportOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** Time limit of a request. An idle fetch waits at the broker for up to half of it, which costs little. */
+/** Time limit of a request. An idle fetch waits at the broker for up to half of this time, which costs little. */
 const REQUEST_TIMEOUT_MS = 10_000
 
 /**
- * Creates the Kafka client of an API process, which facts, global tables and limits share. Kafka need not be up at the
- * start, because the client connects at the first call that needs it.
+ * Creates the Kafka client that facts, global tables and limits of an API process share. Kafka need not be running at
+ * the start, because the client connects at the first call that needs a connection.
  */
 export function apiTransport({ brokers, security, log }: ApiTransportOptions): Transport {
   const transport = kafkaTransport(

@@ -17,8 +17,8 @@ export interface KeptAnswerOptions {
 }
 
 /**
- * An answer in the form that is sent to the socket. Header names and values alternate, so that `writeHead` need not
- * copy them.
+ * An answer in the form in which it is sent to the socket. Header names and values alternate, so that `writeHead` need
+ * not copy them.
  */
 interface Wire {
   readonly status: number
@@ -26,7 +26,7 @@ interface Wire {
   readonly body: Uint8Array
 }
 
-/** The two forms of a kept answer. Each is rendered on first use. */
+/** The uncompressed and compressed forms of a kept answer. Each form is rendered on first use. */
 interface Wires {
   plain?: Wire
   gzip?: Wire
@@ -36,8 +36,8 @@ const MS_PER_SECOND = 1_000
 const NO_BYTES = new Uint8Array()
 
 /**
- * Creates the fast path, which sends a kept answer without routing, validation or rendering. The app gave the same
- * answer to the same target a moment ago.
+ * Creates the fast path, which sends a kept answer without routing, validation or rendering. A kept answer is an answer
+ * that the app recently gave to the same target.
  * @returns a function that returns true if it has answered the request
  */
 export function keptAnswerSender(options: KeptAnswerOptions): (request: IncomingMessage, response: ServerResponse) => boolean {

@@ -1,6 +1,6 @@
 /** The identity by which a request is counted. */
 export interface LimitedCaller {
-  /** The client of the API key, `user:<id>`, `certificate:<name>` or `ip:<address>`. */
+  /** The client of the API key, or `user:<id>`, `certificate:<name>` or `ip:<address>`. */
   readonly clientId: string
   readonly tier: string
   /** Identifies the API key without revealing it. */

@@ -5,13 +5,16 @@ export interface ListenPlace {
   readonly host: string
   /** 0 chooses a free port. */
   readonly port: number
-  /** The setting that contains the port, for the error when the port is in use. */
+  /** Name of the setting with the port, for the error when the port is in use. */
   readonly setting: string
   /** The scheme of the server's URL. Default http. */
   readonly scheme?: 'http' | 'https'
 }
 
-/** Opens the port. @returns the server's base URL */
+/**
+ * Opens the port.
+ * @returns the server's base URL
+ */
 export async function listen(server: Server, { host, port, setting, scheme = 'http' }: ListenPlace): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {

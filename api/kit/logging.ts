@@ -12,7 +12,7 @@ export interface Logger {
 /** Names of fields that are redacted at any depth of a log line. */
 const SECRET_FIELDS = new Set(['authorization', 'token', 'password', 'secret', 'cookie', 'api_key'])
 const CENSORED = '[redacted]'
-/** Deeper fields are not searched for secrets. No line of the API nests deeper. */
+/** Depth below which fields are not searched for secrets. No log line of the API nests deeper. */
 const MAX_DEPTH = 4
 
 /** @param destination default: standard output */
@@ -31,7 +31,10 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
 const SECOND_LENGTH = 20
 const MS_PER_SECOND = 1_000
 
-/** Creates the function that returns a line's time in ISO 8601. A busy API writes many lines within one second. */
+/**
+ * Creates the function that returns a line's time in ISO 8601. The text of the second is cached, because a busy API
+ * writes many lines within one second.
+ */
 function timeField(): () => string {
   let second = Number.NaN
   let text = ''
@@ -46,22 +49,25 @@ function timeField(): () => string {
   }
 }
 
-/** A write per line would cost a busy API a twentieth of its CPU time. */
+/**
+ * Size at which buffered lines are written. A separate write for each line would cost a busy API a twentieth of its CPU
+ * time.
+ */
 const WRITTEN_FROM_BYTES = 16_000
-/** Lines of an idle process appear after this time at the latest. */
+/** Maximum time after which buffered lines of an idle process are written. */
 const WRITE_EVERY_MS = 100
 
 /**
- * Opens standard output for asynchronous writing, so that a slow reader of the log does not slow requests. It is
- * flushed at exit.
+ * Opens standard output for asynchronous writing, so that a slow reader of the log does not slow requests down.
+ * Buffered lines are written at exit.
  */
 export function standardOutput(): DestinationStream {
   return pino.destination({ dest: 1, sync: false, minLength: WRITTEN_FROM_BYTES, periodicFlush: WRITE_EVERY_MS })
 }
 
 /**
- * Copies only objects that it must change, because most lines are flat and contain no secret. (pino's redaction by
- * paths costs ten times as much.)
+ * Redacts secrets. Copies only objects that must change, because most log lines are flat and contain no secret. (pino's
+ * redaction by paths costs ten times as much.)
  */
 function withoutSecrets(fields: Record<string, unknown>, depth = 1): Record<string, unknown> {
   let clean = fields

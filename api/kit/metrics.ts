@@ -1,11 +1,14 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-/** Histogram buckets. They range from the latency of a cached answer to the time limit of handlers. */
+/** Histogram buckets, from the latency of a cached answer to the time limit of handlers. */
 const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export interface HttpMetrics {
   readonly registry: Registry
-  /** @param route the route's template, never the requested path, because labels must have few values */
+  /**
+   * Counts and measures a request.
+   * @param route the template of the route. The requested path would give the label too many values.
+   */
   observe(method: string, route: string, status: number, seconds: number): void
   countError(code: string): void
   readonly inFlight: Gauge
@@ -32,8 +35,8 @@ export function httpMetrics(options: { process: boolean }): HttpMetrics {
   const inFlight = new Gauge({ name: 'http_requests_in_flight', help: 'Requests that are being processed', registers: [registry] })
   const reused = counter(registry, 'http_answers_reused_total', 'Requests answered with a kept answer, without running their handler')
   /**
-   * Finding a child by its labels is the most expensive part of prom-client, so children are cached by route and
-   * status.
+   * Labelled metrics by route and status. They are cached, because looking them up by labels is the most expensive part
+   * of prom-client.
    */
   const observers = new Map<string, (seconds: number) => void>()
 
@@ -64,7 +67,7 @@ export function counter(registry: Registry, name: string, help: string, ...label
   return new Counter({ name, help, labelNames, registers: [registry] })
 }
 
-/** Adds a gauge whose value is determined each time the metrics are read. */
+/** Adds a gauge whose value is computed each time the metrics are read. */
 export function gauge(registry: Registry, name: string, help: string, read: () => number): void {
   new Gauge({
     name,

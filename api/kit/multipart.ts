@@ -1,6 +1,6 @@
 import { type ApiError, invalidRequest } from './errors.ts'
 
-/** Receives the parts of a multipart body in order. */
+/** Receives the parts of a multipart body, in order. */
 export interface MultipartHandler {
   /** Begins the next part. */
   part(part: FormPart): void | Promise<void>
@@ -8,10 +8,10 @@ export interface MultipartHandler {
   data(bytes: Uint8Array): Promise<void>
 }
 
-/** What the headers of a part say about it. Its sender may have made them up. */
+/** The headers of a part. Their contents are not trusted, because the sender may have made them up. */
 export interface FormPart {
   readonly name: string
-  /** The name of a file; undefined for a part that is not a file. */
+  /** The declared file name; undefined for a part that is not a file. */
   readonly filename: string | undefined
 }
 
@@ -23,7 +23,7 @@ export interface MultipartOptions {
 
 type Place = 'preamble' | 'mark' | 'headers' | 'body' | 'end'
 
-/** Maximum size of the headers of a part, which contain its name and type. */
+/** Maximum size of the headers of a part, which contain its name and media type. */
 const MAX_HEADER_BYTES = 8_192
 /** Form of a boundary by RFC 2046, 5.1.1. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
@@ -50,7 +50,8 @@ export async function readMultipart(
   handler: MultipartHandler,
 ): Promise<void> {
   const delimiter = Buffer.from(`\r\n--${boundary}`)
-  // The first boundary need not follow a line break, so the buffer starts with one.
+  // The first boundary need not follow a line break. The buffer starts with one, so that all boundaries are found
+  // alike.
   let held: Buffer = CRLF
   let place: Place = 'preamble'
   let parts = 0
@@ -73,7 +74,7 @@ export async function readMultipart(
 
   async function content(): Promise<boolean> {
     const at = held.indexOf(delimiter)
-    // The end of the buffer may be the beginning of a delimiter.
+    // The last bytes stay in the buffer, because they may be the beginning of a delimiter.
     const sure = at < 0 ? Math.max(0, held.length - delimiter.length + 1) : at
     if (place === 'body' && sure > 0) await handler.data(held.subarray(0, sure))
     held = held.subarray(at < 0 ? sure : at + delimiter.length)
@@ -87,7 +88,7 @@ export async function readMultipart(
     if (two.equals(DASHES)) place = 'end'
     else if (two.equals(CRLF)) place = 'headers'
     else throw invalidMultipart('a boundary is followed by other text')
-    // Keeps the line break, because a part may have no headers.
+    // The line break stays in the buffer, because a part may have no headers.
     if (place === 'end') held = held.subarray(MARK_BYTES)
     return true
   }

@@ -10,9 +10,9 @@ export const CERTIFICATE_SCHEME = 'mutualTLS'
 
 const ErrorSchema = z
   .object({
-    error: z.string().openapi({ description: 'Stable code for programs.', example: 'invalid_request' }),
-    message: z.string().openapi({ description: 'Cause and cure, for people.' }),
-    request_id: z.string().openapi({ description: "The request's id, which X-Request-Id and the server's log also contain." }),
+    error: z.string().openapi({ description: 'Error code for programs. The meaning of a code never changes.', example: 'invalid_request' }),
+    message: z.string().openapi({ description: 'What went wrong and how to correct it, for people.' }),
+    request_id: z.string().openapi({ description: "Id of the request, which X-Request-Id and the server's log also contain." }),
     details: z
       .array(z.object({ path: z.string().openapi({ example: 'query.limit' }), message: z.string() }))
       .optional()
@@ -20,20 +20,20 @@ const ErrorSchema = z
     command_id: z
       .string()
       .optional()
-      .openapi({ description: 'On 503, the Idempotency-Key with which to repeat the request, because it may have been executed.' }),
+      .openapi({ description: 'On 503, the request may or may not have been executed. Repeat it with this value as its Idempotency-Key.' }),
   })
   .openapi('Error')
 
 const IdempotencyHeaders = z.object({
   'Idempotency-Key': z.string().regex(IDEMPOTENCY_KEY_PATTERN).optional().openapi({
     description:
-      'A name that you choose for this request. A repetition with the same key within 24 hours is not executed again and gets the first answer.',
+      'A key that you choose for this request. If you repeat the request with the same key within 24 hours, it is not executed again, and you get the first answer.',
   }),
 })
 
 const VersionHeaders = z.object({
   'If-Match': z.string().optional().openapi({
-    description: 'The version that the caller expects, such as `"3"`. If the current version is a different one, nothing is done.',
+    description: 'The version that the caller expects, such as `"3"`. If the current version is different, the request changes nothing.',
   }),
 })
 
@@ -43,8 +43,8 @@ function headersOf({ idempotent, versioned }: BoundRoute['definition']) {
 }
 
 /**
- * Returns the errors that the kit itself adds to a route. If the route has a path parameter, an empty or unmatched
- * value gives a 404.
+ * Returns the errors that the kit itself adds to a route. If the route has a path parameter, they include the 404 for
+ * an empty or unmatched value.
  */
 function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): ErrorDefinition[] {
   const takesInput =
@@ -68,9 +68,9 @@ function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): Er
 }
 
 /**
- * Describes the operation for OpenAPI with the schemas that validate it.
- * @param tag the name of its service
- * @param isLimited whether rate limits cover its path
+ * Describes an operation for OpenAPI, with the schemas that validate its requests.
+ * @param tag the name of the service
+ * @param isLimited whether rate limits cover the path
  */
 export function describeRoute(tag: string, { definition, gateways }: BoundRoute, isLimited: boolean): RouteConfig {
   const described = describe(tag, definition, [...definition.errors, ...kitErrors(definition, isLimited)], isLimited)
@@ -148,7 +148,7 @@ function describeAnswer(answer: AnswerSpec, rateHeaders: Readonly<Record<string,
   }
 }
 
-/** Returns one response per status. Its description lists all codes with this status. */
+/** Returns one response per status. The description of a response lists all error codes with this status. */
 function describeErrors(definitions: readonly ErrorDefinition[], hasPages: boolean) {
   const byStatus = Map.groupBy(new Set(definitions), (definition) => definition.status)
   return Object.fromEntries([...byStatus].map(([status, group]) => [status, describeErrorStatus(status, group, hasPages)]))

@@ -19,7 +19,7 @@ export interface OperationsServer {
   close(): Promise<void>
 }
 
-/** Maximum number of connections, which is far more than scrapers and operators need. */
+/** Maximum number of connections. Scrapers and operators need far fewer. */
 const MAX_CONNECTIONS = 64
 const PATHS = ['/livez', '/readyz', '/metrics']
 
@@ -30,8 +30,8 @@ interface OperationsAnswer {
 }
 
 /**
- * Serves `/metrics`, `/livez`, and `/readyz` with the reasons why parts are missing. They contain internal addresses,
- * so this server has a separate port, which must stay inside the network.
+ * Serves `/metrics`, `/livez`, and `/readyz` with the reasons why parts are missing. The reasons contain internal
+ * addresses, so this server has a separate port, which must be reachable only from the internal network.
  */
 export async function startOperationsServer({ readiness, metrics, host, port }: OperationsServerOptions): Promise<OperationsServer> {
   async function answer(path: string): Promise<OperationsAnswer> {
@@ -49,7 +49,10 @@ export async function startOperationsServer({ readiness, metrics, host, port }: 
     }
   }
 
-  /** On a loopback port, refuses requests from web pages, because a browser on this machine may send them. */
+  /**
+   * Returns the refusal of a request. A server on a loopback port refuses requests from web pages, because a browser on
+   * this machine may send them.
+   */
   function refusal({ method, headers }: IncomingMessage): OperationsAnswer | undefined {
     const message = isLoopbackHost(host) ? browserRefusal(headers, { names: [host], mayBeOpened: true }) : undefined
     if (message !== undefined) return json(403, { error: 'forbidden', message })

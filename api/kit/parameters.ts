@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 
-/** Digits of the largest safe integer. Longer numbers are rejected, because parsing would round them. */
+/** Number of digits of the largest safe integer. Longer numbers are rejected, because parsing would round them. */
 const MAX_DIGITS = 16
 
 interface IntegerOptions {
@@ -11,7 +11,7 @@ interface IntegerOptions {
   readonly example?: number
 }
 
-/** Creates the schema of an integer query parameter, which must have its shortest decimal form. */
+/** Creates the schema of an integer query parameter. The integer must have its shortest decimal form. */
 export function integerParameter(options: IntegerOptions) {
   const { minimum, maximum, description } = options
   const message = `must be an integer from ${minimum} to ${maximum}`
@@ -33,7 +33,10 @@ export function integerParameter(options: IntegerOptions) {
     })
 }
 
-/** Creates the schema of a required coordinate in the query, in decimal form. @param most 90 or 180 */
+/**
+ * Creates the schema of a required coordinate in the query, in decimal form.
+ * @param most 90 or 180
+ */
 export function degreesParameter(most: number, description: string) {
   return z
     .string('must be a decimal number')
@@ -60,7 +63,10 @@ export function pageParameter(maximum: number) {
   return integerParameter({ minimum: 1, maximum, default: 1, description: 'Page number, from 1.' })
 }
 
-/** Creates the schema of the number of items on a page. @param what the items, in the plural */
+/**
+ * Creates the schema of the number of items on a page.
+ * @param what noun for the items, in the plural
+ */
 export function pageLimitParameter(what: string) {
   return integerParameter({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT, description: `Number of ${what} per page.` })
 }

@@ -1,11 +1,11 @@
-/** The methods of each address, which distinguish 404 from 405 and answer OPTIONS. */
+/** The methods of each address. They distinguish a 404 from a 405, and are the answer to OPTIONS. */
 export interface PathTable {
   add(method: string, path: string): void
-  /** Returns the methods of a path in capitals, including HEAD and OPTIONS; an empty list if nothing exists there. */
+  /** Returns the methods of a path in capitals, including HEAD and OPTIONS; empty if no route has this path. */
   allowed(path: string): string[]
   /**
-   * Returns true if a route without parameters has this exact path but not this method, in which case a parameterized
-   * route must not match.
+   * Returns whether a route without parameters has this exact path but not this method. If so, a route with parameters
+   * must not match.
    */
   isTakenBefore(method: string, path: string): boolean
 }

@@ -1,5 +1,6 @@
 /**
- * The error for exceeded rate limits. It is in a separate file, because the middleware for other apps has no catalogue.
+ * The error for exceeded rate limits. It has a separate file, because the middleware for other apps does not include
+ * the error catalogue.
  */
 export const RATE_LIMIT_EXCEEDED = {
   status: 429,

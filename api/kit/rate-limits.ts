@@ -10,25 +10,25 @@ export interface IncomingRequest {
   readonly forwardedFor: string | undefined
   /** The address of the socket's peer. */
   readonly remote: string | undefined
-  /** The user of a valid token, if there is one. */
+  /** The user of the token, if the request has a valid token. */
   readonly userId: string | undefined
-  /** The name in the client certificate that the route accepted, if it did. */
+  /** The name in the client certificate, if the route accepted the certificate. */
   readonly certificate?: string
   readonly scopes: ReadonlySet<string>
   /** The number of requests to count. Default 1. */
   readonly units?: number
 }
 
-/** The decision of the rate limits about a request. */
+/** The decision of the rate limits about one request. */
 export interface Admission {
   readonly caller: LimitedCaller
-  /** Headers to add to the answer, even if it is an error. */
+  /** Headers to add to the answer, even if the answer is an error. */
   readonly headers: Readonly<Record<string, string>>
-  /** If defined, the app responds with this error instead of doing the work. */
+  /** If defined, the app responds with this error instead of running the handler. */
   readonly refusal: ApiError | undefined
 }
 
-/** Rate limits in front of the app's routes. The kit knows nothing else about them. */
+/** Rate limits in front of the app's routes. The kit uses only this interface of the rate limiter. */
 export interface RequestLimits {
   /** Returns whether a running service declares this path as limited. */
   covers(path: string): boolean
@@ -36,7 +36,7 @@ export interface RequestLimits {
   admit(request: IncomingRequest): Promise<Admission>
 }
 
-/** Headers of answers to requests that a rule limits, by name, with their descriptions. */
+/** Headers of answers to requests that are subject to a rule, with their descriptions. */
 export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
   'X-RateLimit-Limit': 'Requests per window of the strictest rule.',
   'X-RateLimit-Remaining': 'Requests left.',

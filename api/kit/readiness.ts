@@ -5,10 +5,10 @@ import { ApiError, type ApiErrorOptions, errors } from './errors.ts'
 /** Checks one dependency of the API. */
 export interface ReadinessProbe {
   readonly name: string
-  /** True if only some requests need the dependency, so that the process should still get the others. */
+  /** Whether only some requests need the dependency. If true, the process still gets the other requests. */
   readonly optional?: boolean
   /**
-   * Returns undefined if the dependency is ready, otherwise what is missing. Throwing also means that it is missing.
+   * Returns what is missing; undefined if the dependency is ready. Throwing also means that the dependency is missing.
    */
   check(): Promise<string | undefined>
 }
@@ -26,7 +26,7 @@ export interface ReadinessReport {
 }
 
 export interface Readiness {
-  /** Returns the state of the parts, at most `maxAgeMs` old. Concurrent callers share one check. */
+  /** Returns the state of all parts, at most `maxAgeMs` old. Concurrent callers share one check. */
   report(): Promise<ReadinessReport>
   /** Makes the process report that it is not ready, because it is shutting down. */
   startDraining(): void
@@ -34,10 +34,14 @@ export interface Readiness {
 }
 
 /**
- * Time limit of a probe. A dependency whose probe hangs counts as missing, so that it does not block the health check.
+ * Time limit of a probe. If a probe hangs, its dependency counts as missing, so that it does not block the health
+ * check.
  */
 const PROBE_TIMEOUT_MS = 2_000
-/** How long a report is reused, because anybody may request the health check. Orchestrators ask less often. */
+/**
+ * How long a report is reused. The limit protects the process, because anybody may request the health check.
+ * Orchestrators ask less often.
+ */
 const MAX_AGE_MS = 1_000
 
 export interface ReadinessOptions {
@@ -96,13 +100,16 @@ interface PartitionCounts {
   partitionsOf(topic: { readonly name: string }): number
 }
 
-/** Returns what was read from a view, or throws `not_ready` because the view has not caught up. */
+/** Returns the value that was read from a view, or throws `not_ready` if the view has not caught up. */
 export function caughtUp<T>(found: T | typeof NOT_CAUGHT_UP, options?: ApiErrorOptions): T {
   if (found === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready, options)
   return found
 }
 
-/** Creates the probe of a view, which is ready when all of its partitions, those of `topic`, have caught up. */
+/**
+ * Creates the probe of a view. The view is ready when all of its partitions have caught up. They are the same
+ * partitions as those of `topic`.
+ */
 export function viewProbe(views: ViewReader, facts: PartitionCounts, view: string, topic: { readonly name: string }): ReadinessProbe {
   return {
     name: `view ${view}`,

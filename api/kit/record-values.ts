@@ -6,15 +6,15 @@ export interface RecordValuesOptions<T> {
   /** Decodes a record whose schema is loaded. Throws CodecError or UnknownSchemaError. */
   decode(chunk: RecordChunk, index: number): T
   apply(decoded: T, chunk: RecordChunk, index: number): void
-  /** Loads the schema with which a value was written, after UnknownSchemaError. */
+  /** Loads the schema with which a value was written. Called after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly topic: string
   readonly log: Logger
 }
 
 /**
- * Creates a function that decodes and applies records, and waits only for schemas that are not loaded yet. A record
- * that is not valid is logged, and its entry keeps its last valid value.
+ * Creates a function that decodes and applies records, and waits only for schemas that are not loaded yet. An invalid
+ * record is logged, and its entry keeps its last valid value.
  */
 export function recordApplier<T>(options: RecordValuesOptions<T>): (chunk: RecordChunk, index: number) => void | Promise<void> {
   const { decode, apply, loadSchema, topic, log } = options

@@ -14,12 +14,18 @@ import { type SharedReader, sharedReads } from './shared-reads.ts'
 
 export interface ViewRedis {
   readonly reader: ViewReader & ListReader & BinaryReader
-  /** Reads small values and hashes that are requested very often. These reads are not ordered with other reads. */
+  /**
+   * Reads small values and hashes that are requested very often. These reads have no guaranteed order relative to other
+   * reads.
+   */
   readonly shared: SharedReader
   /** Data that the API itself stores in Redis: bindings of idempotency keys, and partition counts. */
   readonly bindings: SetIfAbsent
   readonly partitions: PartitionMemory
-  /** Runs scripts beside the views, on a separate connection. While Redis does not answer, they fail immediately. */
+  /**
+   * Runs scripts on the data of the views, on a separate connection. While Redis does not respond, scripts fail
+   * immediately.
+   */
   readonly scripts: ViewScripts
   readonly probe: ReadinessProbe
   /** Reports whether Redis is configured to remove data when its memory is full. */
@@ -33,13 +39,13 @@ export interface ViewRedisOptions extends RedisPlace {
   monotonic(): number
 }
 
-/** Time limit of a read, which normally takes well under a millisecond. A slower one becomes a 503. */
+/** Time limit of a read, which normally takes well under a millisecond. A slower read leads to a 503. */
 const COMMAND_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 2_000
 const PARTITIONS_KEY = 'api:partitions'
 
 /**
- * Connects to the Redis server with the views, for reading, and reconnects after every loss. While Redis is
+ * Connects to the Redis server with the views, for reading. Reconnects after every connection loss. While Redis is
  * unreachable, commands fail immediately with `unavailable`, so that no requests queue up.
  */
 export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOptions): ViewRedis {
@@ -50,7 +56,7 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
     settings: {
       commandTimeout: COMMAND_TIMEOUT_MS,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // Sends the commands of one event loop turn in one write.
+      // Auto-pipelining sends the commands of one event loop turn in one write.
       enableAutoPipelining: true,
     },
     onLost: (reason) => log.warn({ reason }, 'redis_lost'),
@@ -72,7 +78,7 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
     }
   }
 
-  /** Bypasses auto-pipelining, which would defer the command to the next event loop turn. */
+  /** Reads values without auto-pipelining, which would defer the command to the next event loop turn. */
   function readValues(keys: string[]): Promise<(string | null)[]> {
     const command = new Command('mget', keys, { replyEncoding: 'utf8' })
     return ask(redis.sendCommand(command) as Promise<(string | null)[]>)

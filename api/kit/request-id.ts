@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * Accepted form of callers' ids. They are echoed in a header and logged, so only harmless characters and a bounded
- * length are accepted.
+ * Accepted form of request ids from callers. Ids are returned in a header and logged, so only harmless characters and a
+ * limited length are accepted.
  */
 const ACCEPTED = /^[A-Za-z0-9._:-]{1,128}$/
 
-/** Returns the caller's id if it is acceptable, otherwise a new one. */
+/** Returns the caller's id if it is acceptable, or a new id. */
 export function requestIdFrom(given: string | null | undefined): string {
   return typeof given === 'string' && ACCEPTED.test(given) ? given : randomUUID()
 }

@@ -8,13 +8,13 @@ import type { Logger } from './logging.ts'
 import type { ShownSession } from './session/shown.ts'
 
 /**
- * Who may call a route.
+ * Which callers may call a route.
  * - `open`: everyone. Tokens are ignored.
  * - `optional`: everyone. Without a token, the caller is anonymous. A bad token is still a 401, and a subject that is
- *   not a user id a 403, unless the token has the scope `anySubjectOf`.
+ * not a user id is a 403 unless the token has the scope `anySubjectOf`.
  * - `user`: callers with a token whose subject is a user id, or that has the scope `anySubjectOf`.
- * - `scope`: callers with a token that has the scope, or one of several. Its subject may be anything. With
- *   `orCertificate`, a client certificate that the API verified is enough as well.
+ * - `scope`: callers with a token that has the scope, or one of several scopes. The subject of the token may be
+ * anything. With `orCertificate`, a client certificate that the API verified is enough as well.
  */
 export type AuthRule =
   | { readonly kind: 'open' }
@@ -28,7 +28,7 @@ type OutputOf<S> = S extends z.ZodType ? z.output<S> : undefined
 /** A documented success answer. */
 export interface AnswerSpec {
   readonly description: string
-  /** Schema of the JSON body. Without it, the answer has no body. */
+  /** Schema of the JSON body. If undefined, the answer has no body. */
   readonly schema?: z.ZodType
   /** Default application/json. */
   readonly mediaType?: string
@@ -51,15 +51,18 @@ export interface StreamedBody {
 export interface ArrivingBody {
   readonly contentType: string | undefined
   /**
-   * Can be iterated once. Throws ApiError: `content_too_large` above the route's `maxBodyBytes`, `request_timeout`,
-   * `invalid_request`.
+   * The chunks of the body. They can be iterated once. Throws ApiError: `content_too_large` above the route's
+   * `maxBodyBytes`, `request_timeout`, `invalid_request`.
    */
   readonly pieces: AsyncIterable<Uint8Array>
-  /** Reads the whole body at once, which is faster. Use either this method or `pieces`. Throws the same errors. */
+  /**
+   * Reads the whole body at once, which is faster than `pieces`. Do not use `pieces` and `whole` together. Throws the
+   * same errors.
+   */
   whole(): Promise<Uint8Array>
 }
 
-/** One operation. The same definition validates, types and documents it. */
+/** One operation. The definition validates its requests, types its handler and documents it. */
 export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyObject | undefined, B extends z.ZodType | undefined> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   /** `/v1/trends/{term}/history` */
@@ -73,25 +76,25 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Schema of the JSON body. */
   readonly body?: B
   readonly bodyExample?: unknown
-  /** Replaces `body` if the handler reads the body as it arrives. */
+  /** Description of a body that the handler reads as it arrives. It replaces `body`. */
   readonly streamed?: StreamedBody
   /** Whether the route accepts an Idempotency-Key. */
   readonly idempotent?: boolean
   /** Whether the route accepts If-Match with the version that the caller expects. */
   readonly versioned?: boolean
   /**
-   * The path that rate limits use instead of the request's path, so that every way of creating something is limited
-   * alike, and a rule can name a path with parameters.
+   * The path that rate limits use instead of the request's path. It lets all ways of creating something share one
+   * limit, and lets a rule name a path with parameters.
    */
   readonly countsAs?: string
   /**
-   * How many requests a request with this body counts as; at least 1, which is the default. The first one is counted
-   * before the body is read, and the rest before the handler runs. The function must be cheap.
+   * Returns the number of requests as which a request with this body counts, at least 1. Default 1. The first unit is
+   * counted before the body is read, and the remaining units before the handler runs. The function must be cheap.
    */
   readonly units?: (body: OutputOf<B>) => number
   /**
-   * If true, rate limits never refuse callers whom the route's rule admits. Use it if a refusal would cost more than
-   * any load. Other callers are still limited, so that they cannot try credentials without limit.
+   * Whether rate limits never refuse callers whom the route's rule admits. Use it if a refusal would cost more than any
+   * load. Other callers are still limited, so that they cannot try any number of credentials.
    */
   readonly isExemptFromLimits?: boolean
   /** Default 1 MiB. */
@@ -99,9 +102,9 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Default 10 s. */
   readonly timeoutMs?: number
   readonly answers: Readonly<Record<number, AnswerSpec>>
-  /** Whether the handler renders its own errors as HTML pages. */
+  /** Whether the handler renders errors itself, as HTML pages. */
   readonly htmlErrors?: boolean
-  /** Errors that the handler throws. The kit adds its own. */
+  /** Errors that the handler throws. The kit adds further errors. */
   readonly errors: readonly ErrorDefinition[]
 }
 
@@ -111,17 +114,17 @@ export interface HandlerInput<Q, P, B> {
   readonly body: OutputOf<B>
   /** The caller; undefined if anonymous. */
   readonly caller: Caller | undefined
-  /** The session that identifies the caller; undefined if the caller sent a token, a certificate or nothing. */
+  /** The session that identifies the caller; undefined if the caller has no session or sent other credentials. */
   readonly session: ShownSession | undefined
-  /** The identity by which rate limits count the request; undefined if no limits apply. */
+  /** The identity by which rate limits count the request; undefined if no rate limit covers the route. */
   readonly limited: LimitedCaller | undefined
   /** The client's address. */
   readonly address: string
   /** The method in capitals. HEAD is handled as GET. */
   readonly method: string
-  /** The If-None-Match header, for handlers that need to know whether the answer will be a 304. */
+  /** The If-None-Match header. Handlers use it to find out whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
-  /** Set for versioned routes if the caller sent If-Match: the version that it expects. */
+  /** For versioned routes, the version that the caller expects; undefined if the caller sent no If-Match. */
   readonly expectedVersion: number | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
   isSpeculative(): boolean
@@ -131,9 +134,12 @@ export interface HandlerInput<Q, P, B> {
   isForeignPage(): boolean
   /** Set for routes with a streamed body. */
   readonly arriving: ArrivingBody | undefined
-  /** Set for idempotent routes if the caller sent a key. */
+  /** For idempotent routes, the caller's key; undefined if the caller sent none. */
   readonly idempotencyKey: string | undefined
-  /** Set for idempotent routes: the caller's key, or else a new one that a 503 offers for repeating the request. */
+  /**
+   * For idempotent routes, the key with which to repeat the request after a 503. It is the caller's key, or a new key
+   * if the caller sent none.
+   */
   readonly offeredKey: string | undefined
   readonly requestId: string
   /** Returns the ms since the request arrived. */
@@ -143,14 +149,14 @@ export interface HandlerInput<Q, P, B> {
 
 export type Handler<Q, P, B> = (input: HandlerInput<Q, P, B>) => Answer | Promise<Answer>
 
-/** An operation that is answered outside the app. Its only errors are those of its definition. */
+/** An operation that is answered outside the app. It returns only the errors of its definition. */
 export interface DocumentedRoute {
   readonly definition: BoundRoute['definition']
-  /** Base URLs of the servers that serve it. */
+  /** Base URLs of the servers that serve the operation. */
   readonly servers: readonly string[]
 }
 
-/** A route with its handler and without their types, as the app mounts it. */
+/** A route with its handler, in the untyped form in which the app mounts it. */
 export interface BoundRoute {
   readonly definition: RouteDefinition<AnyObject | undefined, AnyObject | undefined, z.ZodType | undefined>
   // biome-ignore lint/suspicious/noExplicitAny: the definition's own schemas produce exactly what its handler takes
@@ -162,7 +168,7 @@ export interface BoundRoute {
 export interface BindOptions {
   /**
    * Addresses that may call a route with a `scope` rule without any other proof, because the operator trusts them. They
-   * are compared with the socket's address, never with a header. A bad token is refused even there.
+   * are compared with the socket's address, never with a header. A bad token is refused even from such an address.
    */
   readonly gateways?: AddressRanges
 }

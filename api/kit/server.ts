@@ -16,7 +16,7 @@ import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
 import { type ListenerTls, secureServer } from './tls/listener.ts'
 
-/** May answer a request before the app. Returns true if it did. */
+/** Handles a request before the app does. Returns true if it has answered the request. */
 export type FrontHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export interface ServerOptions {
@@ -30,32 +30,35 @@ export interface ServerOptions {
   readonly host: string
   /** 0 chooses any free port. */
   readonly port: number
-  /** The setting to name in the error for a port that is in use. Default API_PORT. */
+  /** The setting that the error message names if the port is already in use. Default API_PORT. */
   readonly portSetting?: string
   /** Epoch ms. */
   readonly now: () => number
   readonly limits?: Partial<ServerLimits>
-  /** Bounds the connections. Without it, their number is unlimited. */
+  /** Limits the number of connections. If undefined, the number is unlimited. */
   readonly connections?: ConnectionGate
-  /** Serves TLS with these certificates, which may change. Without it, the server speaks plain HTTP. */
+  /** Serves TLS with these certificates, which may change. If undefined, the server uses plain HTTP. */
   readonly tls?: ListenerTls
 }
 
 export interface ServerLimits {
-  /** Time limit for the request line and headers, against slow-header attacks. */
+  /**
+   * Time limit for the request line and headers. It is a protection against clients that send headers slowly on
+   * purpose.
+   */
   readonly headersTimeoutMs: number
   /** Time limit for the whole request. */
   readonly requestTimeoutMs: number
   /**
-   * How long an idle connection stays open for the next request. Must exceed the 60 s of common load balancers, which
-   * otherwise send requests to closed connections.
+   * How long an idle connection stays open for the next request. It must exceed the 60 s of common load balancers,
+   * because a load balancer with a longer limit sends requests to closed connections.
    */
   readonly keepAliveTimeoutMs: number
   /** Interval for checking the limits above. */
   readonly checkIntervalMs: number
   /**
-   * Time for a client to read a refusal and close its half of the connection. Then the connection is destroyed, because
-   * a client that never closes its half would otherwise keep it open forever.
+   * How long a client has to read a refusal and close its half of the connection. After this time, the connection is
+   * destroyed, because a client that never closes its half would keep it open forever.
    */
   readonly lingerMs: number
 }
@@ -67,10 +70,10 @@ const DEFAULT_LIMITS: ServerLimits = {
   checkIntervalMs: 5_000,
   lingerMs: 1_000,
 }
-/** HTTP/1.0 clients need not send a Host header. */
+/** Host of a request without a Host header, which HTTP/1.0 clients need not send. */
 const DEFAULT_HOST = 'localhost'
 const MAX_HEADER_BYTES = 16_384
-/** Interval for closing connections that have become idle during draining. */
+/** Interval at which connections that have become idle are closed during draining. */
 const DRAIN_SWEEP_MS = 50
 
 export interface RunningServer {
@@ -102,15 +105,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     void serveApp(request, response)
   }
 
-  /** Answers a request whose Host header and target form no valid URL. The app never sees it. */
+  /** Answers a request whose Host header and target form no valid URL. The app cannot handle such a request. */
   function refuseRequest(cause: unknown): Response {
     const { status, headers, body } = refusal(errors.invalid_request, 'The Host header or the address is malformed.', cause)
     return new Response(body, { status, headers })
   }
 
   /**
-   * Creates the answer to a request that fails before it reaches the app. It has the same form as other errors, and is
-   * counted and logged.
+   * Creates the answer to a request that fails before it reaches the app. The answer has the same form as other errors,
+   * and is counted and logged.
    */
   function refusal(definition: ErrorDefinition, message: string, cause: unknown) {
     const requestId = requestIdFrom(undefined)
@@ -126,7 +129,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     return { status: answer.status, headers, body: answer.body as string }
   }
 
-  /** When Node's parser rejects a request, there is no response object, so this writes the answer to the socket. */
+  /** Writes the answer to the socket. If Node's parser rejects a request, there is no response object. */
   function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
@@ -148,7 +151,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
-    // Ends a request without a body immediately instead of reading to its end.
+    // A request without a body ends immediately, so that Node need not read to its end.
     optimizeEmptyRequests: true,
   }
   const { tls, log, metrics } = options

@@ -8,7 +8,10 @@ export interface ServiceRoutes {
   readonly name: string
   /** Shown in the documentation. */
   readonly description: string
-  /** Whether a token's subject is a user id of this service. Routes that need a user answer 403 to other subjects. */
+  /**
+   * Returns whether a token's subject is a user id of this service. Routes that need a user answer 403 to other
+   * subjects.
+   */
   readonly isUserId: UserIdForm
   readonly routes: readonly BoundRoute[]
   /** Operations that are answered outside the app. They appear only in the documentation. */

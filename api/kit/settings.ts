@@ -5,14 +5,14 @@ import { documented, logLevel, port, wholeNumber } from '../../settings/variable
 import { addressList } from './address-list.ts'
 import { LOOPBACK } from './client-address.ts'
 
-/** The settings that every API process has, regardless of its services. */
+/** The settings of every API process, regardless of its services. */
 export const apiSettings = settingsFragment({
   variables: {
     API_PORT: documented(port().prefault('8080'), 'port of all HTTP APIs; further `API_PROCESSES` use 8180, 8280 …'),
     API_HOST: documented(z.string().prefault('127.0.0.1'), 'address that the APIs listen on'),
     OPERATIONS_PORT: documented(
       port().prefault('0'),
-      'port on which an API serves `/metrics`, and `/readyz` with reasons; 0 for any free one; `npm start` sets it',
+      'port on which an API serves `/metrics`, and `/readyz` with reasons; 0 for any free port; `npm start` sets it',
     ),
     OPERATIONS_HOST: documented(z.string().prefault('127.0.0.1'), 'address that this port listens on; keep it inside the network'),
     PUBLIC_URL: documented(z.url('is not a URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),
@@ -29,7 +29,10 @@ export const apiSettings = settingsFragment({
       'open connections of one address, or of one IPv6 /64; `TRUSTED_PROXIES` have no such limit',
     ),
     API_DRAIN_DELAY_MS: documented(wholeNumber(0).prefault('0'), 'how long a stopping API reports not ready before it refuses connections'),
-    API_DRAIN_TIMEOUT_MS: documented(wholeNumber(0).prefault('10000'), 'how long running requests may continue after that'),
+    API_DRAIN_TIMEOUT_MS: documented(
+      wholeNumber(0).prefault('10000'),
+      'how long running requests may continue after a stopping API refuses connections',
+    ),
     SPOOL_DIR: documented(
       z.string().optional(),
       'folder in which APIs keep records that Kafka has not accepted yet; it must survive the process, so give a container a volume',
@@ -37,7 +40,7 @@ export const apiSettings = settingsFragment({
     ),
     SPOOL_MAX_BYTES: documented(
       wholeNumber(1).prefault('268435456'),
-      'bytes that an API process keeps there; beyond this, requests that need the spool get 503',
+      'maximum number of bytes in the spool of an API process; when it is full, requests that need the spool get 503',
     ),
     API_TABLES_DIR: documented(
       z.string().optional(),

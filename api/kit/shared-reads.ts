@@ -7,9 +7,11 @@ export type ValueReader = Pick<ViewReader, 'get'>
 export type SharedReader = ValueReader & Pick<ListReader, 'hgetall'>
 
 export interface SharedCommands {
-  /** Returns the values of keys that share a hash tag, in the order of the keys; null for an absent key. */
+  /**
+   * Returns the values of keys with the same hash tag, in the order of the keys. The value of an absent key is null.
+   */
   readValues(keys: string[]): Promise<(string | null)[]>
-  /** Returns the fields of hashes that share a hash tag, in the order of the keys; empty for an absent hash. */
+  /** Returns the fields of hashes with the same hash tag, in the order of the keys. An absent hash has no fields. */
   readHashes(keys: string[]): Promise<Record<string, string>[]>
 }
 
@@ -19,12 +21,15 @@ interface Waiting<T> {
   readonly rejects: ((error: unknown) => void)[]
 }
 
-/** Maximum number of keys per command. They take Redis some tens of microseconds; more would block it for too long. */
+/**
+ * Maximum number of keys per command. Redis needs some tens of microseconds for this many keys. A larger command would
+ * block it for too long.
+ */
 const MAX_KEYS = 200
 
 /**
- * Combines the reads of one event loop turn into one command per hash tag, because under load a small read costs little
- * more than its command, here and in Redis. This does not delay a single read. The hashes of a turn are read before its
+ * Combines the reads of one event loop turn into one command per hash tag. Under load, a small read costs little more
+ * than its command, both here and in Redis. A single read is not delayed. The hashes of a turn are read before its
  * values, so a flag that is requested after a hash is not older than the hash.
  */
 export function sharedReads({ readValues, readHashes }: SharedCommands): SharedReader {
@@ -60,7 +65,7 @@ export function sharedReads({ readValues, readHashes }: SharedCommands): SharedR
 
 /**
  * Collects reads by hash tag until they are sent.
- * @param full called when there are so many reads that they should be sent immediately
+ * @param full called when so many reads are waiting that they should be sent immediately
  */
 function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => void) {
   let groups = new Map<string, Waiting<T>>()
@@ -98,7 +103,10 @@ function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => voi
   }
 }
 
-/** Returns the hash tag of a key, such as `{links:3}` of `{links:3}:link:abc`. Keys with equal tags share a shard. */
+/**
+ * Returns the hash tag of a key. For example, the tag of `{links:3}:link:abc` is `{links:3}`. Keys with the same tag
+ * are on the same shard.
+ */
 function hashTag(key: string): string {
   return key.slice(0, key.indexOf('}') + 1)
 }

@@ -1,4 +1,4 @@
-/** Caches loaded values for a short time. Callers that arrive during a load share it. */
+/** Caches loaded values for a short time. Callers that arrive during a load wait for the same load. */
 export interface ShortCache<K, V> {
   get(key: K): Promise<V>
 }
@@ -6,7 +6,7 @@ export interface ShortCache<K, V> {
 export interface ShortCacheOptions<K, V> {
   load(key: K): Promise<V>
   readonly keptMs: number
-  /** Maximum number of entries, above which the oldest are evicted. */
+  /** Maximum number of entries. When there are more, the oldest entries are evicted. */
   readonly maxEntries: number
   /** Epoch ms. */
   now(): number

@@ -1,8 +1,8 @@
-/** Calls `run` after this many ms. The timer does not keep the process alive. */
+/** Calls `run` after `ms` milliseconds. The timer does not keep the process alive. */
 export type Later = (ms: number, run: () => void) => void
 
 /**
- * Reports how often something happens: the first time immediately, then at intervals for as long as it continues.
+ * Reports how often an event happens: the first time immediately, then at intervals for as long as the event recurs.
  * Each occurrence is counted in exactly one warning.
  */
 export interface SpacedWarning {
@@ -13,7 +13,10 @@ export interface SpacedWarning {
 
 export interface SpacedWarningOptions {
   readonly everyMs: number
-  /** @param times number of occurrences since the last warning, at least 1 */
+  /**
+   * Writes a warning.
+   * @param times number of occurrences since the last warning, at least 1
+   */
   readonly say: (times: number) => void
   readonly later?: Later
 }

@@ -1,19 +1,20 @@
 /** Reads a request header by its name in lower case. */
 type HeaderReader = (name: string) => string | undefined
 
-/** The standard header and those of older browsers. */
+/** The standard header for prefetches, and the headers of older browsers. */
 const PURPOSE_HEADERS = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz']
 const PREFETCH = /prefetch|prerender|preview/i
 /**
- * Matches crawlers and programs that open links in messages to preview them. `bot` at the end of a word covers most of
- * them, but not Cubot, which is a brand of phones. HTTP libraries do not match, because people read content with them.
+ * Matches crawlers, and programs that open links in messages to preview them. `bot` at the end of a word covers most of
+ * these programs, but must not match Cubot, a brand of phones. HTTP libraries do not match, because people read content
+ * with them.
  */
 const ROBOTS =
   /(?<!cu)bot\b|^whatsapp\/|facebookexternalhit|facebookcatalog|facebot|skypeuripreview|vkshare|iframely|embedly|cardyb|crawler|spider|link ?preview|url ?preview|bingpreview|microsoftpreview|kakaotalk-scrap|mastodon\/|mattermost|rocket\.chat|synapse|slack-imgproxy|developers\.google\.com\/\+\/web\//i
-/** Longer user agents are truncated, so that the sender cannot control the matching time. */
+/** Maximum length of a user agent that is examined, so that the sender cannot control the matching time. */
 const MAX_USER_AGENT_CHARACTERS = 1_024
 
-/** Returns whether a header states that a browser loads the address before anybody has asked for it. */
+/** Returns whether a header states that a browser loads the address before the user has asked for it. */
 export function isPrefetchPurpose(purpose: string | readonly string[] | undefined): boolean {
   return typeof purpose === 'string' && PREFETCH.test(purpose)
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { ApiError, type ErrorDetail, errors } from './errors.ts'
 
-/** Maximum nesting of a JSON body. No request body of the API is nested deeper. */
+/** Maximum nesting depth of a JSON body. No valid request of the API is nested deeper. */
 const MAX_JSON_DEPTH = 64
 
 /** Decodes strict UTF-8. Drops a byte order mark at the start, as RFC 8259 allows for JSON. */
@@ -11,7 +11,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
 }
 
 /**
- * Rejects NUL and lone surrogates anywhere in parsed JSON, including field names. Avoids recursion, so that deep
+ * Rejects NUL and lone surrogates anywhere in parsed JSON, including field names. The check is not recursive, so deep
  * nesting cannot overflow the stack.
  */
 export function assertCleanText(value: unknown): void {
@@ -45,8 +45,8 @@ function faultOf(text: string): string | undefined {
 }
 
 /**
- * Returns where parsed JSON contains what `assertCleanText` rejects, for routes that report all faults of a body at
- * once. A field whose name is rejected is reported with the path of its object.
+ * Returns the places at which parsed JSON contains text that `assertCleanText` rejects. It is for routes that report
+ * all faults of a body at once. If a field name is rejected, the path is that of the object with the field.
  * @param place the first part of each path
  * @throws ApiError `invalid_request` for JSON that is nested too deeply
  */
@@ -74,7 +74,7 @@ function faultsWithin(value: unknown, path: string): ErrorDetail[] {
   })
 }
 
-/** Requires the percent-escapes of a path or query to be UTF-8 without NUL. A plus sign stays as it is. */
+/** Requires the percent-escapes of a path or query to be UTF-8 without NUL. A plus sign is not changed. */
 export function assertCleanUrl(url: string): void {
   if (!url.includes('%')) return
   let decoded: string

@@ -4,17 +4,20 @@ import { recordApplier, recordValue } from './record-values.ts'
 import { openValues, type SnapshotTablesOptions } from './snapshots/open-values.ts'
 import { followTopic } from './topic-follower.ts'
 
-/** Passes every record of a compacted topic to a service, which keeps them in a form of its own. */
+/** Passes every record of a compacted topic to a service, which keeps the values in its own form. */
 export interface TopicFeed {
-  /** Not ready until the topic is read up to the end that it had at the start. */
+  /** Reports that the feed is not ready until it has read the topic up to the end that the topic had at the start. */
   readonly probe: ReadinessProbe
   close(): Promise<void>
 }
 
-/** @param apply gets each value in log order, and undefined for a deleted key */
+/**
+ * Opens a feed of a topic.
+ * @param apply called with each value in log order, and with undefined for a deleted key
+ */
 export type OpenTopicFeed = <K, V>(topic: Topic<K, V>, apply: (key: K, value: V | undefined) => void) => Promise<TopicFeed>
 
-/** The longest wait for records. Arriving records end it. */
+/** Maximum wait for records. The wait ends when records arrive. */
 const POLL_MS = 5_000
 
 /** Creates the function with which the services of a process open their feeds. */

@@ -10,9 +10,11 @@ import {
 } from '../../kafka/transport.ts'
 import type { Logger } from './logging.ts'
 
-/** Reads a whole topic, and then everything that is appended to it. */
+/** Reads a whole topic, and then all records that are appended to it. */
 export interface TopicFollower {
-  /** Why the topic has not been read up to the end that it had at the start; undefined once it has been. */
+  /**
+   * Why the topic has not been read up to the end that it had at the start; undefined once it has been read that far.
+   */
   readonly missing: string | undefined
   /** The failure that stops reading; undefined while reading succeeds. */
   readonly failure: { readonly since: number; readonly reason: string } | undefined
@@ -21,8 +23,8 @@ export interface TopicFollower {
   /** The id of the topic to which the positions belong; undefined before it is known. */
   readonly topicId: string | undefined
   /**
-   * The monotonic ms by which every partition had last responded; undefined before the first time. An unreachable
-   * broker causes no response, but no failure either.
+   * The latest monotonic ms by which every partition has responded; undefined until every partition has responded once.
+   * An unreachable broker does not respond, but does not cause a failure either.
    */
   readonly heardAt: number | undefined
   close(): Promise<void>
@@ -33,37 +35,39 @@ export interface FollowOptions {
   readonly topic: string
   readonly log: Logger
   monotonic(): number
-  /** The longest wait for records, or for a response without records. */
+  /** Maximum wait for records, or for a response without records. */
   readonly pollMs: number
-  /** Approximate bytes of records that are applied at a time, which bounds how long requests wait. Default 4 MiB. */
+  /** Approximate number of bytes that are applied at a time. It limits how long requests wait. Default 4 MiB. */
   readonly maxPollBytes?: number
   /** Offsets to continue from, by partition. Default: from the beginning. */
   readonly from?: ReadonlyMap<number, number>
-  /** The id of the topic to which these offsets belong, if it is known. */
+  /** The id of the topic to which the offsets in `from` belong; undefined if it is unknown. */
   readonly fromTopicId?: string | undefined
-  /** Applies one record that has a key. If it rejects, reading starts again after the last poll that was applied. */
+  /**
+   * Applies one record with a key. If it rejects, reading is repeated from the end of the last poll that was applied.
+   */
   apply(chunk: RecordChunk, index: number): void | Promise<void>
   /**
-   * Called before the topic is read from the beginning again, because the offsets reached do not fit it or the gap was
-   * too long. Without it, reading continues at the next offset that exists.
+   * Called before the topic is read from the beginning again, because the offsets reached do not match the topic or the
+   * gap was too long. If undefined, reading continues at the next offset that exists.
    */
   onStartOver?(reason: string): void
   /**
-   * Reading starts over after this time without a response, because deletions may have been removed in the meantime.
+   * Time without a response after which reading starts over, because tombstones may have been removed in the meantime.
    */
   readonly maxGapMs?: number
-  /** Called when the topic is read up to the end that it had at the start, and again after each `onStartOver`. */
+  /** Called when the topic is read up to the end that it had at the start. Called again after each `onStartOver`. */
   onCaughtUp?(): void
 }
 
-/** The code of the error for a topic that was deleted and created again. */
+/** Error code for a topic that was deleted and created again. */
 const RECREATED = 'TOPIC_RECREATED'
-/** Interval at which the partition count is checked, so that a topic that gains partitions is read completely. */
+/** Interval between checks of the partition count, so that a topic that gains partitions is read completely. */
 const COUNT_LOOK_MS = 30_000
 /** Pause after a failure of the transport or of `apply`. */
 const RETRY_MS = 1_000
 
-/** Starts reading immediately and continues until it is closed. */
+/** Creates a follower. It starts to read immediately, and continues until it is closed. */
 export function followTopic(options: FollowOptions): TopicFollower {
   const { transport, topic, log, monotonic, pollMs } = options
   const ends = new Map<number, number>()
@@ -75,7 +79,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
   let missing: string | undefined = `topic ${topic} is not read yet`
   let failure: TopicFollower['failure']
   let mustStartOver: string | undefined
-  /** The partition count when the fetcher was opened; 0 before. */
+  /** The partition count when the fetcher was opened; 0 before the first fetcher is opened. */
   let opened = 0
   let nextLook = monotonic() + COUNT_LOOK_MS
   const running = run()
@@ -88,7 +92,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
         const polled = await fetcher.poll(pollMs, options.maxPollBytes)
         if (polled.length > 0) assertNoGap()
         for (const data of polled) await applyAll(data)
-        // Fetched data is polled without waiting, so without this a long topic would block requests.
+        // Polling returns fetched data without waiting, so a long topic would block requests without this pause.
         await nextTurn()
         failure = undefined
         const isFirst = missing !== undefined
@@ -106,7 +110,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     await fetcher?.close()
   }
 
-  /** Opens a fetcher at the positions reached so far, so that a reader that was interrupted repeats no records. */
+  /** Opens a fetcher at the positions reached so far, so that no records are repeated after an interruption. */
   async function open(): Promise<Fetcher> {
     const count = (await transport.partitionCounts([topic])).get(topic)
     if (count === undefined) throw new Error(`topic ${topic} does not exist`)
@@ -117,7 +121,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     const offsetIn = (offsets: ReadonlyMap<string, number>, partition: number) => offsets.get(partitionKey(topic, partition)) ?? 0
     const fits = ({ partition }: TopicPartition) => {
       const at = positions.get(partition)
-      // A partition that was added has only newer records, so reading continues there.
+      // An added partition has only records from after its creation, so reading continues at its beginning.
       if (at === undefined && opened > 0 && partition >= opened) return true
       return at !== undefined && at >= offsetIn(earliest, partition) && at <= offsetIn(latest, partition)
     }
@@ -143,7 +147,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     if (monotonic() < nextLook) return
     nextLook = monotonic() + COUNT_LOOK_MS
     const count = (await transport.partitionCounts([topic])).get(topic) ?? 0
-    if (count > opened) throw new Error(`it has ${count} partitions now, and ${opened} are read`)
+    if (count > opened) throw new Error(`the topic now has ${count} partitions, but only ${opened} are read`)
   }
 
   function startOver(reason: string): void {
@@ -182,7 +186,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
       for (let index = 0; index < chunk.count; index++) {
         if (chunk.keyStart[index] < 0) continue
         const waiting = options.apply(chunk, index)
-        // Most records need no wait, and a million promises would cost a second.
+        // Most records need no wait, and awaiting a million promises would take a second.
         if (waiting !== undefined) await waiting
       }
     }

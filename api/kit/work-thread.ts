@@ -1,21 +1,24 @@
 import { parentPort, Worker } from 'node:worker_threads'
 
-/** Runs, in a separate thread, work that would block all other requests of the process. */
+/** Runs work in a separate thread, because it would block all other requests of the process. */
 export interface WorkThread<Q, A> {
-  /** Resolves with undefined if the work took too long, failed or waited too long, or if too many requests wait. */
+  /**
+   * Resolves with the answer; undefined if the request took too long, failed or waited too long, or if too many
+   * requests wait.
+   */
   ask(request: Q): Promise<A | undefined>
   close(): Promise<void>
 }
 
 export interface WorkThreadOptions {
   /**
-   * Time limit of a request, counted from the moment when the thread receives it. Exceeding it stops the thread and
-   * fails only this request.
+   * Time limit of a request, counted from the moment when the thread receives it. A request that exceeds the limit
+   * fails, and the thread is stopped. Other requests do not fail.
    */
   readonly timeoutMs: number
-  /** Maximum time that a request waits behind others. */
+  /** Maximum time that a request waits for earlier requests. */
   readonly maxWaitMs: number
-  /** Maximum number of requests that wait or run. Further ones are rejected. */
+  /** Maximum number of requests that wait or run. Further requests are rejected. */
   readonly maxWaiting: number
 }
 
@@ -31,18 +34,19 @@ interface Answered<A> {
 interface Thread<A> {
   readonly worker: Worker
   /**
-   * Resolves when the thread accepts requests, so that its start-up does not count against a request. The value is
-   * false if the thread was stopped.
+   * Resolves when the thread accepts requests, so that the start of the thread does not count against the time limit of
+   * a request. The value is false if the thread was stopped.
    */
   readonly ready: Promise<boolean>
   stopped(): void
-  /** Settles the request that the thread works on. */
+  /** Settles the request that the thread is working on. */
   settle: ((answer: A | undefined) => void) | undefined
 }
 
 /**
- * Creates a single thread, which is started on first use and restarted after it was stopped. It receives one request at
- * a time, so that a slow request neither uses up the time of those behind it nor fails them when its thread is stopped.
+ * Creates a single thread, which is started on first use and restarted after it was stopped. The thread receives one
+ * request at a time. A slow request therefore does not use up the time of the requests behind it, and does not fail
+ * them when its thread is stopped.
  * @param module calls `answerRequests`
  */
 export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting }: WorkThreadOptions): WorkThread<Q, A> {
@@ -90,7 +94,7 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting
     }
   }
 
-  /** Passes the thread one request after the other. */
+  /** Passes one request after another to the thread. */
   async function work(): Promise<void> {
     if (isWorking) return
     isWorking = true
@@ -109,7 +113,7 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting
     const stopIfBusy = () => {
       if (thread.settle === resolve) void stop(thread)
     }
-    // After a pause of the whole process, the answer may have arrived but not been received yet.
+    // After a pause of the whole process, the thread may have sent an answer that this process has not received yet.
     const timer = setTimeout(() => setImmediate(stopIfBusy), timeoutMs)
     thread.worker.postMessage(request)
     try {
@@ -139,8 +143,8 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting
 }
 
 /**
- * Answers requests inside the thread. The module calls it when everything is loaded, so that loading does not count
- * against a request.
+ * Answers requests inside the thread. The module calls this function when everything is loaded, so that loading does
+ * not count against the time limit of a request.
  */
 export function answerRequests<Q, A>(work: (request: Q) => A): void {
   parentPort!.on('message', (request: Q) => parentPort!.postMessage({ answer: work(request) } satisfies Answered<A>))

@@ -6,21 +6,21 @@ import type { Limiter, Verdict } from './core/limiter.ts'
 import { rateHeaders } from './core/rate-headers.ts'
 import type { CheckInput } from './model.ts'
 
-/** Replaces the address if a gateway sends none. */
+/** Address that is used if a gateway sends none. */
 const NO_ADDRESS = ''
 const KEYS_NOT_READY: Verdict = { outcome: 'undecided', reason: 'rules_not_ready' }
 const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowed: 'within_limits', refused: 'over_limit' } as const
 
 /**
- * Decides about a request of another gateway with the rules that apply to requests of this API.
+ * Decides about a request of another gateway, with the rules that also apply to requests of this API.
  * @param limiter must fail open, as `failOpenLimiter` does
- * @param isMemoryShort as for requests to this API
+ * @param isMemoryShort the same function as for requests to this API
  */
 export async function checkFor(input: CheckInput, limiter: Limiter, clients: ApiClients, isMemoryShort: () => boolean) {
   const { method, path, cost, api_key: apiKey, user_id: userId } = input
   const ip = addressOf(input, isMemoryShort())
   const { caller, isKeyRefused, areKeysLoading } = callerOf({ apiKey, userId, ip }, clients)
-  // Until the keys are loaded, callers identified only by a key must not share one counter.
+  // Until the keys are loaded, callers that only have a key must not share one counter.
   const isNobody = areKeysLoading && userId === undefined && ip === NO_ADDRESS
   const verdict: Verdict = isNobody ? KEYS_NOT_READY : await limiter.decide({ method, path, caller, cost })
   const isDecided = 'violations' in verdict
@@ -35,7 +35,10 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
   }
 }
 
-/** Returns the reason in the response. Without Redis, `within_limits` would only be true for this instance. */
+/**
+ * Returns the reason in the response. If only this instance's own counts decided, `within_limits` would promise too
+ * much.
+ */
 function reasonOf(verdict: Verdict) {
   const isAlone = verdict.outcome === 'allowed' && verdict.withoutStore !== undefined
   return isAlone ? REASONS.undecided : REASONS[verdict.outcome]

@@ -59,11 +59,14 @@ export interface LimitsDeps {
 
 const KEY_PREFIX = 'mr_'
 const KEY_BYTES = 24
-/** Length of a key id. 12 base64url characters hold 72 bits. */
+/** Length of a key id, in base64url characters. 12 characters contain 72 bits. */
 const KEY_ID_CHARACTERS = 12
-/** Maximum number of ids to try for a client that reuses one Idempotency-Key day after day. */
+/** Maximum number of ids to try. More than one is needed if a client reuses one Idempotency-Key on several days. */
 const MAX_KEY_IDS = 8
-/** How long to wait until this instance has read a change, which normally takes a few milliseconds after its commit. */
+/**
+ * How long to wait until this instance has read a change. It normally reads a change a few milliseconds after the
+ * commit.
+ */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
@@ -86,7 +89,7 @@ export function limitsHandlers({
     return await open.run(limitFlow, subject, { ...command, actor: from.caller!.subject })
   }
 
-  /** Waits until this instance has read the change, so that the caller can read its own write here. */
+  /** Waits until this instance has read the change, so that the caller can read the change from this instance. */
   async function untilSeen(isSeen: () => boolean): Promise<void> {
     const until = performance.now() + READABLE_WITHIN_MS
     while (!isSeen() && performance.now() < until) await delay(LOOK_EVERY_MS)
@@ -112,13 +115,13 @@ export function limitsHandlers({
     const client = { ...body, key_hash, created_at: 0, revoked_at: null }
     const issued = await decideKey(open, client, from.caller!.subject)
     await untilSeen(() => settings.clients.find(issued.key_hash) !== undefined)
-    // A repeated request cannot return the key, because it was only in the first answer.
+    // The answer to a repeated request cannot contain the key, because the key is not stored.
     return jsonAnswer(201, { ...keyJson(issued), api_key: issued.key_hash === key_hash ? apiKey : null }, PRIVATE)
   }
 
   /**
-   * The ids derive from the command, so a repetition tries the same ones. A taken id belongs to an execution of the
-   * same command more than a day ago.
+   * Yields the ids to try, in order. The ids are derived from the command, so a repetition tries the same ids. If an id
+   * is taken, the same command was executed more than a day ago.
    */
   async function decideKey(open: OpenCommand, client: Omit<LimitClient, 'key_id'>, actor: string): Promise<LimitClient> {
     for (let attempt = 0; attempt < MAX_KEY_IDS; attempt++) {
@@ -152,7 +155,7 @@ export function limitsHandlers({
     name: 'rate limits',
     isUserId: isDecimalUserId,
     description:
-      'Limits on requests. A caller is identified by its `X-Api-Key`, otherwise by its token, otherwise by its address. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
+      'Limits on requests. A caller is identified by its `X-Api-Key`, by its token if it sends no key, or by its address if it sends neither. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
     errors: Object.values(limitsErrors),
     probes: [],
     routes: [

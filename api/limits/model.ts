@@ -8,7 +8,7 @@ const MAX_RULE_ID = 100
 const MAX_PATTERN = 200
 const MAX_CLIENT_ID = 100
 const MAX_LABEL = 200
-/** Longest window, which is a year. A limit over a longer one would not be a rate. */
+/** Maximum length of a window, a year. A limit over a longer window would not be a rate. */
 const MAX_WINDOW_SECONDS = 31_536_000
 const MAX_COST = 1_000
 const MAX_PATH = 2_048
@@ -22,7 +22,10 @@ const RuleId = z
   .regex(/^[A-Za-z0-9._:-]{1,100}$/, `must be 1 to ${MAX_RULE_ID} of A-Z a-z 0-9 . _ : -`)
   .openapi({ example: 'search-free' })
 
-/** Excludes `user:`, `certificate:` and `ip:`, which are the prefixes for callers without a key. */
+/**
+ * Pattern of a client id. It excludes the prefixes `user:`, `certificate:` and `ip:`, which are for callers without a
+ * key.
+ */
 const ClientId = z
   .string()
   .regex(
@@ -43,14 +46,15 @@ const Match = z.strictObject({
     .string()
     .max(MAX_PATTERN)
     .refine((text) => parsePattern(text) !== undefined, 'must be an exact path, /a/prefix/* or *, optionally after a method: POST /a/*')
-    .openapi({ description: '`/exact/path`, `/a/prefix/*` or `*`, optionally after a method.', example: 'GET /api/v1/products/*' }),
+    .openapi({ description: '`/exact/path`, `/a/prefix/*` or `*`. An HTTP method may precede it.', example: 'GET /api/v1/products/*' }),
   key: z
     .array(z.enum(['client', 'api_key', 'user', 'ip', 'endpoint']))
     .min(1)
     .max(5)
     .default(['client'])
     .openapi({
-      description: 'Requests with the same values share a counter. A rule by `ip` alone applies only to callers with no other identity.',
+      description:
+        'Requests share a counter if they have the same values for all of these keys. A rule with only the key `ip` applies only to callers without an API key or a token.',
     }),
 })
 
@@ -59,12 +63,10 @@ const ruleFields = {
   limit,
   window_seconds: windowSeconds,
   action: z.enum(['reject', 'log_only']).default('reject'),
-  burst_allowance: z
-    .int()
-    .min(0)
-    .max(MAX_INT32)
-    .default(0)
-    .openapi({ description: 'Above 0, the rule is a token bucket of limit + burst_allowance tokens, refilled at limit per window.' }),
+  burst_allowance: z.int().min(0).max(MAX_INT32).default(0).openapi({
+    description:
+      'If above 0, the rule is a token bucket of `limit` + `burst_allowance` tokens. It is refilled with `limit` tokens per window.',
+  }),
 }
 
 function fitsTogether(rule: { limit: number; burst_allowance: number }): boolean {
@@ -90,7 +92,7 @@ export const RuleSchema = z
     status: z.enum(['active', 'inactive']),
     created_at: z.string(),
     updated_at: z.string(),
-    warnings: z.array(z.string()).openapi({ description: 'Possible mistakes in the rule, which applies nevertheless.' }),
+    warnings: z.array(z.string()).openapi({ description: 'Possible mistakes in the rule. The rule applies nevertheless.' }),
   })
   .openapi('RateLimitRule')
 
@@ -115,7 +117,7 @@ export const IssuedKeySchema = z
   .object({
     ...keyFields,
     api_key: z.string().nullable().openapi({
-      description: 'The key, which no other answer contains. null if the request repeats an earlier one with its Idempotency-Key.',
+      description: 'The key, which only this answer contains; null if the request repeats an earlier one with the same Idempotency-Key.',
     }),
   })
   .openapi('IssuedApiKey')
@@ -143,7 +145,7 @@ export const CheckBody = z
       .min(1)
       .max(MAX_COST)
       .default(1)
-      .openapi({ description: 'The number of requests to count. Use more than 1 as a penalty.' }),
+      .openapi({ description: 'The number of requests to count. Use a number above 1 for a request that should count more than once.' }),
   })
   .refine(({ api_key, user_id, ip }) => (api_key ?? user_id ?? ip) !== undefined, 'must contain api_key, user_id or ip')
   .openapi('RateLimitCheck')
@@ -155,8 +157,8 @@ export const CheckSchema = z
     reason: z.enum(['within_limits', 'over_limit', 'no_rule', 'limiter_unavailable', 'invalid_api_key']),
     client_id: z.string(),
     rule_id: z.string().nullable(),
-    headers: z.record(z.string(), z.string()).openapi({ description: 'Headers to add to the response to the caller.' }),
-    violations: z.array(z.string()).openapi({ description: 'Ids of exhausted rules, including those that only log.' }),
+    headers: z.record(z.string(), z.string()).openapi({ description: 'Headers to add to your response to the caller.' }),
+    violations: z.array(z.string()).openapi({ description: 'Ids of all exhausted rules, including rules that only log.' }),
   })
   .openapi('RateLimitDecision')
 
@@ -169,12 +171,12 @@ export const SimulationSchema = z
     would_reject: z.int(),
     callers: z.int().openapi({ description: 'Number of counters that the draft would need.' }),
     most_rejected: z.array(z.object({ key: z.string(), requests: z.int(), would_reject: z.int() })),
-    left_out: z
-      .int()
-      .openapi({ description: 'Number of requests in the hour that were not recorded because there were too many different ones.' }),
-    truncated: z
-      .boolean()
-      .openapi({ description: 'Whether the newest part of the hour was left out because there was too much to replay.' }),
+    left_out: z.int().openapi({
+      description: 'Number of requests of the last hour that were not recorded, because there were too many different requests.',
+    }),
+    truncated: z.boolean().openapi({
+      description: 'Whether the newest requests of the last hour were left out, because there were too many requests to replay.',
+    }),
   })
   .openapi('RateLimitSimulation')
 
@@ -227,11 +229,17 @@ export function ruleFrom(ruleId: string, { match, limit, window_seconds, action,
   }
 }
 
-/** This is only a warning, because other gateways may use such a rule through `check`. */
+/**
+ * Warning about a rule that applies to no path of this process. It is not an error, because other gateways may use the
+ * rule through `check`.
+ */
 const NOT_LIMITED_HERE =
   'This process limits no path that the pattern matches, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check).'
 
-/** @param paths the paths that this process limits */
+/**
+ * Returns a rule as the API shows it.
+ * @param paths the paths that this process limits
+ */
 export function ruleJson(rule: LimitRule, paths: Pick<LimitedPaths, 'canApply'>): z.output<typeof RuleSchema> {
   return {
     rule_id: rule.rule_id,

@@ -11,7 +11,7 @@ import { NO_SETTINGS } from '../../settings/fragment.ts'
 import type { ApiService } from '../service.ts'
 import type { RunningLimits } from './core/start.ts'
 
-/** The service that manages rules and API keys, and the limiter in front of all services. */
+/** Describes the service that manages rules and API keys. It also opens the limiter in front of all services. */
 export const limitsService: ApiService<unknown, RunningLimits> = {
   name: 'limits',
   settings: NO_SETTINGS,

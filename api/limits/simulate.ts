@@ -8,7 +8,7 @@ import { compileRule } from './core/rule.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_REJECTED = 20
-/** Number of rows replayed in one turn of the event loop, which takes a few milliseconds. */
+/** Number of rows that are replayed in one turn of the event loop, which takes a few milliseconds. */
 const ROWS_PER_TURN = 2_000
 
 interface Tally {
@@ -25,7 +25,7 @@ interface Held {
   since: number
 }
 
-/** Replays the last hour of decided requests, second by second, against a draft of a rule. */
+/** Replays the decided requests of the last hour, second by second, against a draft of a rule. */
 export async function simulate(draft: LimitRule, reader: TableReader, now: number) {
   const pattern = parsePattern(draft.endpoint_pattern)!
   const range = { from: now - HOUR_MS, to: now }
@@ -58,7 +58,7 @@ export async function simulate(draft: LimitRule, reader: TableReader, now: numbe
   }
 }
 
-/** Returns how many requests of one second the rule allows. Refused requests consume nothing. */
+/** Returns the number of requests of one second that the rule allows. Refused requests consume no units. */
 function admitted(limit: Limit, counters: Map<string, Held>, identity: string, nowUs: number, requests: number): number {
   const index = windowIndexAt(nowUs, limit.windowSeconds)
   const held = counters.get(identity) ?? { index, current: 0, previous: 0, tokens: capacityOf(limit), since: nowUs }

@@ -12,7 +12,7 @@ import { limitsErrors } from './errors.ts'
 
 export interface UsageDeps {
   readonly settings: LimitSettings
-  /** The store without leases. In its counts, unspent units of leases count as used. */
+  /** The store without leases. Its counts include unspent units of leases as used. */
   readonly counters: CounterStore
   /** Deletes counters. */
   forget(keys: readonly string[]): Promise<void>
@@ -27,7 +27,7 @@ const USER = 'user:'
 const CERTIFICATE = 'certificate:'
 const ADDRESS = 'ip:'
 
-/** Normalises a client id as the counters do, which treat all addresses of an IPv6 /64 as one client. */
+/** Normalises a client id in the same way as the counters, which treat all addresses of an IPv6 /64 as one client. */
 export function limitedClientId(clientId: string): string {
   if (!clientId.startsWith(ADDRESS)) return clientId
   const address = clientId.slice(ADDRESS.length)
@@ -35,7 +35,7 @@ export function limitedClientId(clientId: string): string {
 }
 
 export function usage({ settings, counters, forget }: UsageDeps) {
-  /** Returns the callers of a client. Each key of a client is a different caller. Throws `client_not_found`. */
+  /** Returns the callers of a client. Each API key of a client is a separate caller. Throws `client_not_found`. */
   function callersOf(clientId: string): LimitedCaller[] {
     if (clientId.startsWith(USER)) return [{ clientId, tier: FREE_TIER, userId: clientId.slice(USER.length), ip: NO_ADDRESS }]
     if (clientId.startsWith(CERTIFICATE)) {
@@ -50,7 +50,7 @@ export function usage({ settings, counters, forget }: UsageDeps) {
     return keys.map(({ key_id, tier }) => ({ clientId, tier, apiKeyId: key_id, ip: NO_ADDRESS }))
   }
 
-  /** Returns all counters that count only requests of this client. */
+  /** Returns the counters in which only requests of this client are counted. */
   function countersOf(clientId: string, rules: readonly LimitRule[]): { rule: LimitRule; counter: Counter }[] {
     const found = new Map<string, { rule: LimitRule; counter: Counter }>()
     const callers = callersOf(clientId)

@@ -9,15 +9,15 @@ export const CSV_TYPE = 'text/csv; charset=utf-8; header=present'
 const HEADER = csvLine(['clicked_at', 'referrer', 'country', 'browser', 'device', 'bot'])
 
 /**
- * Streams the clicks of a range as CSV, oldest first. Reads the first page before the answer begins, so that a
- * failure then gives an error of the catalogue. Reads later pages as the client consumes them. A failure then cuts
- * the connection, so that no client mistakes a partial file for a complete one.
+ * Streams the clicks of a range as CSV, oldest first. Reads the first page before the answer begins, so that a failure
+ * of this read gives an error of the catalogue. Reads later pages as the client consumes them. A later failure cuts the
+ * connection, so that no client mistakes a partial file for a complete one.
  */
 export async function clickExport(reader: TableReader, range: ClickRange): Promise<Answer> {
   let page: ClickPage | undefined = await readClicks(reader, range, undefined)
   const encoder = new TextEncoder()
 
-  /** Formats the lines of a page. The next page is read only after they are sent. */
+  /** Formats the lines of a page, and reads the next page only after these lines are sent. */
   function linesOf({ clicks }: ClickPage): Uint8Array {
     return encoder.encode(clicks.map(lineOf).join(''))
   }

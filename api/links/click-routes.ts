@@ -11,9 +11,9 @@ const entries = z.array(
   z.object({
     value: z.string(),
     clicks: z.int(),
-    over: z
-      .int()
-      .openapi({ description: '`clicks` may be too high by up to this number. It is 0 unless the link has more than 256 values.' }),
+    over: z.int().openapi({
+      description: 'The largest number by which `clicks` can be too high. It is 0 unless the link has more than 256 different values.',
+    }),
   }),
 )
 
@@ -23,26 +23,30 @@ const LinkStatsSchema = z
     total_clicks: z.int().openapi({ description: 'All clicks, including those of bots.' }),
     clicks_today: z.int().openapi({ description: 'Clicks since midnight UTC, including those of bots.' }),
     bot_clicks: z.int().openapi({ description: 'Clicks made by crawlers, link previews and programs.' }),
-    unique_clicks: z.int().openapi({ description: 'Number of visitors without bots. A visitor is counted once per UTC day.' }),
+    unique_clicks: z.int().openapi({ description: 'Number of visitors, not counting bots. A visitor is counted once per UTC day.' }),
     unique_is_exact: z.boolean().openapi({
       description: 'Whether `unique_clicks` is exact. Above 1,024 visitors, it is an estimate with a standard error of 1.15 %.',
     }),
-    top_referrers: z
+    top_referrers: z.array(z.string()).openapi({
+      description:
+        'Registrable hosts that referred visitors, most clicks first, not counting bots. `direct` counts clicks without a referrer.',
+    }),
+    top_countries: z
       .array(z.string())
-      .openapi({ description: 'Registrable hosts, most clicks first, without bots. `direct` counts clicks without a referrer.' }),
-    top_countries: z.array(z.string()).openapi({ description: 'ISO 3166-1 alpha-2 codes, or `unknown`.' }),
+      .openapi({ description: 'Countries of visitors, most clicks first, as ISO 3166-1 alpha-2 codes or `unknown`.' }),
     top_browsers: z.array(z.string()),
     top_devices: z.array(z.string()).openapi({ description: '`desktop`, `mobile`, `tablet`, `tv` or `unknown`.' }),
     counts: z
       .object({ referrers: entries, countries: entries, browsers: entries, devices: entries })
-      .openapi({ description: 'The same lists with the number of clicks of each value.' }),
-    clicks_per_hour: z
-      .array(z.object({ hour: timestamp, clicks: z.int() }))
-      .openapi({ description: 'The last 48 hours including the current one, oldest first, including clicks of bots.' }),
+      .openapi({ description: 'The same lists as `top_*`, with the number of clicks of each value.' }),
+    clicks_per_hour: z.array(z.object({ hour: timestamp, clicks: z.int() })).openapi({
+      description:
+        'Clicks in each of the last 48 hours, including clicks of bots. The oldest hour comes first, and the current hour is last.',
+    }),
     analytics: z.boolean().openapi({ description: 'false if the clicks of this link are not counted.' }),
     created_at: timestamp,
     as_of: timestamp.openapi({
-      description: 'The statistics include every click that had reached the log by this time, which is a few seconds ago.',
+      description: 'The statistics include every click that was stored by this time, which is a few seconds ago.',
     }),
   })
   .openapi('LinkStats')
@@ -54,7 +58,7 @@ export const statsRoute = defineRoute({
   operationId: 'linkStats',
   summary: "Get a link's statistics",
   description:
-    'Returns the statistics of one of your own links or, with the scope `admin`, of any link. The link may be expired or switched off. A click is counted within seconds; `as_of` shows up to when clicks are included.',
+    'Returns the statistics of one of your own links or, with the scope `admin`, of any link. The link may be expired or switched off. A click is counted within seconds. `as_of` is the time up to which clicks are included.',
   auth: { kind: 'user' },
   params: codeParams,
   answers: { 200: { description: 'The statistics.', schema: LinkStatsSchema } },
@@ -68,7 +72,7 @@ export const exportRoute = defineRoute({
   operationId: 'exportClicks',
   summary: 'Export the clicks of a link as CSV',
   description:
-    'Returns the clicks of one of your own links or, with the scope `admin`, of any link. Covers the last 90 days, oldest first, and omits addresses. Cells that a spreadsheet would execute as formulas begin with an apostrophe.',
+    'Returns the clicks of one of your own links or, with the scope `admin`, of any link. The export covers the last 90 days, oldest clicks first, and does not contain the addresses of visitors. Cells that a spreadsheet would execute as formulas begin with an apostrophe.',
   auth: { kind: 'user' },
   params: codeParams,
   query: z.object({

@@ -3,17 +3,20 @@ import type { ReadLinkStats } from '../../state/views/links/link-stats.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Number of hours shown, including the current one. */
+/** Number of hours in the statistics, including the current hour. */
 const SHOWN_HOURS = 48
 
-/** The properties of a link that its statistics need. */
+/** The properties of a link that are shown in its statistics. */
 export interface CountedLink {
   /** Epoch ms. */
   readonly createdAt: number
   readonly analytics: boolean
 }
 
-/** Creates the body of GET /api/v1/urls/{short_code}/stats. @param now epoch ms */
+/**
+ * Creates the body of GET /api/v1/urls/{short_code}/stats.
+ * @param now epoch ms
+ */
 export function clickStats(code: string, link: CountedLink, { asOf, stats }: ReadLinkStats, now: number) {
   const { total_clicks = 0, bot_clicks = 0, unique_clicks = 0, unique_is_exact = true } = stats ?? {}
   const { hours = [], referrers = [], countries = [], browsers = [], devices = [] } = stats ?? {}
@@ -44,7 +47,7 @@ function clicksSince(hours: readonly LinkStatsHour[], start: number): number {
   return hours.reduce((sum, hour) => (hour.start >= start ? sum + hour.clicks : sum), 0)
 }
 
-/** Returns the clicks per hour, zero-filled, oldest first. */
+/** Returns the clicks of each hour, oldest first. Hours without clicks have 0. */
 function lastHours(hours: readonly LinkStatsHour[], now: number): { hour: string; clicks: number }[] {
   const counted = new Map(hours.map(({ start, clicks }) => [start, clicks]))
   const current = Math.floor(now / HOUR_MS) * HOUR_MS

@@ -17,7 +17,7 @@ import { type CountedLink, clickStats } from './click-stats.ts'
 
 /** The properties of a link that decide who may see its clicks. */
 export interface OwnedLink extends CountedLink {
-  /** User id of the owner in decimal; undefined if the link was created anonymously. */
+  /** User id of the owner in decimal; undefined if an anonymous caller created the link. */
   readonly userId: string | undefined
 }
 
@@ -32,12 +32,12 @@ export interface ClicksDeps {
 }
 
 const DAY_MS = 86_400_000
-/** Number of days that can be exported, which is the retention of the table. */
+/** Number of days that can be exported, which equals the retention of the table. */
 const EXPORTED_DAYS = 90
 /** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 10
 
-/** Creates the routes that show clicks to the owners of links. */
+/** Creates the routes with which owners of links see the clicks on them. */
 export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): { routes: BoundRoute[]; probe: ReadinessProbe } {
   async function ownLink(code: string, caller: Caller): Promise<OwnedLink> {
     const link = await linkOf(code)
@@ -47,7 +47,8 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
   }
 
   async function stats(code: string, caller: Caller): Promise<Answer> {
-    // Reads both in parallel to save a round trip. If the caller may not see the statistics, they are discarded.
+    // The link and its statistics are read in parallel to save a round trip. If the caller may not see the statistics,
+    // they are discarded.
     const reading = readLinkStats(views, facts.partitionOf(linkStats, code), code)
     const [link, found] = await Promise.all([ownLink(code, caller), reading])
     return jsonAnswer(200, clickStats(code, link, caughtUp(found), now()), PRIVATE)
@@ -58,7 +59,8 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
     const end = to === undefined ? now() : Date.parse(to)
     const start = from === undefined ? now() - EXPORTED_DAYS * DAY_MS : Date.parse(from)
     const answer = await clickExport(tables, { code, from: start, to: end })
-    // Runs after the first page is read. If the table was recreated in between, the check sees the new table.
+    // This check runs after the first page is read. If the table was recreated during the read, the check sees the new
+    // table.
     if ((await caughtUpPartitions(tables, clicksTable.name)) < facts.partitionsOf(clickDetails))
       throw new ApiError(errors.not_ready, {
         message: 'The clicks are still being loaded. Try again shortly.',
@@ -72,7 +74,7 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
       bind(statsRoute, ({ params, caller }) => stats(params.short_code, caller!)),
       bind(exportRoute, ({ params, query, caller }) => exported(params.short_code, caller!, query.from, query.to)),
     ],
-    // This probe is optional, because creating and following links does not need the view.
+    // The probe is optional, because creating and following links does not need the view of clicks.
     probe: { ...viewProbe(views, facts, LINK_STATS_VIEW, linkStats), optional: true },
   }
 }

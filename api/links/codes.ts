@@ -2,19 +2,19 @@ import { createHmac } from 'node:crypto'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /**
- * Length of a code. There are 62^7 = 3.5 × 10^12 codes. With a hundred million links, one new link in 35,000 finds its
- * code used and tries another one.
+ * Length of a code, which allows 62^7 = 3.5 × 10^12 codes. With a hundred million links, the first code of one new link
+ * in 35,000 is already used, and another code is tried.
  */
 const CODE_LENGTH = 7
 /**
- * Number of byte values that are used. Higher ones are skipped, because they would favour the first characters of the
+ * Number of byte values that are used. Higher values are skipped, because they would favour the first characters of the
  * alphabet.
  */
 const EVEN_BYTES = 256 - (256 % BASE62.length)
-/** The form of all short codes and aliases. */
+/** Pattern of all short codes and aliases. */
 const CODE_PATTERN = /^[0-9A-Za-z_-]{3,10}$/
 
-/** Paths of the API, and names that would mislead visitors. */
+/** Names that no link may have, because they are paths of the API or would mislead visitors. */
 const RESERVED: ReadonlySet<string> = new Set(
   [
     ...['api', 'v1', 'v2', 'docs', 'doc', 'openapi', 'swagger', 'health', 'healthz', 'livez', 'readyz', 'metrics', 'status', 'version'],
@@ -30,14 +30,14 @@ export function isCode(text: string): boolean {
   return CODE_PATTERN.test(text)
 }
 
-/** Returns whether a code is reserved. Ignores case, because `API` reads like `api`. */
+/** Returns whether a code is reserved. Case does not matter, because `API` reads like `api`. */
 export function isReserved(code: string): boolean {
   return RESERVED.has(code.toLowerCase())
 }
 
 /**
  * Derives a code that cannot be predicted without the secret. The same parts always give the same code. Codes are
- * uniform over base62, because bytes that would favour some characters are skipped.
+ * uniformly distributed over base62, because bytes that would favour some characters are skipped.
  */
 export function derivedCode(secret: string, parts: readonly (string | number)[]): string {
   for (let round = 0; ; round++) {

@@ -20,7 +20,7 @@ export interface LinkCreationDeps {
 
 export interface LinkCreation {
   create(from: CommandRequest, body: NewLink): Promise<ReturnType<typeof linkJson>>
-  /** Creates each link independently. A link that could not be created is returned as its error. */
+  /** Creates each link independently. For a link that could not be created, the result is its error. */
   createMany(from: CommandRequest, bodies: readonly NewLink[]): Promise<(ReturnType<typeof linkJson> | ApiError)[]>
 }
 
@@ -32,14 +32,16 @@ interface Wanted {
 }
 
 /**
- * Number of codes that derive from a user's URL. A user who has created and deleted the same link this often gets
- * unrelated codes.
+ * Number of codes that are derived from a user and a URL. A user who has created and deleted the same link this often
+ * gets codes that are derived from the command.
  */
 const MAX_OWN_CODES = 8
-/** Number of random codes to try. The probability that all of them are used is about 10^-30. */
+/**
+ * Number of codes derived from the command that are tried. The probability that all of them are used is about 10^-30.
+ */
 const MAX_OTHER_CODES = 8
 
-/** Values of the fields that only updates use. */
+/** Values of command fields that only updates use. */
 const NOT_AN_UPDATE = { sets_expiry: false, is_active: null, sets_expired_url: false }
 
 export function linkCreation({ commands, domains, secret, now }: LinkCreationDeps): LinkCreation {
@@ -73,7 +75,7 @@ export function linkCreation({ commands, domains, secret, now }: LinkCreationDep
     return given
   }
 
-  /** Yields the codes to try, in order. Every repetition of the command tries the same ones. */
+  /** Yields the codes to try, in order. Every repetition of the command tries the same codes. */
   function* candidates({ command, domain, alias }: Wanted, commandId: string): Generator<string> {
     if (alias !== undefined) {
       yield alias

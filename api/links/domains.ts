@@ -1,8 +1,8 @@
 /** One short domain. */
 export interface ShortDomain {
-  /** Value of the Host header: lower case, with the port unless it is the default. */
+  /** The domain as in a Host header: in lower case, with the port unless it is the default. */
   readonly host: string
-  /** The beginning of its short URLs, without the trailing slash. */
+  /** Prefix of the short URLs of the domain, without the trailing slash. */
   readonly base: string
 }
 
@@ -25,7 +25,7 @@ export function shortDomains(bases: readonly string[]): ShortDomains {
     byHost: (host) => byHost.get(host.toLowerCase()),
     leadsBack(url) {
       const name = withoutRootDot(url.hostname)
-      // A short domain without a port matches all ports, because any server under that name may belong to it.
+      // A short domain without a port matches all ports, because any server with that name may belong to the domain.
       return urls.some(({ hostname, port }) => hostname === name && (port === '' || port === url.port))
     },
   }

@@ -38,7 +38,7 @@ export interface LinksDeps {
   now(): number
 }
 
-/** Headers that let caches keep a QR code, because it shows a short URL, which never changes. */
+/** Headers that let caches keep a QR code. The code shows a short URL, which never changes. */
 const QR_HEADERS = { 'Cache-Control': 'public, max-age=86400' }
 const MEDIA_TYPES: Readonly<Record<QrFormat, string>> = { svg: 'image/svg+xml', png: 'image/png' }
 const NO_CHANGE: LinkCommand = {
@@ -61,7 +61,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
   const creation = linkCreation({ commands, domains, secret, now })
   const ofClicks = clickRoutes({ views, tables, facts, linkOf: known, now })
 
-  /** Changes a link for its owner or an admin. */
+  /** Changes a link on behalf of its owner or an administrator. */
   async function change(from: CommandRequest, code: string, operation: string, command: Partial<LinkCommand>, asked: unknown) {
     if (!isCode(code)) throw new ApiError(linksErrors.url_not_found)
     const open = await commands.open(from, [operation, code, asked])
@@ -112,7 +112,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
     name: 'links',
     isUserId: isDecimalUserId,
     description:
-      'Short links. GET /{short_code} on a short domain redirects to the long URL with 302 and counts the click. It gives 404 `url_not_found` if the link does not exist.',
+      'Short links. GET /{short_code} on a short domain redirects to the long URL with 302 and counts the click. If the link does not exist, the answer is 404 `url_not_found`.',
     errors: Object.values(linksErrors),
     documented: [{ definition: redirectRoute, servers: domains.all.map(({ base }) => base) }],
     probes: [

@@ -18,12 +18,15 @@ export function linkJson(code: string, link: LinkRecord, domains: ShortDomains, 
   }
 }
 
-/** Returns the short URL of a link. If the domain is no longer configured, the URL has the scheme http. */
+/** Returns the short URL of a link. If the domain of the link is no longer configured, the URL has the scheme http. */
 export function shortUrl(code: string, domain: string, domains: ShortDomains): string {
   return `${domains.byHost(domain)?.base ?? `http://${domain}`}/${code}`
 }
 
-/** Returns whether a link has expired. Compares times, because the pipeline marks expired links only within minutes. */
+/**
+ * Returns whether a link has expired. The clock decides, because the pipeline may mark an expired link only minutes
+ * later.
+ */
 export function isExpired({ expiresAt }: Pick<LinkRecord, 'expiresAt'>, now: number): boolean {
   return expiresAt !== undefined && expiresAt <= now
 }

@@ -2,15 +2,16 @@ import { ApiError } from '../kit/errors.ts'
 import { type ShortDomains, withoutRootDot } from './domains.ts'
 import { linksErrors } from './errors.ts'
 
-/** Maximum length of the given and of the stored URL, which is sent in a header. */
+/** Maximum length of a URL, both as given and as stored. The stored URL is sent in a header. */
 export const MAX_URL_CHARACTERS = 2_048
 
 /** Matches a host with at least two non-empty labels. */
 const DOTTED_HOST = /^[^.]+(?:\.[^.]+)+$/
 
 /**
- * Validates the target of a link and normalises it as WHATWG's parser does: ASCII, and safe in a Location header.
- * @param path the field's path in the request
+ * Validates the target of a link, and normalises it as the WHATWG parser does. The result is ASCII and safe in a
+ * Location header.
+ * @param path path of the field in the request
  * Throws ApiError `invalid_url`.
  */
 export function checkedUrl(given: unknown, domains: ShortDomains, path: string): string {

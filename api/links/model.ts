@@ -2,15 +2,15 @@ import { z } from '@hono/zod-openapi'
 import { EXPIRATIONS } from './expirations.ts'
 import { MAX_URL_CHARACTERS } from './long-url.ts'
 
-/** Each link of a bulk request is a separate command: docs/services/links.md#bulk-creation */
+/** Maximum number of links in a bulk request. Each link is a separate command: docs/services/links.md#bulk-creation */
 const MAX_BULK_LINKS = 100
 
 const LONG_URL = 'https://example.com/a/long/path?with=parameters'
 
-/** The handler validates these fields, because they have specific error codes. */
+/** The handler validates these fields, because each has a specific error code. */
 const givenUrl = (description: string) =>
   z.unknown().openapi({ type: 'string', format: 'uri', maxLength: MAX_URL_CHARACTERS, description, example: LONG_URL })
-/** Declared here for the documentation, because the handler checks it. */
+/** The schema is declared here only for the documentation. The handler checks the field. */
 const REQUIRED = { required: ['long_url'] }
 const expiration = z.enum(EXPIRATIONS)
 
@@ -21,10 +21,11 @@ const newLinkFields = {
     .optional()
     .openapi({ type: 'string', pattern: '^[0-9A-Za-z_-]{3,10}$', description: 'The short code to use. Case-sensitive.' }),
   expiration: expiration.default('never'),
-  domain: z
-    .unknown()
-    .optional()
-    .openapi({ type: 'string', description: 'One of the short domains. Default: the first.', example: 'localhost:8090' }),
+  domain: z.unknown().optional().openapi({
+    type: 'string',
+    description: 'The short domain of the link. Default: the first short domain of the server.',
+    example: 'localhost:8090',
+  }),
   analytics: z
     .boolean()
     .default(true)
@@ -91,5 +92,5 @@ export const BulkResultSchema = z
   })
   .openapi('BulkResult', {
     description:
-      'The results are in the order of the request. If any has status 503, repeat the whole request with the same Idempotency-Key.',
+      'One result for each link, in the order of the request. If a result has status 503, repeat the whole request with the same Idempotency-Key.',
   })

@@ -7,12 +7,12 @@ import { redirects } from './redirect.ts'
 import { developmentSecret } from './secret.ts'
 import type { LinksSettings } from './settings.ts'
 
-/** Maximum number of clicks that wait for Kafka. They take about 30 MB. */
+/** Maximum number of clicks that wait for Kafka. This many clicks take about 30 MB. */
 const CLICKS_CAPACITY = 100_000
-/** Time limit for sending the last clicks. A reachable Kafka accepts them faster. */
+/** Time limit for sending the last clicks. If Kafka is reachable, sending takes less time. */
 const LAST_CLICKS_MS = 2_000
 
-/** Opens the routes on the API's port, and the redirects on it and on a separate port. */
+/** Opens the routes on the API's port. The redirects are also opened on a separate port. */
 export async function openLinks(kit: ServiceKit, settings: LinksSettings): Promise<OpenService> {
   const { facts, sharedViews, surroundings, trusted, metrics, log, now } = kit
   const domains = shortDomains(settings.domains)

@@ -5,12 +5,12 @@ export const QR_FORMATS = ['svg', 'png'] as const
 export type QrFormat = (typeof QR_FORMATS)[number]
 
 /**
- * Minimum size of an image. The smallest code has 25 modules plus a margin of 8, so in a smaller image a module would
+ * Minimum size of an image. The smallest code has 25 modules plus a margin of 8, so a module of a smaller image would
  * have less than two pixels.
  */
 export const MIN_QR_PIXELS = 64
 export const MAX_QR_PIXELS = 2_048
-/** The quiet zone that the standard requires, in modules. */
+/** Width of the quiet zone that the standard requires, in modules. */
 const QUIET_ZONE = 4
 
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
@@ -25,19 +25,19 @@ export function qrCode(text: string, format: QrFormat, pixels: number): string |
   return format === 'svg' ? svgOf(data, pixels) : pngOf(data, pixels)
 }
 
-/** Draws one path of unit squares, which is sharp at every size. */
+/** Draws the code as one path of unit squares, which is sharp at every size. */
 function svgOf(modules: readonly (readonly boolean[])[], pixels: number): string {
   const path = modules.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('')
   const size = modules.length
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${pixels}" height="${pixels}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path d="${path}"/></svg>`
 }
 
-/** Draws all modules at the same size and centres them, because scanners need even edges. */
+/** Draws all modules at the same size and centres the code, because scanners need even edges. */
 function pngOf(modules: readonly (readonly boolean[])[], pixels: number): Uint8Array {
   const scale = Math.floor(pixels / modules.length)
   const offset = Math.floor((pixels - scale * modules.length) / 2)
   const rowBytes = Math.ceil(pixels / BITS_PER_BYTE)
-  /** Each row begins with its filter type, which is 0 (none). */
+  /** Each row begins with its filter type, which is always 0 (none). */
   const lines = Buffer.alloc(pixels * (rowBytes + 1), 0xff)
   for (let y = 0; y < pixels; y++) {
     const line = y * (rowBytes + 1)

@@ -26,7 +26,10 @@ export interface RedirectDeps {
   readonly clicks: Pick<FactBuffer<string, Click>, 'offer'>
   readonly domains: ShortDomains
   readonly trusted: TrustedProxies
-  /** Header, in lower case, in which trusted proxies send the visitor's country; undefined if there is none. */
+  /**
+   * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they send
+   * none.
+   */
   readonly countryHeader: string | undefined
   readonly metrics: HttpMetrics
   readonly log: Logger
@@ -35,29 +38,29 @@ export interface RedirectDeps {
 }
 
 export interface Redirects {
-  /** Handles every request of the short domains' own port. */
+  /** Handles every request on the port that only serves the short domains. */
   readonly listener: FrontHandler
-  /** Runs in front of the API and handles only requests for short links on a short domain. */
+  /** Runs before the API, and handles only requests for short links on a short domain. */
   readonly front: FrontHandler
 }
 
 /** The route's label in metrics. */
 const ROUTE = '/{short_code}'
 const METHODS = ['GET', 'HEAD', 'OPTIONS']
-/** How long browsers may cache a redirect that is not counted. A deletion may go unnoticed for this long. */
+/** How long browsers may cache a redirect that is not counted. For this time, a browser may not notice a deletion. */
 const PERMANENT_SECONDS = 3_600
 const MS_PER_SECOND = 1_000
-/** Maximum lengths of the values that a click event stores. */
+/** Maximum lengths of the texts that a click event stores. */
 const MAX_USER_AGENT = 512
 const MAX_REFERRER = 2_048
 const COUNTRY = /^[A-Za-z0-9]{2}$/
 
 /**
- * Creates handlers that redirect short links outside the app. These are by far the most frequent requests, and they
- * need almost no part of the app.
+ * Creates handlers that redirect short links outside the app. These requests are by far the most frequent, and need
+ * almost no part of the app.
  */
 export function redirects({ views, facts, clicks, domains, trusted, countryHeader, metrics, log, now }: RedirectDeps): Redirects {
-  /** The last ISO timestamp, because many clicks share a millisecond. */
+  /** The last ISO timestamp. It is cached, because many clicks share a millisecond. */
   let stampedAt = -1
   let stamp = ''
 
@@ -115,7 +118,9 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
     })
   }
 
-  /** Returns the country that a trusted proxy reports. If it is empty, the pipeline looks up the address. */
+  /**
+   * Returns the country that a trusted proxy reports. If it is empty, the pipeline looks up the country of the address.
+   */
   function countryOf(given: string | string[] | undefined, remote: string | undefined): string {
     return typeof given === 'string' && COUNTRY.test(given) && isFrom(remote, trusted) ? given.toUpperCase() : ''
   }
@@ -137,7 +142,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   }
 
   function start(request: IncomingMessage, response: ServerResponse, domain: ShortDomain | undefined, code: string): true {
-    // Discards the request's body, which would otherwise block the connection for the next request.
+    // The body of the request is discarded, because an unread body would block the connection for the next request.
     request.resume()
     void answer(request, response, domain, code)
     return true
@@ -154,7 +159,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   }
 }
 
-/** Header names and values alternate, so that `writeHead` need not copy them. */
+/** Headers as a flat list. Names and values alternate, so that `writeHead` need not copy them. */
 function send(request: IncomingMessage, response: ServerResponse, status: 301 | 302, location: string, cacheControl: string): number {
   const requestId = requestIdOf(request)
   const forAll = ['Access-Control-Allow-Origin', '*', 'Content-Length', '0'] as const
@@ -179,7 +184,7 @@ function keptSeconds({ expiresAt }: LinkRecord, now: number): number {
   return Math.min(PERMANENT_SECONDS, Math.floor((expiresAt - now) / MS_PER_SECOND))
 }
 
-/** Returns whether a browser requests the link before anybody has clicked. */
+/** Returns whether a browser requests the link before the user has clicked it. */
 function isPrefetch({ headers }: IncomingMessage): boolean {
   return isPrefetchPurpose(headers['sec-purpose'] ?? headers.purpose ?? headers['x-purpose'] ?? headers['x-moz'])
 }

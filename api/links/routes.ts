@@ -6,13 +6,15 @@ import { linksErrors } from './errors.ts'
 import { BulkBody, BulkResultSchema, LinkListSchema, LinkPatchBody, LinkSchema, NewLinkBody } from './model.ts'
 import { MAX_QR_PIXELS, MIN_QR_PIXELS, QR_FORMATS } from './qr.ts'
 
-/** Highest page number. It is 2^53 / 100, so that the offset of a page stays a safe integer. */
+/** Highest page number. It is 2^53 / 100, so that the offset of every page is a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
 const DEFAULT_QR_PIXELS = 256
 
 const codeParams = z.object({ short_code: z.string().openapi({ example: '3xK9dQa' }) })
 
-/** Documents the redirect, which redirect.ts answers on the short domains. */
+/**
+ * Definition of the redirect for the documentation. The file redirect.ts answers these requests on the short domains.
+ */
 export const redirectRoute = defineRoute({
   method: 'get',
   path: '/{short_code}',
@@ -62,7 +64,7 @@ export const bulkRoute = defineRoute({
   units: ({ urls }) => urls.length,
   operationId: 'createLinks',
   summary: 'Shorten up to 100 URLs',
-  description: 'Creates each link as `createLink` does, independently of the others. For rate limits, each link counts as a creation.',
+  description: 'Creates each link as `createLink` does, independently of the other links. Rate limits count each link as one creation.',
   auth: { kind: 'optional' },
   idempotent: true,
   body: BulkBody,
@@ -77,7 +79,7 @@ export const listRoute = defineRoute({
   operationId: 'listLinks',
   summary: 'List your links, newest first',
   description:
-    'Returns your links, including those that are switched off or expired, but not deleted ones. New links appear within a second.',
+    'Returns your links, including links that are switched off or expired. Deleted links are left out. A new link appears within a second.',
   auth: { kind: 'user' },
   query: z.object({
     page: pageParameter(MAX_PAGE),
@@ -94,7 +96,7 @@ export const patchRoute = defineRoute({
   operationId: 'changeLink',
   summary: "Change a link's expiration or switch it on or off",
   description:
-    'Changes one of your own links or, with the scope `admin`, any link. A new expiration counts from now and reactivates an expired link. A link that an administrator switched off can only be switched on by an administrator.',
+    'Changes one of your own links or, with the scope `admin`, any link. A new expiration counts from now and reactivates an expired link. If an administrator switched a link off, only an administrator can switch it on again.',
   auth: { kind: 'user' },
   idempotent: true,
   params: codeParams,
@@ -110,7 +112,7 @@ export const deleteRoute = defineRoute({
   countsAs: '/api/v1/urls/{short_code}',
   operationId: 'deleteLink',
   summary: 'Delete a link',
-  description: 'Deletes one of your own links or, with the scope `admin`, any link. The code is never reused.',
+  description: 'Deletes one of your own links or, with the scope `admin`, any link. The short code is never reused.',
   auth: { kind: 'user' },
   idempotent: true,
   params: codeParams,
@@ -124,7 +126,7 @@ export const qrRoute = defineRoute({
   countsAs: '/api/v1/urls/{short_code}/qr',
   operationId: 'linkQrCode',
   summary: 'Get the short link as a QR code',
-  description: 'Returns an image for print and screens. It has error correction level M and a margin of four modules.',
+  description: 'Returns an image with error correction level M and a margin of four modules, which suits print and screens.',
   auth: { kind: 'open' },
   params: codeParams,
   query: z.object({
@@ -133,7 +135,8 @@ export const qrRoute = defineRoute({
       minimum: MIN_QR_PIXELS,
       maximum: MAX_QR_PIXELS,
       default: DEFAULT_QR_PIXELS,
-      description: 'Width and height in pixels. In a PNG, a module has the largest whole number of pixels that fits.',
+      description:
+        'Width and height in pixels. In a PNG, the side of each module is the largest whole number of pixels with which the code fits.',
     }),
   }),
   answers: { 200: { description: 'The image.', mediaType: 'image/svg+xml', otherMediaTypes: ['image/png'] } },

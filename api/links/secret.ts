@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { keptSecret } from '../../runtime/kept-secret.ts'
 
 /**
- * Returns the secret from which short codes derive. It is created on first use in development, and all API instances
+ * Returns the secret from which short codes are derived. In development, it is created on first use. All API instances
  * share it.
  * @param home the folder for all local data
  */

@@ -16,8 +16,8 @@ export const linksService: ApiService<LinksSettings> = {
   ],
   local: {
     ports: ['SHORT_PORT'],
-    // All processes use the domain of the first one, because a short link does not depend on the process that created
-    // it.
+    // All processes use the domain of the first process, because a short link does not depend on the process that
+    // created it.
     env: ({ SHORT_PORT }) => ({ SHORT_DOMAINS: `localhost:${SHORT_PORT}` }),
   },
   async open(kit, settings) {

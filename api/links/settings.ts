@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, list, port } from '../../settings/variables.ts'
 
-/** Minimum length of the secret, which is 128 bits as text. */
+/** Minimum length of the secret, which allows 128 bits as text. */
 const MIN_SECRET_CHARACTERS = 22
 
-/** Parses a host, or a base URL if the scheme is not http. */
+/** Parses a short domain, given as a host, or as a base URL if the scheme is not http. */
 function shortDomain(text: string, context: z.core.$RefinementCtx<string>): string {
   const base = /^https?:\/\//i.test(text) ? text : `http://${text}`
   const url = URL.canParse(base) ? new URL(base) : undefined
@@ -23,7 +23,7 @@ export const linksSettings = settingsFragment({
     ),
     LINKS_SECRET: documented(
       z.string().min(MIN_SECRET_CHARACTERS, 'is too short; use at least 22 random characters').optional(),
-      'secret from which short codes derive; production requires one, the same for all APIs',
+      'secret from which short codes are derived; production requires one, the same for all APIs',
       'made',
     ),
     CLICKS_COUNTRY_HEADER: documented(
@@ -40,15 +40,18 @@ export const linksSettings = settingsFragment({
     report('LINKS_SECRET', 'is missing, and NODE_ENV=production creates no secret; set the same random text for all API instances')
   },
   value: (env) => ({
-    /** Header, in lower case, in which trusted proxies send the visitor's country; undefined if there is none. */
+    /**
+     * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they send
+     * none.
+     */
     countryHeader: env.CLICKS_COUNTRY_HEADER,
     /** Additional port that serves the short domains. 0 chooses any free port. */
     shortPort: env.SHORT_PORT,
-    /** Base URLs of short links, such as `https://sho.rt`. The first is the default. */
+    /** Base URLs of short links, such as `https://sho.rt`. The first base URL is the default. */
     domains: env.SHORT_DOMAINS,
     /**
-     * The secret from which short codes derive, so anyone who knows it can predict them. If undefined, one is created
-     * on first start.
+     * The secret from which short codes are derived. Anyone who knows it can predict the codes. If undefined, a secret
+     * is created at the first start.
      */
     secret: env.LINKS_SECRET,
   }),

@@ -19,7 +19,7 @@ const MAX_NAMED = 10
 export interface ExplainDeps {
   readonly views: ListReader
   readonly people: People
-  /** Returns the partition of the index that contains a geohash-4 cell. */
+  /** Returns the partition of the index that contains a geohash of 4 characters. */
   partitionOfCell(geohash4: string): number
   /** Epoch ms. */
   now(): number
@@ -34,7 +34,7 @@ interface ExplainedCell {
   readonly people: { readonly user_id: string; readonly excluded_by: string | null }[]
 }
 
-/** Creates the route that shows administrators why users do or do not see others. */
+/** Creates the route that shows administrators why a user does or does not see other users. */
 export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDeps) {
   async function explainCandidate(user: string, candidateId: string) {
     const [state, other] = await Promise.all([people.own(user), people.own(candidateId)])
@@ -48,13 +48,13 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
     return { user, candidate: candidateId, passed: all.every((verdict) => verdict.passed), verdicts: all }
   }
 
-  /** Searches as the user, and counts everybody whom the search finds under the first reason to exclude them. */
+  /** Searches as the user. Counts everybody whom the search finds, under the first reason to exclude them. */
   async function explainSearch(user: string) {
     const state = await people.own(user)
     const viewer = viewerAt(state, requiredPlace(state))
     const exclusionOf = exclusionsOf(state, now())
     const cells = new Map<string, ExplainedCell>()
-    /** The newest version of each user, with the cell that contains it. */
+    /** The newest version of each user, and the cell in which it was found. */
     const found = new Map<string, { readonly member: IndexMember; readonly cell: ExplainedCell }>()
 
     function onSearched(place: Cell, members: readonly IndexMember[]): void {

@@ -26,11 +26,11 @@ export interface FeedDeps {
   now(): number
 }
 
-/** Creates the routes that show candidates. They need only Redis. */
+/** Creates the routes that show candidates. These routes need only Redis. */
 export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: FeedDeps) {
   /**
-   * Returns the place to search around. A place in the request is an update, which is dropped and counted if Kafka is
-   * unavailable.
+   * Returns the location around which to search. A location in the request is an update. If Kafka is unavailable, the
+   * update is dropped and counted.
    */
   async function placeFor(
     userId: string,
@@ -52,7 +52,7 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
     return known
   }
 
-  /** Reads no more profiles than the response contains, unless some of them are gone or switched off. */
+  /** Reads only as many profiles as the response contains. If some of them are gone or switched off, it reads more. */
   async function shown(left: readonly StackedCandidate[], place: Place, limit: number) {
     const candidates = []
     let read = 0

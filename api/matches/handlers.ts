@@ -34,7 +34,7 @@ export function matchesHandlers(kit: MatchesDeps): OpenService {
   const deps = { ...kit, onPlaceDropped, notes, people: known, stackFor: stacks(known, builds) }
   return {
     name: 'matches',
-    description: 'A feed of candidates nearby, swipes, and matches of two users who like each other.',
+    description: 'A feed of nearby candidates, swipes on them, and matches between users who like each other.',
     isUserId: isUuid,
     errors: Object.values(matchesErrors),
     probes: [viewProbe(views, facts, MATCH_USERS_VIEW, usersTopic), viewProbe(views, facts, MATCH_INDEX_VIEW, matchIndex), commands.probe],

@@ -22,7 +22,7 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-/** A user's id as clients send it. The service uses it in lower case, because pairs compare ids as text. */
+/** A user's id as clients send it. The service converts it to lower case, because pairs compare ids as text. */
 export const userId = z
   .string()
   .regex(UUID, 'must be a UUID')
@@ -45,7 +45,9 @@ const photoUrl = z
   .max(MAX_PHOTO_URL)
   .openapi({ type: 'string', format: 'uri', example: 'https://example.com/me.jpg' })
 
-const birthDate = z.iso.date().openapi({ description: 'The birth date. Users must be adults today (UTC).', example: '1990-05-01' })
+const birthDate = z.iso
+  .date()
+  .openapi({ description: 'The birth date. The user must be an adult on the current day in UTC.', example: '1990-05-01' })
 
 const profileFields = {
   display_name: text(MAX_NAME, 'The name that others see.', 1),
@@ -54,13 +56,13 @@ const profileFields = {
   seeking_gender: z
     .array(text(MAX_GENDER, 'A gender to find.', 1))
     .max(MAX_SEEKING)
-    .openapi({ description: 'Genders to find. If empty, everybody is found.' }),
+    .openapi({ description: 'Genders that the user wants to see. If empty, the feed contains all genders.' }),
   bio: text(MAX_BIO, 'A text about the user.').nullable(),
   min_age_pref: age('Minimum age to find.'),
   max_age_pref: age('Maximum age to find.'),
-  max_dist_km: z.int().min(1).max(MAX_DISTANCE_KM).openapi({ description: 'Maximum distance to find, in kilometres.' }),
-  is_active: z.boolean().openapi({ description: 'If false, nobody finds the user.' }),
-  photo_urls: z.array(photoUrl).max(MAX_PHOTOS).openapi({ description: 'Pictures, the most important one first.' }),
+  max_dist_km: z.int().min(1).max(MAX_DISTANCE_KM).openapi({ description: 'Maximum distance of candidates, in kilometres.' }),
+  is_active: z.boolean().openapi({ description: "If false, the user appears in nobody's feed." }),
+  photo_urls: z.array(photoUrl).max(MAX_PHOTOS).openapi({ description: 'Addresses of pictures, the most important picture first.' }),
 }
 
 const AGES = 'min_age_pref must not exceed max_age_pref'
@@ -103,7 +105,9 @@ export const LocationBody = z
 export const SwipeBody = z
   .object({
     target_user_id: userId,
-    direction: z.enum(['LEFT', 'RIGHT', 'SUPER_LIKE']).openapi({ description: 'Pass, like, or like very much.' }),
+    direction: z
+      .enum(['LEFT', 'RIGHT', 'SUPER_LIKE'])
+      .openapi({ description: 'LEFT passes, RIGHT likes, and SUPER_LIKE likes very much.' }),
     swipe_duration_ms: z.int().min(0).max(MAX_SWIPE_MS).optional(),
     feed_position: z.int().min(0).max(MAX_POSITION).optional(),
   })
@@ -118,7 +122,7 @@ export const SwipeResultSchema = z
     match: z
       .object({ matched: z.boolean(), ...matchIds })
       .nullable()
-      .openapi({ description: 'A forecast if both like each other. Only `GET /v1/matches` is authoritative.' }),
+      .openapi({ description: 'The expected match if both users like each other. Only `GET /v1/matches` is authoritative.' }),
   })
   .openapi('SwipeResult')
 
@@ -143,20 +147,23 @@ export const FeedSchema = z
       z.object({
         ...person,
         bio: z.string(),
-        distance_km: z.int().min(1).openapi({ description: 'Whole kilometres between two areas, at least 1.' }),
-        score: z.number().min(0).max(1).openapi({ description: 'How well the candidate suits the caller. The list is in this order.' }),
+        distance_km: z
+          .int()
+          .min(1)
+          .openapi({ description: 'Distance between the areas of the caller and the candidate, in whole kilometres, at least 1.' }),
+        score: z.number().min(0).max(1).openapi({ description: 'How well the candidate suits the caller. The list is sorted by score.' }),
       }),
     ),
     stack_ttl_s: z.int(),
     next_refill_hint: time,
-    location_age_s: z.int().openapi({ description: 'Age of the place around which the search was made.' }),
+    location_age_s: z.int().openapi({ description: 'Age of the location around which the search was made, in seconds.' }),
   })
   .openapi('Feed')
 
 export const LikesSchema = z
   .object({
     count: z.int().openapi({ description: 'Number of users in the list.' }),
-    more: z.boolean().openapi({ description: 'Whether there are more users than the newest 1,000.' }),
+    more: z.boolean().openapi({ description: 'Whether more than 1,000 users like the caller. Only the newest 1,000 are counted.' }),
     likes: z.array(z.object({ ...person, liked_at: time, super_like: z.boolean() })),
   })
   .openapi('Likes')
@@ -204,15 +211,19 @@ export const SearchExplanationSchema = z
         z.object({
           geohash: z.string(),
           bounds: z.object({ south: latitude, west: longitude, north: latitude, east: longitude }),
-          examined: z.int().openapi({ description: 'Other users whom the search found first in this cell.' }),
+          examined: z
+            .int()
+            .openapi({ description: 'Number of other users in this cell whom the search had not already found in an earlier cell.' }),
           passed: z.int(),
-          excluded: z.record(z.string(), z.int()).openapi({ description: 'Number of users by the first filter that excludes them.' }),
+          excluded: z
+            .record(z.string(), z.int())
+            .openapi({ description: 'Number of excluded users, by the first filter that excludes them.' }),
           people: z
             .array(z.object({ user_id: userId, excluded_by: z.string().nullable() }))
             .openapi({ description: 'The first ten of these users.' }),
         }),
       )
-      .openapi({ description: 'The cells in the order of the search, the narrow ones around the user first.' }),
+      .openapi({ description: 'The cells in the order of the search. Small cells around the user come first.' }),
   })
   .openapi('SearchExplanation')
 

@@ -14,7 +14,7 @@ import { matchesErrors } from './errors.ts'
 import { type People, personJson, userOf } from './people.ts'
 import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblockRoute, unmatchRoute } from './routes.ts'
 
-/** Maximum length of the list of likes, which shows the newest ones. */
+/** Maximum length of the list of likes, which contains the newest likes. */
 const MAX_LIKES = 1_000
 
 export interface PairDeps {
@@ -24,7 +24,7 @@ export interface PairDeps {
   now(): number
 }
 
-/** Creates the routes about two users: likes, matches, blocks, reports. */
+/** Creates the routes that concern two users: likes, matches, blocks and reports. */
 export function pairRoutes({ commands, people, now }: PairDeps) {
   async function decide(from: CommandRequest, otherId: string, command: Pick<PairCommand, 'action'> & Partial<PairCommand>) {
     const actor_id = command.actor_id ?? userOf(from)
@@ -34,7 +34,10 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
   }
 
-  /** Hides two users from each other, or shows them again, even while their views lag behind. */
+  /**
+   * Hides two users from each other, or shows them to each other again. This takes effect even while their views lag
+   * behind.
+   */
   async function sever(one: [userId: string, cause: Cause], other: [userId: string, cause: Cause], at = now(), isSevered = true) {
     const [[userId, own], [otherId, others]] = [one, other]
     await Promise.all([
@@ -67,7 +70,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     liking.sort(([, a], [, b]) => b.likedAt! - a.likedAt!)
     const newest = liking.slice(0, MAX_LIKES)
     const profiles = await people.shown(newest.map(([otherId]) => otherId))
-    // The place does not matter, because the other user has seen this one.
+    // The location does not matter, because the users in the list have already seen this user.
     const here = placeOf(state) ?? { lat: 0, lon: 0 }
     const viewer = viewerAt(state, here)
     /** Returns whether age and gender suit both. */

@@ -38,42 +38,42 @@ export interface PeopleDeps {
   now(): number
 }
 
-/** Reads users, and keeps what the view does not include yet. */
+/** Reads users, and keeps notes of changes that the view does not include yet. */
 export interface People {
-  /** Returns everything that is known about a user. Throws `profile_not_found`, `not_ready`. */
+  /** Returns a user with all relations to other users. Throws `profile_not_found`, `not_ready`. */
   own(userId: string): Promise<UserState>
-  /** Like `own`, for what only active users may do. Throws `profile_inactive`, too. */
+  /** Works like `own`, but only for active users. Also throws `profile_inactive`. */
   active(userId: string): Promise<UserState>
-  /** Returns a user without the relations to others; undefined if the user has no profile. Throws `not_ready`. */
+  /** Returns a user without the relations to other users; undefined if the user has no profile. Throws `not_ready`. */
   stateOf(userId: string): Promise<OwnState | undefined>
   /** Like `stateOf`. Throws `profile_not_found`, too. */
   self(userId: string): Promise<OwnState>
-  /** Returns how a user is related to another one. */
+  /** Returns the relation of a user to another user. */
   pair(userId: string, otherId: string): Promise<PairState>
-  /** Returns one page of the users whom a user blocks, newest first, and the total number. Throws `not_ready`. */
+  /** Returns one page of the users whom a user blocks, newest first, and their total number. Throws `not_ready`. */
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
   /**
-   * Checks that a user may swipe a target. Returns the state that contains the user's last swipe. Throws
+   * Checks that a user may swipe a target. Returns the part of the state that contains the user's last swipe. Throws
    * `profile_not_found`, `profile_inactive`, `not_ready`.
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent'>>
   /**
-   * Returns profiles by id. Leaves out users who have no profile or are switched off, and users whose partition of the
-   * view is still being built.
+   * Returns profiles by id. Leaves out users without a profile, users who are switched off, and users whose partition
+   * of the view is still being built.
    */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
-   * Notes fields of a user. Never throws: without the note, the user may only see something again until the view has
-   * caught up.
+   * Notes fields of a user. Never throws, because a missing note does little harm: until the view has caught up, the
+   * user may see a candidate again.
    */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
   /**
    * Notes that a user must not see another user, or may see that user again.
-   * @param field of `severedField`
+   * @param field name of the field, from `severedField`
    * @param at time of the decision, epoch ms
    */
   sever(userId: string, field: string, at: number, isSevered: boolean): Promise<void>
-  /** Counts a move of more than a kilometre from the user's last place. Throws `rate_limit_exceeded`. */
+  /** Counts a move of more than a kilometre from the user's last location. Throws `rate_limit_exceeded`. */
   checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<void>
   keysOf(userId: string): UserKeys
 }
@@ -157,26 +157,26 @@ function noProfile(): ApiError {
   return new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile. Create one with PUT /v1/me.' })
 }
 
-/** Returns the caller's id in the form that the service uses. */
+/** Returns the caller's id in lower case, which is the form that the service uses. */
 export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
   return caller!.subject.toLowerCase()
 }
 
-/** Returns the partition of the view that has a user's keys. */
+/** Returns the partition of the view that contains a user's keys. */
 export function partitionOfUser(facts: Pick<Facts, 'partitionOf'>, userId: string): number {
   return facts.partitionOf(matchRelations, userId)
 }
 
-/** Returns the partition of a cell of the candidate index, given its geohash of 4 characters. */
+/** Returns the partition of the candidate index for a cell, which is a geohash of 4 characters. */
 export function partitionOfCell(facts: Pick<Facts, 'partitionOf'>, geohash4: string): number {
   return facts.partitionOf({ name: matchIndex.name, key: utf8 }, geohash4)
 }
 
-/** Returns what a user may see of another one. */
+/** Returns the fields of a user that another user may see. */
 export function personJson(profile: MatchProfile, now: number) {
   const { user_id, display_name, birth_date, photo_urls } = profile
   return { user_id, display_name, age: ageAt(birth_date, now), photo_urls }
 }
 
-/** The topic that determines the partitions of the view of users. */
+/** The topic whose partitions are also the partitions of the view of users. */
 export const usersTopic = matchProfiles

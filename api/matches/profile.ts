@@ -16,7 +16,7 @@ import { type People, userOf } from './people.ts'
 import { deleteProfileRoute, locationRoute, patchProfileRoute, putProfileRoute, readProfileRoute } from './routes.ts'
 
 const ADULT_YEARS = 18
-/** A place that is less accurate would put users into cells where they are not. */
+/** Maximum inaccuracy of a location. A less accurate location could put users into cells where they are not. */
 const LEAST_ACCURACY_M = 10_000
 const GEOHASH_CHARACTERS = 6
 
@@ -43,7 +43,7 @@ export interface ProfileDeps {
   now(): number
 }
 
-/** Creates the routes of a user's own profile and place. */
+/** Creates the routes of a user's own profile and location. */
 export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
   async function decide(from: CommandRequest, action: MatchProfileCommand['action'], given: object): Promise<ProfileAnswer> {
     const open = await commands.open(from, [`${action}MatchProfile`, given])
@@ -64,7 +64,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     return jsonAnswer(answer.outcome === 'created' ? 201 : 200, shown(answer.profile, await people.self(answer.profile.user_id)), PRIVATE)
   }
 
-  /** Returns the profile for the response, with the place from the view. */
+  /** Returns the profile for the response, with the location from the view. */
   function shown(profile: MatchProfile, state: OwnState) {
     const place = placeOf(state)
     return {

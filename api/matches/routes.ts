@@ -26,7 +26,7 @@ import {
 } from './model.ts'
 
 const DEFAULT_CANDIDATES = 20
-/** Maximum page number. No list of a user's relations has more pages. */
+/** Maximum page number. No list of a user's relations is longer. */
 const MAX_PAGE = 1_000_000
 const NAME_EXAMPLE = { display_name: 'Ann', birth_date: '1990-05-01', gender: 'f', seeking_gender: ['m'] }
 const user = { kind: 'user' } as const
@@ -36,7 +36,7 @@ export const putProfileRoute = defineRoute({
   path: '/v1/me',
   operationId: 'putMatchProfile',
   summary: 'Create or replace your profile',
-  description: 'Fields that the request leaves out get their defaults. Others can find you once you have sent a location.',
+  description: 'Omitted fields get their defaults. Other users can find you once you have sent a location.',
   auth: user,
   idempotent: true,
   body: NewProfileBody,
@@ -53,7 +53,7 @@ export const readProfileRoute = defineRoute({
   path: '/v1/me',
   operationId: 'readMatchProfile',
   summary: 'Read your profile',
-  description: 'Returns your profile with your last known place. Other users never see the place.',
+  description: 'Returns your profile with your last known location. Other users never see the location.',
   auth: user,
   answers: { 200: { description: 'The profile.', schema: ProfileSchema } },
   errors: [matchesErrors.profile_not_found, errors.not_ready],
@@ -64,7 +64,7 @@ export const patchProfileRoute = defineRoute({
   path: '/v1/me',
   operationId: 'patchMatchProfile',
   summary: 'Change your profile',
-  description: 'Changes the fields of the request and keeps the others.',
+  description: 'Changes only the fields that the request contains.',
   auth: user,
   idempotent: true,
   body: ProfilePatchBody,
@@ -78,7 +78,7 @@ export const deleteProfileRoute = defineRoute({
   path: '/v1/me',
   operationId: 'deleteMatchProfile',
   summary: 'Delete your profile',
-  description: 'Hides you at once and removes your data within an hour. Your matches end. A new profile starts from scratch.',
+  description: 'Hides you at once and removes your data within an hour. Your matches end. A new profile contains none of the old data.',
   auth: user,
   idempotent: true,
   answers: { 204: { description: 'The profile is deleted.' } },
@@ -89,8 +89,8 @@ export const locationRoute = defineRoute({
   method: 'post',
   path: '/v1/location',
   operationId: 'sendLocation',
-  summary: 'Send your place',
-  description: 'Others find you at this place from now on. A place that is less accurate than 10 km is not used.',
+  summary: 'Send your location',
+  description: 'From now on, other users find you at this location. A location that is less accurate than 10 km is ignored.',
   auth: user,
   body: LocationBody,
   bodyExample: { lat: 37.77, lon: -122.42, accuracy_m: 20 },
@@ -104,7 +104,7 @@ export const feedRoute = defineRoute({
   operationId: 'readFeed',
   summary: 'Find candidates',
   description:
-    'Returns candidates, best first. Reading removes nobody from the feed; swipes do. `lat` and `lon` are the place to search around and also update your location.',
+    'Returns candidates, best first. A candidate stays in the feed until you swipe. If you send `lat` and `lon`, the search is made around this location, which also becomes your location.',
   auth: user,
   query: z.object({
     limit: integerParameter({ minimum: 1, maximum: MAX_CANDIDATES, default: DEFAULT_CANDIDATES, description: 'Number of candidates.' }),
@@ -119,14 +119,17 @@ export const swipeRoute = defineRoute({
   path: '/v1/swipe',
   operationId: 'swipe',
   summary: 'Like or pass a candidate',
-  description: 'Responds as soon as the swipe is stored safely. If both like each other, `match` contains the match.',
+  description: 'The answer arrives as soon as the swipe is stored safely. If you like each other, `match` contains the match.',
   auth: user,
   idempotent: true,
   body: SwipeBody,
   bodyExample: { target_user_id: '3f2a6c1e-8b1d-4c0f-9a86-d1f0c4e7b25a', direction: 'RIGHT' },
   answers: {
     200: { description: 'The swipe is stored.', schema: SwipeResultSchema },
-    202: { description: 'The event log is slow or unavailable. The swipe is stored safely and will follow.', schema: QueuedSwipeSchema },
+    202: {
+      description: 'The swipe is stored safely. It will take effect later, because the event log is slow or unavailable.',
+      schema: QueuedSwipeSchema,
+    },
   },
   errors: [matchesErrors.invalid_target, matchesErrors.profile_inactive, matchesErrors.profile_not_found, errors.not_ready],
 })
@@ -136,12 +139,15 @@ export const rewindRoute = defineRoute({
   path: '/v1/swipe/rewind',
   operationId: 'rewindSwipe',
   summary: 'Take back your last swipe',
-  description: 'The profile comes first in the feed again. Only the last swipe can be taken back, and only once.',
+  description: 'The candidate comes first in the feed again. Only your last swipe can be taken back, and only once.',
   auth: user,
   idempotent: true,
   answers: {
     200: { description: 'The swipe that was taken back.', schema: RewindResultSchema },
-    202: { description: 'The event log is slow or unavailable. The rewind is stored safely and will follow.', schema: QueuedRewindSchema },
+    202: {
+      description: 'The rewind is stored safely. It will take effect later, because the event log is slow or unavailable.',
+      schema: QueuedRewindSchema,
+    },
   },
   errors: [matchesErrors.already_matched, matchesErrors.nothing_to_rewind, errors.not_ready],
 })
@@ -151,7 +157,7 @@ export const likesRoute = defineRoute({
   path: '/v1/likes',
   operationId: 'listLikes',
   summary: 'List who likes you',
-  description: 'Returns the newest 1,000 users who like you and whom you may see, newest first.',
+  description: 'Returns the newest 1,000 users who like you, newest first. Users whom you may not see are left out.',
   auth: user,
   answers: { 200: { description: 'The users.', schema: LikesSchema } },
   errors: [matchesErrors.profile_not_found, errors.not_ready],
@@ -164,7 +170,7 @@ export const matchesRoute = defineRoute({
   path: '/v1/matches',
   operationId: 'listMatches',
   summary: 'List your matches, newest first',
-  description: 'Returns your matches, without those that have ended.',
+  description: 'Returns your matches. Matches that have ended are left out.',
   auth: user,
   query: page,
   answers: { 200: { description: 'A page of matches.', schema: MatchesSchema } },
@@ -176,7 +182,7 @@ export const unmatchRoute = defineRoute({
   path: '/v1/matches/{match_id}',
   operationId: 'unmatch',
   summary: 'End a match',
-  description: 'Ends the match permanently, for both. Neither sees the other again.',
+  description: 'Ends the match permanently for both users. They never see each other again.',
   auth: user,
   idempotent: true,
   params: z.object({ match_id: z.uuid() }),
@@ -203,7 +209,7 @@ export const blockRoute = defineRoute({
   path: '/v1/blocks/{user_id}',
   operationId: 'blockUser',
   summary: 'Block a user',
-  description: 'Hides both from each other until you lift the block. If the two have a match, it ends.',
+  description: 'You and the other user cannot see each other until you lift the block. If you have a match with this user, the match ends.',
   auth: user,
   idempotent: true,
   params: other,
@@ -216,7 +222,7 @@ export const unblockRoute = defineRoute({
   path: '/v1/blocks/{user_id}',
   operationId: 'unblockUser',
   summary: 'Lift a block',
-  description: 'The two may find each other again. A match that has ended does not return.',
+  description: 'You and the other user may find each other again. A match that has ended does not return.',
   auth: user,
   idempotent: true,
   params: other,
@@ -229,7 +235,8 @@ export const notifyRoute = defineRoute({
   path: '/v1/match/notify',
   operationId: 'notifyMatch',
   summary: 'Report a match',
-  description: 'Other detectors and operators use it. Each user gets at most one push per match, even if it is reported repeatedly.',
+  description:
+    'Match detectors and operators call this. Each user gets at most one push notification per match, even if the match is reported repeatedly.',
   auth: { kind: 'scope', scope: 'internal' },
   idempotent: true,
   body: NotifyBody,
@@ -241,9 +248,9 @@ export const explainRoute = defineRoute({
   method: 'get',
   path: '/v1/feed/explain',
   operationId: 'explainFeed',
-  summary: 'Explain why a user does or does not see others',
+  summary: 'Explain why a user does or does not see other users',
   description:
-    "With `candidate`, returns every filter's verdict on that user with the values that it compared. Without it, searches as the user and returns the visited cells with the number of users that each filter excludes there. A user is counted once, under the first filter that excludes them.",
+    "With `candidate`, returns the verdict of every filter on that user, and the values that the filter compared. Without `candidate`, repeats the user's search and returns the visited cells with the number of users that each filter excludes there. A user is counted once, under the first filter that excludes the user.",
   auth: { kind: 'scope', scope: 'admin' },
   query: z.object({ user: userId, candidate: userId.optional() }),
   answers: { 200: { description: 'The verdicts, or the cells.', schema: z.union([ExplanationSchema, SearchExplanationSchema]) } },

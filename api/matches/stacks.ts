@@ -8,25 +8,28 @@ import type { People } from './people.ts'
 
 export interface Served {
   readonly stack: Stack
-  /** The candidates of the stack whom the user may still see, in the order in which to show them. */
+  /** The candidates of the stack whom the user may still see, in the order in which they are shown. */
   readonly left: readonly StackedCandidate[]
 }
 
-/** Returns the candidates to show to a user. Throws `unavailable` if too many searches run. */
+/** Returns the candidates to show to a user. Throws `unavailable` if too many searches are running. */
 export type StackFor = (userId: string, state: UserState, place: Place) => Promise<Served>
 
 /**
- * Maximum number of searches at once. After Redis has been emptied, every feed searches, and more concurrent searches
- * would only slow down all of them.
+ * Maximum number of searches that run at once. After Redis has been emptied, every feed needs a search, and more
+ * concurrent searches would only slow all of them down.
  */
 const MAX_BUILDS = 32
 /** How often a feed checks whether another search of the same user has ended. */
 const LOOK_EVERY_MS = 20
-/** A search that takes longer has lost its lock, so the feed searches itself. */
+/**
+ * How long a feed waits for another search. A search that takes longer has lost its lock, so the feed then searches
+ * itself.
+ */
 const WAIT_MS = BUILD_LOCK_MS + 500
 const RETRY_AFTER_SECONDS = 1
 
-/** Serves kept candidates, or searches while the request waits. Only one search of a user runs at a time. */
+/** Serves kept candidates, or searches while the request waits. Only one search per user runs at a time. */
 export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps): StackFor {
   let running = 0
 
@@ -53,7 +56,7 @@ export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps):
       if (running >= MAX_BUILDS) {
         throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
       }
-      // If Redis accepts no scripts, the feed searches without a lock, and the result is not stored either.
+      // If Redis accepts no scripts, the feed searches without a lock, and the result is not stored.
       const mayBuild = await lockBuild(deps, keys, token).catch(() => true)
       if (!mayBuild && deps.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
       state = await people.own(userId)
@@ -62,7 +65,7 @@ export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps):
   }
 }
 
-/** Returns the kept candidates if they are fresh. */
+/** Returns the kept candidates; undefined if they are not fresh enough. */
 function served(state: UserState, place: Place, now: number): Served | undefined {
   const { stack } = state
   if (stack === undefined) return undefined
@@ -70,7 +73,9 @@ function served(state: UserState, place: Place, now: number): Served | undefined
   return isFresh(stack, left.length, basisOf(viewerAt(state, place)), now) ? { stack, left } : undefined
 }
 
-/** Returns the candidates whom the user may see now. The profile whose swipe was just taken back comes first again. */
+/**
+ * Returns the candidates whom the user may see now. If the user has just taken a swipe back, that profile comes first.
+ */
 function allowed(state: UserState, { candidates }: Stack, now: number): StackedCandidate[] {
   const exclusion = exclusionsOf(state, now)
   const left = candidates.filter(({ userId }) => exclusion(userId) === undefined)

@@ -17,15 +17,15 @@ import type { Logger } from '../kit/logging.ts'
 import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 
 /**
- * Notes swipes beside the view, so that feeds leave their targets out before the view does. Redis may be unavailable
- * when a swipe is answered, or may be emptied afterwards, so notes are repeated.
+ * Notes swipes in addition to the view, so that feeds leave out a swiped user before the view does. Notes are repeated,
+ * because Redis may be unavailable when a swipe is answered, or may be emptied later.
  */
 export interface SwipeNotes {
-  /** Notes a swipe that was accepted. Never throws: if Redis does not accept the note, it is repeated later. */
+  /** Notes a swipe that was accepted. Never throws. If Redis does not accept the note, the note is repeated later. */
   swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
   /** Notes a rewind that was accepted. Never throws. */
   rewound(userId: string, swipe: RecentSwipe): Promise<void>
-  /** Returns the swipes of a user that this process could not note yet, oldest first. */
+  /** Returns the swipes of a user that this process has not been able to note yet, oldest first. */
   pendingOf(userId: string): readonly RecentSwipe[]
   close(): void
 }
@@ -34,23 +34,20 @@ export interface SwipeNotesDeps {
   readonly scripts: ViewScripts
   readonly facts: Pick<SpoolingFacts, 'spooled'>
   readonly log: Logger
-  /** Throws before the number of partitions is known. */
+  /** Returns the keys of a user. Throws before the number of partitions is known. */
   keysOf(userId: string): UserKeys
 }
 
-/**
- * Time limit of a note. The circuit of the scripts keeps all but the first requests from waiting for a Redis that
- * hangs.
- */
+/** Time limit of a note. If Redis hangs, only the first requests wait for it, because of the circuit of the scripts. */
 const NOTE_TIMEOUT_MS = 250
 const NOTHING_TAKEN: TakenSwipe = { isRefillClaimed: false, isLiked: false }
 const RETRY_MS = 1_000
 /**
- * How often the swipes in the spool are noted again. Redis may have been emptied, and the view does not have these
- * swipes.
+ * How often the swipes in the spool are noted again. The view does not have these swipes, and Redis may have been
+ * emptied since they were noted.
  */
 const REPEAT_SPOOLED_MS = 60_000
-/** Beyond this number, notes that Redis does not accept are dropped. This many take some 3 MB. */
+/** Maximum number of notes that wait for Redis. Further notes are dropped. This many notes take some 3 MB. */
 const MAX_PENDING = 10_000
 const NOTES_AT_ONCE = 100
 
@@ -64,7 +61,7 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
   let count = 0
   const timers = [every(RETRY_MS, retry), every(REPEAT_SPOOLED_MS, repeatSpooled)]
 
-  /** Runs `work` regularly, but skips a run while the previous one continues. */
+  /** Runs `work` at intervals. A run is skipped while the previous run continues. */
   function every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
     let isRunning = false
     async function run(): Promise<void> {

@@ -19,7 +19,7 @@ import { rewindRoute, swipeRoute } from './routes.ts'
 import type { MatchesSettings } from './settings.ts'
 import type { SwipeNotes } from './swipe-notes.ts'
 
-/** How long a match that was only forecast prevents a rewind. After this time, only a match in the view does. */
+/** How long a forecast match prevents a rewind. After this time, only a match in the view does. */
 const FORECAST_MS = 60_000
 
 export interface SwipeDeps extends MatchesSettings {
@@ -33,9 +33,8 @@ export interface SwipeDeps extends MatchesSettings {
 /** Creates the routes that record swipes and take them back. */
 export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, now }: SwipeDeps) {
   /**
-   * Checks whether a user may swipe a target.
-   * @returns the user's last swipe; undefined if there is none, or if the view does not answer in time: swipes must not
-   *   depend on it, and the pipeline discards invalid ones
+   * Checks whether a user may swipe a target. Swipes must not depend on the view. The pipeline discards invalid swipes.
+   * @returns the user's last swipe; undefined if there is none, or if the view does not respond in time
    */
   async function checked(userId: string, targetId: string): Promise<RecentSwipe | undefined> {
     try {
@@ -59,7 +58,7 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
     if (isRefillClaimed) void facts.publish(stackRefillRequests, userId, { user_id: userId, ts: now() }).catch(() => undefined)
     if (isQueued) return jsonAnswer(202, { swipe_id: swipeId, match: null, queued: true }, PRIVATE)
     if (!isLiked || !isPositive(direction)) return jsonAnswer(200, { swipe_id: swipeId, match: null }, PRIVATE)
-    // From now on, the other user cannot take back their like, although the view does not have the match yet.
+    // From now on, the other user cannot take back the like, although the view does not have the match yet.
     await people.tryToNote(targetId, matchedField(userId, made.at))
     const match = { matched: true, match_id: matchIdOf(userId, targetId), conversation_id: conversationIdOf(userId, targetId) }
     return jsonAnswer(200, { swipe_id: swipeId, match }, PRIVATE)
@@ -82,8 +81,8 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   }
 
   /**
-   * A repeated request publishes the rewind again, because the first record may have been lost. The rewind counts only
-   * once.
+   * Publishes a rewind. A repeated request publishes the rewind again, because the first record may have been lost. The
+   * rewind counts only once.
    */
   async function publishRewind(
     userId: string,
@@ -102,14 +101,14 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   }
 
   /**
-   * Returns a time after the last swipe. The newest swipe of a pair counts, and the clocks of two API processes may
-   * differ.
+   * Returns a time after the last swipe. It must be later, because the newest swipe of a pair counts and the clocks of
+   * two API processes may differ.
    */
   function timeAfter(last: RecentSwipe | undefined): number {
     return Math.max(now(), (last?.at ?? 0) + 1)
   }
 
-  /** Returns the id of a swipe or rewind, which is the same for a repeated request. */
+  /** Returns the id of a swipe or rewind. A repeated request gets the same id. */
   function idOf(userId: string, idempotencyKey: string | undefined, idOfKey: typeof swipeIdOf): string {
     return idempotencyKey === undefined ? randomUUID() : idOfKey(userId, idempotencyKey)
   }

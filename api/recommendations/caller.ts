@@ -3,8 +3,8 @@ import type { Caller } from '../kit/auth/verify.ts'
 import { ApiError, errors, invalidRequest } from '../kit/errors.ts'
 
 /**
- * Returns the user that a request is about: the subject of its token, or the one that a service names.
- * Throws ApiError `forbidden` for another's user, `invalid_request` if a service names nobody.
+ * Returns the user that a request concerns: the subject of the token, or the user that a service names.
+ * Throws ApiError `forbidden` if the caller may not name this user, `invalid_request` if a service names no user.
  */
 export function userOf(caller: Caller, named: bigint | undefined, place: string): bigint {
   const isService = caller.scopes.has('internal')

@@ -55,7 +55,7 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
   ]
   return {
     name: 'recommendations',
-    description: 'Lists of items for every user, with a reason for every item.',
+    description: 'Lists of recommended items for each user, with a reason for each item.',
     isUserId: isDecimalUserId,
     errors: Object.values(recommendationErrors),
     // Lists can do without Redis.

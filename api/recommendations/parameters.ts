@@ -15,7 +15,9 @@ export function idParameter(description: string, example = '318') {
   return idText.openapi({ type: 'string', description, example })
 }
 
-/** An id of a body, as a string or a number. Numbers beyond 2^53 cannot be exact and are refused. */
+/**
+ * Schema of an id in a body, as a string or a number. Numbers above 2^53 are refused, because they may not be exact.
+ */
 export function idField(description: string, example: string | number = '318') {
   return z
     .union([idText, z.int(ID_MESSAGE).min(1, ID_MESSAGE).transform(BigInt)])

@@ -1,7 +1,7 @@
 import type { ReadinessProbe } from '../kit/readiness.ts'
 import type { BoundRoute } from '../kit/route.ts'
 
-/** A part of the service with routes of its own. */
+/** A part of the service, with its own routes. */
 export interface RecommendationsPart {
   readonly routes: readonly BoundRoute[]
   readonly probes?: readonly ReadinessProbe[]

@@ -8,14 +8,17 @@ import { rankCandidates, type Scored } from './rank/rank.ts'
 import { type Tastes, tastesOf } from './rank/tastes.ts'
 import type { RequestUser } from './users/request-user.ts'
 
-/** Everything that a list is computed from, without any request to a server. */
+/** All input from which a list is computed. Computing the list needs no further request to a server. */
 export interface RecommendRequest {
   readonly user: RequestUser
   readonly recType: RecType
   readonly context: RecommendationContext
   /** The item that the list is about. */
   readonly anchor: bigint | undefined
-  /** Neighbours by item: of the anchor, else of the last ten items. */
+  /**
+   * Neighbours of items, by item. They are the neighbours of the anchor, or of the last ten items if there is no
+   * anchor.
+   */
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
   readonly model: RecommendationModel | undefined
   readonly diversity: boolean
@@ -32,12 +35,12 @@ export interface Recommended extends ArrangedList {
   readonly tastes: Tastes
 }
 
-/** How many new items are considered for exploration. */
+/** Number of new items that are considered for exploration. */
 const EXPLORED = 6
 
 /**
- * Computes a list: candidates, filter, ranking, arrangement. The API, the benchmark of quality and the replay that
- * makes training lists call this same function.
+ * Computes a list in four steps: candidates, filter, ranking and arrangement. The API, the quality benchmark, and the
+ * replay that makes training lists all call this function.
  */
 export function recommend(sources: RecommendSources, request: RecommendRequest): Recommended {
   const { items } = sources
@@ -53,7 +56,7 @@ export function recommend(sources: RecommendSources, request: RecommendRequest):
   return { ...arranged, candidates, tastes }
 }
 
-/** Chooses new items by their upper confidence bound, those of genres that the user likes first. */
+/** Chooses new items by their upper confidence bound. Genres that the user likes raise the bound. */
 function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, tastes: Tastes, present: readonly Scored[]): Candidate[] {
   const known = new Set(present.map(({ candidate }) => candidate.row))
   const isExcluded = (row: number, itemId: bigint) =>
@@ -73,7 +76,7 @@ function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, ta
 
 const TAKEN = Number.NEGATIVE_INFINITY
 
-/** Returns the place of the greatest value; of equal ones that with the smallest row. */
+/** Returns the position of the greatest value. Of equal values, it returns the position with the smallest row. */
 function bestOf(offered: readonly { readonly row: number }[], values: Float64Array): number {
   let best = 0
   for (let at = 1; at < values.length; at++) {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, wholeNumber } from '../../settings/variables.ts'
 
-/** Minimum length of the secret, which is 128 bits as text. */
+/** Minimum length of the secret, which allows 128 bits as text. */
 const MIN_SECRET_CHARACTERS = 22
 const PERCENT = 100
 const MAX_READ_MS = 1_000
@@ -16,7 +16,7 @@ export const recommendationsSettings = settingsFragment({
     ),
     RECOMMENDATIONS_READ_MS: documented(
       wholeNumber(1, MAX_READ_MS).prefault('250'),
-      'how long a list waits for Redis before it is made without what is missing, in ms',
+      'how long, in ms, a list waits for Redis before it is computed without the missing data',
     ),
     RECOMMENDATIONS_FEATURES_PERCENT: documented(
       wholeNumber(0, PERCENT).prefault('100'),
@@ -31,7 +31,7 @@ export const recommendationsSettings = settingsFragment({
     )
   },
   value: (env) => ({
-    /** If undefined, one is created on first start. */
+    /** The secret that signs page tokens. If undefined, a secret is created at the first start. */
     secret: env.RECOMMENDATIONS_SECRET,
     readMs: env.RECOMMENDATIONS_READ_MS,
     featuresShare: env.RECOMMENDATIONS_FEATURES_PERCENT / PERCENT,

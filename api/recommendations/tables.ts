@@ -12,10 +12,10 @@ import { leaders } from './items/leaders.ts'
 import type { RecommendSources } from './recommend.ts'
 import type { RequestUser } from './users/request-user.ts'
 
-/** Everything that lists need and every process has in memory, fed from topics. */
+/** All data in memory that lists need. Every process reads it from topics. */
 export interface RecommendationTables extends RecommendSources {
   readonly items: ItemTable
-  /** Ids that most users see first, best first. */
+  /** Ids of the items that are trending among all users, best first. */
   trendingOverall(): readonly bigint[]
   readonly editorial: ReadonlyMap<string, EditorialList>
   readonly probes: readonly ReadinessProbe[]
@@ -23,7 +23,7 @@ export interface RecommendationTables extends RecommendSources {
 }
 
 export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'now'> {
-  /** Gets every item that changes, so that the topic is read once. */
+  /** Called with every item that changes, so that the topic is read only once. */
   onItem(itemId: bigint, item: RecommendationItem | undefined): void
 }
 

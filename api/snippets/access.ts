@@ -38,9 +38,9 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   /**
-   * Finds a snippet as `find` does, but also one whose reads are used up, if this request used one of them: a caller
-   * who repeats the request with its key may not have received the answer. Deleted and expired snippets are gone for
-   * everybody.
+   * Finds a snippet as `find` does. Also finds a snippet whose reads are used up, if this request used one of them,
+   * because a caller who repeats the request with its key may not have received the answer. Deleted and expired
+   * snippets are gone for everybody.
    */
   async function findForRead(from: CommandRequest, id: string): Promise<SnippetRecord> {
     try {
@@ -55,7 +55,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   async function readBefore(from: CommandRequest, id: string): Promise<SnippetRecord> {
     const open = await openRead(from, id)
     const first = await open.take()
-    // After the last read, only its expiry can remove the snippet. Before that, the owner may have deleted it.
+    // If reads are left, the owner may have deleted the snippet. After the last read, only its expiry can remove it.
     if (first.reads_left !== 0 && (await open.ask('then')).outcome !== 'burnt') throw new ApiError(snippetErrors.paste_not_found)
     const burnt = await readBurntSnippet(views, partitionOf(id), id)
     if (burnt === undefined || !isAlive(burnt)) throw new ApiError(snippetErrors.paste_not_found)
@@ -67,7 +67,10 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     const user_id = from.caller === undefined ? null : BigInt(from.caller.subject)
     const ask = (step?: string) => open.run(snippetFlow, id, { action: 'read', user_id, snippet: null }, step)
 
-    /** Throws ApiError: `paste_not_found`, `private_paste`. @returns the counts after this read */
+    /**
+     * Uses one read. Throws ApiError: `paste_not_found`, `private_paste`.
+     * @returns the counts after this read
+     */
     async function take(): Promise<ReadSnippet> {
       const answer = await ask()
       if (answer.outcome === 'read') return answer.snippet
@@ -78,8 +81,8 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   /**
-   * Uses one of the remaining reads. A repeated request uses no further read. Throws ApiError as `find` does, because
-   * another reader may have used the last one.
+   * Uses one of the remaining reads. A repeated request uses no further read. Throws the same ApiErrors as `find`,
+   * because another reader may have used the last read.
    */
   async function takeRead(from: CommandRequest, snippet: SnippetRecord): Promise<SnippetRecord> {
     const { view_count, reads_left } = await (await openRead(from, snippet.id)).take()

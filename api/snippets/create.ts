@@ -27,39 +27,39 @@ export interface CreationDeps {
 
 export interface CreationRequest extends CommandRequest {
   readonly arriving: ArrivingBody | undefined
-  /** Options of a plain text body, which has no other place for them. */
+  /** Options of a plain text body, which are in the query because such a body cannot contain them. */
   readonly query: Readonly<Record<string, unknown>>
 }
 
-/** Length of the beginning of public content that the search indexes. */
+/** Number of characters at the beginning of public content that the search indexes. */
 const EXCERPT_CHARACTERS = 2_048
-/** Number of random ids to try. The probability that all of them are used is about 10^-30. */
+/** Maximum number of random ids to try. The probability that all of them are used is about 10^-30. */
 const MAX_IDS = 4
 
 /**
- * The snippet that a new version replaces. If it is gone, `record` is undefined, and only an earlier answer can be
- * repeated.
+ * The snippet that a new version replaces. If the snippet is gone, `record` is undefined, and the request can only get
+ * an earlier answer again.
  */
 export interface Predecessor {
   readonly id: string
   readonly record: SnippetRecord | undefined
 }
 
-/** Creates snippets. First stores the content in the blob store, and then sends the command that refers to it. */
+/** Creates snippets. The content is stored in the blob store before the command that refers to it is sent. */
 export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }: CreationDeps) {
   const partitionOf = (id: string) => facts.partitionOf(snippetFlow.commands, id)
 
   /** @param predecessor set for a new version */
   async function create(request: CreationRequest, predecessor?: Predecessor): Promise<ReturnType<typeof createdJson>> {
-    // Throws `not_ready` before anything is stored, because without Kafka no command can be decided.
+    // This call throws `not_ready` before anything is stored, because no command can be decided without Kafka.
     facts.partitionsOf(snippetFlow.commands)
     const taken = await takeBody({ ...request.arriving!, address: request.address }, { blobs, incoming })
     try {
       const options = checkedOptions({ ...request.query, ...taken.fields })
       const head = taken.content.head()
       const { hash, bytes } = await answeringBlobs(() => blobs.keep(taken.draft))
-      // Hashes only the input, nothing derived, so that a repetition matches even if the predecessor has changed
-      // since.
+      // The hash covers only the input and no derived values, so that a repetition matches even if the predecessor has
+      // changed.
       const open = await commands.open(request, ['createSnippet', predecessor?.id ?? null, options, hash, bytes])
       const isMade = predecessor === undefined || predecessor.record !== undefined
       const snippet = isMade ? newSnippet(request.caller, options, { head, hash, bytes }, predecessor?.record) : null
@@ -71,12 +71,12 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
   }
 
   /**
-   * Ids are random, but belong to a partition that follows from the user or the command. That partition recognises a
-   * repeated command regardless of the id that it proposes, and answers with the first id.
-   * @param snippet null creates nothing and only asks for the answer of an earlier execution
+   * Proposes random ids until one is free. The ids belong to a partition that follows from the user or the command.
+   * This partition recognises a repeated command regardless of the proposed id, and answers with the first id.
+   * @param snippet the snippet to create; null only asks for the answer of an earlier execution
    */
   async function decide(open: OpenCommand, caller: Caller | undefined, snippet: NewSnippet | null): Promise<CreatedSnippet> {
-    // All snippets of a user are in one partition, so that they and the user's lists change atomically.
+    // All snippets of a user are in one partition, so that the snippets and the user's lists change atomically.
     const home = partitionOf(caller === undefined ? open.id : caller.subject)
     const user_id = caller === undefined ? null : BigInt(caller.subject)
     for (let attempt = 0; attempt < MAX_IDS; attempt++) {
@@ -92,7 +92,7 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
 }
 
 interface KeptContent {
-  /** The first part of the content as text. */
+  /** The beginning of the content, as text. */
   readonly head: string
   readonly hash: string
   readonly bytes: number
@@ -121,7 +121,7 @@ function newSnippet(
   }
 }
 
-/** Normalises the excerpt, because the search does not match different encodings of a character. */
+/** Normalises the excerpt, because the search does not match different encodings of the same character. */
 function excerptOf(head: string): string {
   return head.slice(0, EXCERPT_CHARACTERS).toWellFormed().normalize('NFC')
 }

@@ -68,7 +68,7 @@ export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {
       if (!isOwner(record, caller)) throw new ApiError(errors.forbidden, { message: 'This snippet belongs to another user.' })
       return { id, record }
     } catch (error) {
-      // The predecessor may have disappeared after the version was created. A repetition then still gets its answer.
+      // If the predecessor has disappeared since the version was created, a repetition must still get its answer.
       const isGone = error instanceof ApiError && error.definition === snippetErrors.paste_not_found
       if (!isGone || idempotencyKey === undefined || !isSnippetId(id)) throw error
       return { id, record: undefined }

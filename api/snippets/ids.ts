@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 
-/** Number of base62 characters in an id, which give 2 x 10^14 ids: docs/services/snippets.md#ids */
+/** Number of base62 characters in an id. They allow 2 x 10^14 ids: docs/services/snippets.md#ids */
 const ID_LENGTH = 8
 const BASE62 = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 /**
- * Number of byte values that are used, the largest multiple of 62 below 256. Higher ones are skipped, because they
- * would favour some characters.
+ * Number of byte values that are used, which is the largest multiple of 62 below 256. Higher values are skipped,
+ * because they would favour some characters.
  */
 const FAIR_BELOW = 248
 const ID = /^[0-9A-Za-z]{8}$/
@@ -25,8 +25,8 @@ function randomId(): string {
 }
 
 /**
- * Generates an unpredictable id in the wanted partition. On average this takes as many attempts as there are
- * partitions, about a microsecond each. With 32 partitions, there are 6 x 10^12 ids per partition.
+ * Generates an unpredictable id in the given partition. The average number of attempts equals the number of partitions,
+ * and an attempt takes about a microsecond. With 32 partitions, there are 6 x 10^12 ids per partition.
  */
 export function newSnippetId(isWanted: (id: string) => boolean): string {
   for (;;) {

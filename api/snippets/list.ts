@@ -29,9 +29,9 @@ export const SORTS = {
 } as const satisfies Record<string, { readonly order: SnippetOrder; readonly descending: boolean }>
 export type Sort = keyof typeof SORTS
 
-/** Maximum number of snippets that can be listed without a search, over all partitions. */
+/** Maximum number of snippets, over all partitions, that can be listed without a search. */
 export const MAX_NEWEST = 2_000
-/** Maximum number of words in a search. ClickHouse matches each of them separately. */
+/** Maximum number of words in a search. ClickHouse matches each word separately. */
 export const MAX_WORDS = 8
 /** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 5
@@ -52,7 +52,7 @@ export interface Paging {
 
 export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   function answer({ total, snippets }: SnippetPage, { page, limit }: Paging): Answer {
-    // The list may still contain an expired snippet until the pipeline's next tick.
+    // Until the next tick of the pipeline, the list may still contain an expired snippet.
     const pastes = snippets.filter(access.isAlive).map(listedJson)
     return jsonAnswer(200, { pastes, total, page, limit }, PRIVATE)
   }
@@ -76,8 +76,9 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   }
 
   /**
-   * ClickHouse finds the snippets, and the view provides their current state, without deleted ones. The total excludes
-   * deleted snippets as far as they are known, which means those on this page.
+   * Searches public snippets. ClickHouse finds the snippets, and the view provides their current state, without deleted
+   * snippets. The total still counts deleted snippets of other pages, because only the deleted snippets of this page
+   * are known.
    */
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)
@@ -93,7 +94,10 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
     return answer({ total: Math.max(0, found.total - hidden), snippets: listed }, paging)
   }
 
-  /** Runs after the search. If the table was recreated in between, the check sees the new table. */
+  /**
+   * Checks that the search index is complete, and throws `not_ready` while it is being filled. The check runs after the
+   * search. If the table was recreated during the search, the check sees the new table.
+   */
   async function mustBeWhole(): Promise<void> {
     if ((await caughtUpPartitions(tables, snippetsTable.name)) >= facts.partitionsOf(snippetTexts)) return
     const message = 'The search index is still being built. Try again shortly.'
@@ -103,12 +107,18 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   return { ofUser, newest, search }
 }
 
-/** Snippets with limited reads are in no list, because strangers could use up their reads. */
+/**
+ * Returns whether a snippet may be in a list. Snippets with limited reads are in no list, because strangers could use
+ * up their reads.
+ */
 function isListed({ visibility, readsLeft }: SnippetRecord): boolean {
   return visibility === 'public' && readsLeft === undefined
 }
 
-/** Normalises words as the table normalises titles and texts. Throws `invalid_request` for too many words. */
+/**
+ * Returns the words of a search, normalised like the titles and texts in the table. Throws `invalid_request` for too
+ * many words.
+ */
 function wordsOf(text: string): string[] {
   const all = text.normalize('NFC').toLowerCase().split(/\s+/)
   const words = [...new Set(all.filter((word) => word !== ''))]

@@ -27,7 +27,7 @@ const Author = z
   .openapi({ description: 'null if the author is anonymous.' })
 const Version = z.object({ paste_id: id, created_at: timestamp })
 
-/** Fields of a snippet in lists, which the snippet itself also has. */
+/** Fields that a snippet has both in lists and on its own. */
 const listed = {
   paste_id: id,
   title: z.string().nullable(),
@@ -35,7 +35,7 @@ const listed = {
   created_at: timestamp,
   expires_at: timestamp.nullable(),
   visibility,
-  view_count: z.int().openapi({ description: 'Number of reads, accurate to within a minute.' }),
+  view_count: z.int().openapi({ description: 'Number of reads. A read is counted within a minute.' }),
   content_size: z.int(),
 }
 
@@ -45,10 +45,10 @@ export const SnippetSchema = z
     content: z.string(),
     author: Author,
     content_hash: z.string(),
-    reads_left: z.int().nullable().openapi({ description: 'null for unlimited reads.' }),
+    reads_left: z.int().nullable().openapi({ description: 'Number of remaining reads; null if the number of reads is not limited.' }),
     predecessor: id.nullable().openapi({ description: 'The previous version, if the caller may see it.' }),
     versions: z.array(Version).openapi({
-      description: `Versions that the caller may see, oldest first: the first one and the newest ${MAX_VERSIONS}. Empty if there is only one version.`,
+      description: `Versions that the caller may see, oldest first. They are the first version and the newest ${MAX_VERSIONS} versions. Empty if there is only one version.`,
     }),
   })
   .openapi('Snippet')
@@ -63,6 +63,6 @@ export const DiffSchema = z
     to: id,
     added: z.int().openapi({ description: 'Number of added lines.' }),
     removed: z.int().openapi({ description: 'Number of removed lines.' }),
-    diff: z.string().openapi({ description: 'Unified format with three lines of context.' }),
+    diff: z.string().openapi({ description: 'The differences in unified diff format, with three lines of context.' }),
   })
   .openapi('SnippetDiff')

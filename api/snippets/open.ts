@@ -7,12 +7,12 @@ import { snippetsHandlers } from './handlers.ts'
 import { threadHighlighter } from './page/highlighter.ts'
 import { contentStreams } from './streams.ts'
 
-/** Maximum number of snippet reads that wait for Kafka. They take about 20 MB. */
+/** Maximum number of snippet reads that wait for Kafka. This many reads take about 20 MB. */
 const READS_CAPACITY = 100_000
-/** Time limit for sending the last reads. A reachable Kafka accepts them faster. */
+/** Time limit for sending the last reads. If Kafka is reachable, sending takes less time. */
 const LAST_READS_MS = 2_000
 
-/** Opens the routes, the blob store, and the threads for highlighting and comparing. */
+/** Opens the routes, the blob store, and the threads that highlight and compare texts. */
 export async function openSnippets(kit: ServiceKit): Promise<OpenService> {
   const { facts, state, metrics, log } = kit
   const counted = factBuffer({

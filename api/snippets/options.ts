@@ -7,7 +7,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const DAYS_OF_WEEK = 7
-/** Number of days in the lifetime `1M`, which is a fixed duration like the other lifetimes. */
+/** Number of days in the lifetime `1M`. Like all lifetimes, it is a fixed duration. */
 const DAYS_OF_MONTH = 30
 
 /** Lifetimes in ms. null means unlimited. */
@@ -24,7 +24,7 @@ const VISIBILITIES = ['public', 'unlisted', 'private'] as const
 const MAX_TITLE_CHARACTERS = 255
 const MAX_BURN_READS = 1_000
 
-/** Accepts numbers as text, because forms and queries contain only text. */
+/** Accepts a number as text, because forms and queries contain only text. */
 const burnAfterReads = z
   .union([
     z.int(),
@@ -39,10 +39,10 @@ const burnAfterReads = z
     type: 'integer',
     minimum: 1,
     maximum: MAX_BURN_READS,
-    description: 'The snippet is deleted after this many reads. It is never listed or found.',
+    description: 'The snippet is deleted after this many reads. Lists and searches never include it.',
   })
 
-/** All options of a snippet, without its content. */
+/** Schema of all options of a snippet, without its content. */
 export const SnippetOptions = z.object({
   title: z
     .string()
@@ -51,10 +51,11 @@ export const SnippetOptions = z.object({
     .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters')
     .nullish()
     .openapi({ type: 'string', maxLength: MAX_TITLE_CHARACTERS }),
-  language: z
-    .unknown()
-    .optional()
-    .openapi({ type: 'string', description: 'A name or alias of a highlight.js language. Detected if omitted.', example: 'python' }),
+  language: z.unknown().optional().openapi({
+    type: 'string',
+    description: 'A name or alias of a highlight.js language. If omitted, the language is detected.',
+    example: 'python',
+  }),
   expiration: z
     .enum(EXPIRATIONS, `must be one of ${EXPIRATIONS.join(', ')}`)
     .nullish()
@@ -68,7 +69,7 @@ export const SnippetOptions = z.object({
 
 export interface CheckedOptions {
   readonly title: string | null
-  /** The language; undefined if it is to be detected. */
+  /** The language; undefined if the service should detect it. */
   readonly language: string | undefined
   /** The lifetime in ms; null if unlimited. */
   readonly lifetimeMs: number | null

@@ -30,7 +30,7 @@ export interface ReadRequest extends CommandRequest {
   isNavigation(): boolean
 }
 
-/** One read of a snippet: the record in its state after this read, and the content. */
+/** One read of a snippet: the state of the snippet after this read, and the content. */
 export interface SnippetReading {
   readonly snippet: SnippetRecord
   readonly blob: OpenContent
@@ -45,9 +45,9 @@ const RAW_HEADERS = {
 
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
-   * Counts the read, unless it is speculative. Opens the content first and, for a snippet with limited reads,
-   * refreshes its blob. After the last read nothing refers to the blob, but a caller who lost the answer may repeat
-   * the request while the blob remains. Repetitions do not prolong this time.
+   * Counts the read, unless it is speculative. Opens the content before that. For a snippet with limited reads, also
+   * prolongs the life of its blob. After the last read, nothing refers to the blob, but a caller who lost the answer
+   * may repeat the request while the blob remains. Repetitions do not prolong this time.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     const blob = await openContent(contents, snippet, from.address)
@@ -66,8 +66,8 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 
   async function asJson(from: ReadRequest, id: string): Promise<Answer> {
     const isHead = from.method === 'HEAD'
-    // Starts reading the versions before the snippet is read. They are indexed by the first version, and most requested
-    // ids are those of first versions.
+    // The later versions are read in parallel with the snippet. They are indexed by the first version, and most
+    // requests have the id of a first version.
     const ofFirst = isHead || !isSnippetId(id) ? undefined : laterVersions(id)
     ofFirst?.catch(() => undefined)
     if (isHead) {
@@ -120,7 +120,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return await readVersions(views, access.partitionOf(root), root)
   }
 
-  /** Returns the versions that the caller may see. Empty if this is the only one. */
+  /** Returns the versions that the caller may see; empty if the snippet has only one version. */
   async function shownVersions(snippet: SnippetRecord, later: SnippetRecord[], caller: Caller | undefined): Promise<SnippetRecord[]> {
     if (later.length === 0) return []
     const root = snippet.root ?? snippet.id
@@ -130,7 +130,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   }
 
   /**
-   * Returns the predecessor's id for callers who may see that version, and undefined for others, because it may be the
+   * Returns the predecessor's id if the caller may see that version, and undefined for other callers. The id may be the
    * only address that leads to an unlisted snippet.
    */
   async function shownPredecessor(
@@ -140,16 +140,16 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   ): Promise<string | undefined> {
     const { predecessor: id } = snippet
     if (id === undefined || isOwner(snippet, caller) || versions.some((version) => version.id === id)) return id
-    // The list of versions is bounded, so it may lack a predecessor that the caller may see.
+    // The list of versions is bounded, so a predecessor that the caller may see can be missing from it.
     const predecessor = await access.find(id, caller).catch(() => undefined)
     return predecessor !== undefined && isShown(predecessor, snippet, caller) ? id : undefined
   }
 
-  /** Returns whether a reader of `snippet` may learn the id of another of its versions. Owners see all of them. */
+  /** Returns whether a reader of `snippet` may learn the id of another of its versions. Owners see all versions. */
   function isShown(version: SnippetRecord, snippet: SnippetRecord, caller: Caller | undefined): boolean {
     if (!access.isAlive(version)) return false
     if (isOwner(snippet, caller)) return true
-    // Strangers could use up limited reads, and readers of a public version must not learn the ids of unlisted ones.
+    // Strangers could use up limited reads. Readers of a public version must not learn the ids of unlisted versions.
     return version.readsLeft === undefined && (version.visibility === 'public' || version.visibility === snippet.visibility)
   }
 
@@ -160,7 +160,7 @@ export type SnippetReads = ReturnType<typeof snippetReads>
 
 /**
  * Returns whether a person should confirm the read on the page first. Prefetches, link previews and browsers that open
- * the address would use up limited reads unintentionally. Many previews look like browsers. A token or a key proves
+ * the address would use up limited reads unintentionally, and many previews look like browsers. A token or a key proves
  * that the caller intends the read.
  */
 function asksFirst(from: ReadRequest, { readsLeft }: SnippetRecord): boolean {
@@ -173,15 +173,15 @@ function toPage({ id }: SnippetRecord): Answer {
 }
 
 /**
- * Streams the content as the client consumes it. Always closes the blob. If the content is damaged or loses its slot,
- * the response is cut off.
+ * Streams the content as the client consumes it. Always closes the blob. If the content is damaged, or the transfer
+ * loses its slot, the response is cut off.
  */
 function streamOf(pieces: AsyncIterable<Uint8Array>, blob: OpenContent): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // Breaks off at once, because a client that has stopped reading would otherwise keep its connection.
+        // The response is cut off at once, because a client that has stopped reading would keep its connection.
         blob.cut?.addEventListener('abort', () => controller.error(blob.cut?.reason))
       },
       async pull(controller) {

@@ -9,16 +9,22 @@ import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } fr
 import { SnippetOptions } from './options.ts'
 import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
 
-/** Highest page number. It is 2^53 / 100, so that the offset of a page stays a safe integer. */
+/** Highest page number. It is 2^53 / 100, so that the offset of every page is a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
-/** Highest page number of a search. Its cost grows with the page number, and nobody reads further than this. */
+/** Highest page number of a search. The cost of a page grows with its number, and nobody reads further than this. */
 const MAX_SEARCH_PAGE = 1_000
 const MAX_QUERY_CHARACTERS = 100
-/** Time limit for a body, which allows ten megabytes over a slow line. The server ends requests after 30 s. */
+/**
+ * Time limit for a body. It allows ten megabytes over a slow line, and is below the 30 s after which the server ends
+ * requests.
+ */
 const BODY_TIMEOUT_MS = 25_000
 const CREATE_TIMEOUT_MS = 40_000
 const FORM_TIMEOUT_MS = 10_000
-/** Maximum size of a body. JSON may escape every character with six bytes. */
+/**
+ * Maximum size of a body. It exceeds the maximum size of content, because JSON may escape every character with six
+ * bytes.
+ */
 const MAX_BODY_BYTES = 6 * MAX_CONTENT_BYTES + 131_072
 
 const idParams = z.object({ paste_id: z.string().openapi({ example: '8fQz03Ls' }) })
@@ -47,7 +53,7 @@ const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, 
 /** Response that uses no read. */
 const ASKS_FIRST = {
   description:
-    'Redirects to the page of a snippet with limited reads, which asks before it uses a read. This applies to prefetches, link previews and browsers that open the address without a token or an Idempotency-Key.',
+    'Redirects to the page of the snippet, which asks the reader before it uses a read. A snippet with limited reads gives this answer to prefetches, to link previews, and to browsers without a token or an Idempotency-Key.',
   headers: { Location: 'The page.' },
 }
 
@@ -78,7 +84,7 @@ export const versionRoute = defineRoute({
   operationId: 'createSnippetVersion',
   summary: 'Create a new version of your snippet',
   description:
-    'Creates a version that has a new id and refers to its predecessor. Omitted title, language and visibility are those of the predecessor. For rate limits, the request counts as a creation.',
+    'Creates a version that has a new id and refers to its predecessor. If the request omits title, language or visibility, the new version takes the value from its predecessor. For rate limits, the request counts as a creation.',
   auth: { kind: 'user' },
   idempotent: true,
   params: idParams,
@@ -96,7 +102,7 @@ export const readRoute = defineRoute({
   operationId: 'readSnippet',
   summary: 'Get a snippet with its content',
   description:
-    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated without using another one, even for 55 minutes after the last read, unless the snippet has expired or was deleted.',
+    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. If the snippet has `burn_after_reads`, the request uses one of the reads. A repetition with the same Idempotency-Key uses no further read, and is possible for 55 minutes after the last read. It fails if the snippet has expired or was deleted.',
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
@@ -110,7 +116,7 @@ export const rawRoute = defineRoute({
   path: '/api/v1/pastes/{paste_id}/raw',
   operationId: 'readSnippetContent',
   summary: 'Get only the content',
-  description: 'Returns the content byte for byte as stored. Counts as a view, like `readSnippet`.',
+  description: 'Returns the content byte for byte as stored. Like `readSnippet`, the request counts as a view.',
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
@@ -134,7 +140,7 @@ export const deleteRoute = defineRoute({
   operationId: 'deleteSnippet',
   summary: 'Delete your snippet',
   description:
-    'Deletes the snippet. When the response arrives, nobody can read it any more. Snippets of anonymous callers have no owner who could delete them.',
+    'Deletes the snippet. Once the response arrives, nobody can read the snippet any more. A snippet of an anonymous caller has no owner, so nobody can delete it.',
   auth: { kind: 'user' },
   idempotent: true,
   params: idParams,
@@ -149,7 +155,7 @@ export const diffRoute = defineRoute({
   operationId: 'compareSnippets',
   summary: 'Compare two snippets',
   description:
-    'Compares this snippet with the one in `with`, line by line. Each may have up to 1 MiB and must not have limited reads. Does not count as a view.',
+    'Compares this snippet with the snippet whose id is in `with`, line by line. Each snippet may have up to 1 MiB and must not have limited reads. The request does not count as a view.',
   auth: { kind: 'optional' },
   params: idParams,
   query: z.object({ with: z.string().openapi({ example: '8fQz03Lt' }) }),
@@ -163,7 +169,8 @@ export const userListRoute = defineRoute({
   countsAs: '/api/v1/users/{user_id}/pastes',
   operationId: 'listUserSnippets',
   summary: 'List the snippets of a user',
-  description: 'Returns all snippets to their owner, and only the public ones to other callers. The list is empty for an unknown user.',
+  description:
+    'Returns all snippets of the user to the user, and only the public snippets to other callers. For an unknown user, the list is empty.',
   auth: { kind: 'optional' },
   params: z.object({ user_id: z.string().openapi({ example: '42' }) }),
   query: z.object({
@@ -172,7 +179,7 @@ export const userListRoute = defineRoute({
     sort: z
       .enum(Object.keys(SORTS) as [Sort, ...Sort[]], `must be one of ${Object.keys(SORTS).join(', ')}`)
       .default('created_at_desc')
-      .openapi({ description: 'Snippets without a title come last.' }),
+      .openapi({ description: 'The order of the list. If it is sorted by title, snippets without a title come last.' }),
   }),
   answers: { 200: { description: 'A page of snippets.', schema: SnippetListSchema } },
   errors: [errors.not_ready],
@@ -183,7 +190,7 @@ export const searchRoute = defineRoute({
   path: '/api/v1/pastes',
   operationId: 'searchSnippets',
   summary: 'List or search public snippets, newest first',
-  description: `With \`q\`, finds snippets that contain all of its words, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists the newest ${MAX_NEWEST}. Snippets with limited reads are never included.`,
+  description: `With \`q\`, finds snippets that contain all words of \`q\`, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists the newest ${MAX_NEWEST} snippets. Snippets with limited reads are never included.`,
   auth: { kind: 'optional' },
   query: z.object({
     q: z.string().max(MAX_QUERY_CHARACTERS, `must have at most ${MAX_QUERY_CHARACTERS} characters`).default(''),
@@ -218,7 +225,7 @@ export const revealRoute = defineRoute({
   operationId: 'revealSnippetPage',
   summary: 'Reveal a snippet with limited reads',
   description:
-    "Shows the content and uses one of the snippet's reads. The page's form contains a random key. Sending the same form again uses no further read. This holds for 55 minutes after the last read as well, unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
+    "Shows the content and uses one of the snippet's reads. The form on the page contains a random key. Sending the same form again uses no further read, and is possible for 55 minutes after the last read unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,

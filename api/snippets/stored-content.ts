@@ -4,15 +4,15 @@ import { ApiError, errors } from '../kit/errors.ts'
 import type { Slot, Streams } from './streams.ts'
 
 /**
- * Maximum size of content that is read before the response begins, so that damage gives a 500. Longer content is
- * streamed.
+ * Maximum size of content that is read completely before the response begins. For such content, damage gives a 500.
+ * Longer content is streamed.
  */
 export const WHOLE_BYTES = 65_536
-/** Time without progress after which a client is considered gone, and its slot is freed. */
+/** Time without progress after which a client counts as gone and its slot is freed. */
 const STALLED_MS = 60_000
 const QUOTE = '"'
 
-/** The content of a snippet, in memory if it is small and as a stream otherwise. */
+/** The content of a snippet. Small content is in memory, and longer content is a stream. */
 export type StoredContent =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
   | { readonly kind: 'streamed'; readonly pieces: AsyncIterable<Buffer> }
@@ -27,9 +27,9 @@ export async function answeringBlobs<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Open content, which may lose its slot while it is read. */
+/** Open content. It may lose its slot while it is being read. */
 export interface OpenContent extends OpenBlob {
-  /** Aborted if the reader stalls, or is too slow while others wait. Only set for long content. */
+  /** Aborted if the reader stalls, or is too slow while others wait; undefined for small content. */
   readonly cut?: AbortSignal
 }
 
@@ -40,9 +40,10 @@ export interface Contents {
 }
 
 /**
- * Opens the content without reading it. It stays readable even if it is deleted in the meantime. Long content waits for
- * a slot first. Throws ApiError `unavailable`, or another error if the content is missing, which is a bug.
- * @param address the reader's address, by which slots are shared
+ * Opens the content without reading it. The content stays readable even if it is deleted in the meantime. For long
+ * content, the function first waits for a slot. Throws ApiError `unavailable`, or another error if the content is
+ * missing, which is a bug.
+ * @param address the reader's address. Slots are shared among addresses.
  */
 export async function openContent(
   { blobs, outgoing }: Contents,
@@ -61,7 +62,9 @@ export async function openContent(
   }
 }
 
-/** Creates an error that the HTTP adapter prints. It has no stack, because the client is the cause. */
+/**
+ * Creates an error that the HTTP adapter prints. Its stack is removed, because the client is the cause of the error.
+ */
 function cutOff(message: string): Error {
   const error = new Error(message)
   error.stack = undefined
@@ -69,8 +72,8 @@ function cutOff(message: string): Error {
 }
 
 /**
- * Returns a blob that frees its slot when the content is read completely or closed, when its reader stalls, or when it
- * must give way to others.
+ * Returns a blob with a slot. The slot is freed when the content is read completely or closed, when its reader stalls,
+ * or when another request gets the slot.
  */
 function inPlace(blob: OpenBlob, slot: Slot, cut: AbortController): OpenContent {
   let timer: NodeJS.Timeout | undefined
@@ -117,7 +120,7 @@ export async function wholeContent(blob: OpenBlob): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** Yields an object as JSON in pieces, with the content as its last field. */
+/** Yields an object as JSON in chunks. The content is its last field. */
 export async function* jsonWithContent(fields: object, pieces: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array, void, undefined> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   yield Buffer.from(`${JSON.stringify(fields).slice(0, -1)},"content":${QUOTE}`)

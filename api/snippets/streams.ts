@@ -2,14 +2,14 @@ import { limitedAddress } from '../kit/client-address.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 
 /**
- * Limits how many transfers of long content run at once, and thereby the memory that they use. Neither one caller nor
- * many slow ones can occupy all slots.
+ * Limits how many transfers of long content run at once, and thereby the memory that they use. Neither a single caller
+ * nor many slow callers can occupy all slots.
  */
 export interface Streams {
   /**
-   * Waits for a slot, which holds the client back. Throws ApiError `unavailable`.
-   * @param address the client's address; the addresses of an IPv6 /64 share their slots
-   * @param giveWay called if the transfer loses its slot because it is too slow while others wait
+   * Waits for a slot. In the meantime, the client cannot send or read more. Throws ApiError `unavailable`.
+   * @param address the client's address. All addresses of an IPv6 /64 share their slots.
+   * @param giveWay called if the transfer loses its slot, because it is too slow while others wait
    */
   take(address: string, giveWay: () => void): Promise<Slot>
   /** Number of slots in use. */
@@ -17,13 +17,13 @@ export interface Streams {
 }
 
 /**
- * A slot in use. A clock measures the time that the client takes. A transfer may be cut off for slowness only while the
- * clock runs.
+ * A slot in use. Its clock measures the time that the client takes. A transfer may be cut off for slowness only while
+ * the clock is running.
  */
 export interface Slot {
-  /** Starts the clock: the client must send or read the next piece. */
+  /** Starts the clock, because the client must now send or read the next chunk. */
   awaitClient(): void
-  /** Stops the clock: the client has sent or read this many bytes. */
+  /** Stops the clock, because the client has sent or read this many bytes. */
   moved(bytes: number): void
   /** Frees the slot; further calls have no effect. */
   giveBack(): void
@@ -43,21 +43,24 @@ export interface StreamsOptions {
 /** Maximum number of concurrent uploads. Most uploads of ten megabytes take a fraction of a second. */
 const PLACES_IN = 32
 const PLACES_IN_PER_CALLER = 8
-/** Maximum number of concurrent downloads. A slow reader occupies its slot until it is done. */
+/** Maximum number of concurrent downloads. A slow reader occupies its slot until its download ends. */
 const PLACES_OUT = 128
 const PLACES_OUT_PER_CALLER = 16
 const MAX_WAITING = 256
 const MAX_WAITING_PER_CALLER = 32
-/** Longest wait for a slot. It is shorter than the time-outs of clients and of bodies. */
+/** Maximum wait for a slot. It is shorter than the time limits of clients and of bodies. */
 const WAIT_MS = 5_000
 const RETRY_AFTER_SECONDS = 2
-/** Transfers below this average give way to waiting requests. Even the slowest mobile networks reach it. */
+/**
+ * Average rate below which a transfer may lose its slot to a waiting request. Even the slowest mobile networks reach
+ * this rate.
+ */
 const LEAST_BYTES_PER_SECOND = 16_384
-/** Time that a client has before its rate is judged. It is not longer than the longest wait of a request. */
+/** Time that a client has before its rate is judged. It is at most the maximum wait of a request. */
 const GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000
 
-/** The streams of snippet contents in one process. */
+/** The limits on concurrent uploads and downloads of content in one process. */
 export interface ContentStreams {
   readonly incoming: Streams
   readonly outgoing: Streams
@@ -76,7 +79,7 @@ interface Transfer {
   readonly slot: Slot
   readonly giveWay: () => void
   bytes: number
-  /** Time that the client took for the bytes. */
+  /** Time, in ms, that the client took for the bytes so far. */
   clientMs: number
   /** Monotonic ms; undefined while the clock is stopped. */
   awaitedSince: number | undefined
@@ -129,13 +132,16 @@ export function streams(options: StreamsOptions): Streams {
     return clientMs + (awaitedSince === undefined ? 0 : monotonic() - awaitedSince)
   }
 
-  /** Starts the first waiting request whose caller may have another slot. */
+  /** Starts the first waiting request whose caller may have a further slot. */
   function startNext(): void {
     const next = [...queue].find(({ caller }) => mayStart(caller))
     next?.start()
   }
 
-  /** Cuts off the slowest of the transfers that keep this caller waiting, unless all of them are fast enough. */
+  /**
+   * Cuts off the slowest transfer that keeps this caller waiting. If all of these transfers are fast enough, none is
+   * cut off.
+   */
   function makeRoomFor(caller: string): void {
     const own = transfersOf(caller)
     const blocking = own.length < placesPerCaller ? transfers : own
@@ -173,7 +179,7 @@ export function streams(options: StreamsOptions): Streams {
           },
         }
         const timer = setTimeout(() => {
-          // Transfers that were too young to be judged when the wait began are old enough now.
+          // Transfers that were too young to be judged when the wait began can be judged now.
           makeRoomFor(caller)
           if (queue.delete(waiting)) reject(busy())
         }, waitMs)

@@ -4,7 +4,10 @@ import { type Region, regionOf } from '../../schemas/trends/places/regions.ts'
 const EARTH_RADIUS_KM = 6_371
 const RADIANS_PER_DEGREE = Math.PI / 180
 
-/** A point of the sphere with the radius 1. Nearer points have shorter chords, even across the poles and 180°. */
+/**
+ * A point on a sphere with radius 1. The chord between two points is shorter if they are nearer to each other, even
+ * across the poles and the 180° meridian.
+ */
 type Point = readonly [x: number, y: number, z: number]
 
 export interface Closest {

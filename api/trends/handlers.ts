@@ -47,7 +47,7 @@ export interface TrendsDeps {
   now(): number
   /** Monotonic ms. */
   monotonic(): number
-  /** Replaces the pause between two reads of a view in tests. */
+  /** Pauses between two reads of a view. Tests replace this function. */
   sleep?(ms: number): Promise<unknown>
 }
 
@@ -78,7 +78,7 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
   return {
     name: 'trends',
     isUserId: isDecimalUserId,
-    description: 'What people are talking about now, by location, updated twice a minute.',
+    description: 'Lists of the terms that people are talking about now, by location. The lists are updated twice a minute.',
     errors: Object.values(trendsErrors),
     probes: [viewProbe(views, facts, TRENDS_VIEW, trendOutput), viewProbe(views, facts, INTERESTS_VIEW, userInterests), ...blocked.probes],
     stopping: streams.stop,
@@ -86,8 +86,8 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
       bind(listRoute, async ({ query, caller }) => {
         const personalFor = query.personalized && caller !== undefined ? BigInt(caller.subject) : undefined
         const answer = await list(query, personalFor)
-        // Without this header, a shared cache could serve the plain list of an anonymous caller to a caller with a
-        // token.
+        // Without this header, a shared cache could serve the plain list, which is for anonymous callers, to a caller
+        // with a token.
         return query.personalized ? withVary(answer, 'Authorization, Cookie') : answer
       }),
       bind(streamRoute, async ({ query, method }) => await streams.open(knownRegion(query.woeid), query.safe, method === 'HEAD')),

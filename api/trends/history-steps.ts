@@ -10,9 +10,9 @@ export const RESOLUTIONS = Object.keys(STEP_MS) as [Resolution, ...Resolution[]]
 
 export const DEFAULT_RESOLUTION: Resolution = '5m'
 export const DEFAULT_HOURS = 24
-/** Longest history. It covers the 90 days for which the table keeps its data. */
+/** Maximum length of a history. It covers the 90 days for which the table keeps its data. */
 export const MAX_HOURS = 2_160
-/** Maximum number of steps. A longer series would be an export rather than a chart. */
+/** Maximum number of steps. A series with more steps would be an export rather than a chart. */
 const MAX_STEPS = 10_000
 
 export interface Steps {
@@ -24,8 +24,8 @@ export interface Steps {
 }
 
 /**
- * Returns the steps that cover the last `hours`, including the current step, aligned to multiples of their length in
- * UTC.
+ * Returns the steps that cover the last `hours`, including the current step. Steps are aligned to multiples of their
+ * length in UTC.
  */
 export function stepsOf(now: number, hours: number, resolution: Resolution): Steps {
   const stepMs = STEP_MS[resolution]
@@ -38,7 +38,7 @@ export function stepsOf(now: number, hours: number, resolution: Resolution): Ste
   return { stepMs, from: to - count * stepMs, to }
 }
 
-/** Returns all steps with their volumes, which are 0 for steps without events. */
+/** Returns all steps with their volumes. A step without events has the volume 0. */
 export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): { ts: string; volume: number }[] {
   const points: { ts: string; volume: number }[] = []
   for (let at = steps.from; at < steps.to; at += steps.stepMs) points.push({ ts: new Date(at).toISOString(), volume: volumes.get(at) ?? 0 })

@@ -22,7 +22,7 @@ export interface HistoryOptions {
   now(): number
 }
 
-/** How long a series is cached. Many callers ask for the same trending terms. */
+/** How long a series is cached. Many callers request the same trending terms. */
 const KEPT_MS = 5_000
 const MAX_KEPT_SERIES = 256
 
@@ -32,7 +32,7 @@ export function history({ reader, facts, now }: HistoryOptions): (query: History
 
   async function load(key: string): Promise<Answer> {
     const { woeid, term, hours, resolution } = JSON.parse(key) as HistoryQuery
-    // Text that is not a valid term was never counted, so its series is all zeros.
+    // A text that is not a valid term was never counted, so all volumes of its series are 0.
     const folded = foldTerm(term) ?? term
     const steps = stepsOf(now(), hours, resolution)
     const volumes = await readVolumes(reader, { woeid, term: folded, from: steps.from, to: steps.to, stepMs: steps.stepMs })

@@ -10,7 +10,7 @@ import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { caughtUp } from '../kit/readiness.ts'
 
-/** Maximum number of topics in a profile, which holds a person's preferences and not a data set. */
+/** Maximum number of topics in a profile, which is for the preferences of a person and not for a data set. */
 const MAX_TOPICS = 1_000
 const MAX_WEIGHT = 1_000
 
@@ -20,13 +20,20 @@ export const InterestsBody = z
       .record(z.string(), z.number().min(0).max(MAX_WEIGHT))
       .default({})
       .refine((weights) => Object.keys(weights).length <= MAX_TOPICS, `at most ${MAX_TOPICS} topics`)
-      .openapi({ description: `Weight by topic, 0 to ${MAX_WEIGHT}, stored as a 32-bit float.` }),
-    exclude_topics: z.array(z.string().min(1)).max(MAX_TOPICS).default([]).openapi({ description: 'Muted topics.' }),
+      .openapi({ description: `Weight of each topic, from 0 to ${MAX_WEIGHT}. It is stored as a 32-bit float.` }),
+    exclude_topics: z
+      .array(z.string().min(1))
+      .max(MAX_TOPICS)
+      .default([])
+      .openapi({ description: 'Topics that never appear in the personalized list.' }),
   })
   .openapi('UserInterests')
 
 export interface Interests {
-  /** Returns an empty profile if the user has set none. Throws `not_ready` while the view is being built. */
+  /**
+   * Returns the profile of a user, which is empty if the user has set none. Throws `not_ready` while the view is being
+   * built.
+   */
   of(userId: bigint): Promise<InterestProfile>
   read(userId: bigint): Promise<Answer>
   write(userId: bigint, body: z.output<typeof InterestsBody>): Promise<Answer>
@@ -37,13 +44,13 @@ export interface InterestsOptions {
   readonly facts: Facts
   /** Epoch ms. */
   now(): number
-  /** Waits between two reads of the view. Default: real time. */
+  /** Pauses between two reads of the view. Default: a real pause. */
   sleep?(ms: number): Promise<unknown>
 }
 
 const EMPTY: InterestProfile = { topic_weights: {}, exclude_topics: [], updated_at: 0 }
 /** Profiles are private and must not be cached. */
-/** How long to wait until a write is readable, which usually takes about 100 ms. After this time, the answer is 202. */
+/** How long to wait until a write can be read, which usually takes about 100 ms. After this time, the answer is 202. */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 25
 
@@ -53,7 +60,7 @@ export function interests({ reader, facts, now, sleep = delay }: InterestsOption
     return caughtUp(found, { message: 'Interest profiles are still being loaded. Try again shortly.' })
   }
 
-  /** Returns whether the view contains this write or a later one. Waits up to READABLE_WITHIN_MS. */
+  /** Returns whether the view contains this write or a later write. Waits up to READABLE_WITHIN_MS. */
   async function isReadable(userId: bigint, updatedAt: number): Promise<boolean> {
     for (let waited = 0; waited <= READABLE_WITHIN_MS; waited += LOOK_EVERY_MS) {
       const found = await find(userId).catch(() => undefined)
@@ -90,7 +97,7 @@ function profileBody(userId: bigint, profile: InterestProfile) {
   }
 }
 
-/** Checks that each topic folds to a term, and that no topic has two weights. Removes duplicate muted topics. */
+/** Checks that each topic folds to a term and that no topic has two weights. Removes duplicate excluded topics. */
 function checkedTopics(body: z.output<typeof InterestsBody>): Pick<InterestProfile, 'topic_weights' | 'exclude_topics'> {
   const details: ErrorDetail[] = []
   const weights = new Map<string, string>()

@@ -23,13 +23,16 @@ import type { HiddenTerms } from './hidden/hidden.ts'
 import { type ViewVersion, viewVersions } from './view-versions.ts'
 
 export interface TrendLists {
-  /** Returns the plain list. Its bytes depend only on the view's record, the hidden terms and the limit. */
+  /**
+   * Returns the list without personal changes. Its bytes depend only on the view's record, the hidden terms and the
+   * limit.
+   */
   plain(region: Region, limit: number, safe: boolean): Promise<Answer>
-  /** Returns the end of the served list's window, epoch ms; undefined if there is no list. */
+  /** Returns the end of the window of the served list, epoch ms; undefined if there is no list. */
   servedEnd(region: Region): Promise<number | undefined>
   /** Returns the candidates of the region that are not hidden, for reranking. */
   candidates(region: Region, safe: boolean): Promise<Pick<CandidateList, 'windowEnd' | 'missing' | 'candidates'>>
-  /** Renders a list that was reranked for one user. No cache may store it. */
+  /** Renders a list that was reranked for one user. Caches must not store it. */
   personal(head: Omit<Shown, 'entries'>, region: Region, candidates: readonly Candidate[], safe: boolean): Answer
 }
 
@@ -43,16 +46,18 @@ export interface TrendListsOptions {
 
 /** Maximum age of a served list: docs/services/trends.md#freshness */
 const STALE_AFTER_MS = 180_000
-/** The announced lifetime of a list, for which caches may also keep it. */
+/** The lifetime that a list announces. Caches may keep the list for this time. */
 const LIST_TTL_SECONDS = 60
-/** Maximum number of regions whose parsed candidates are cached. Those of all regions would need about 200 MB. */
+/**
+ * Maximum number of regions whose parsed candidates are cached. The candidates of all regions would need about 200 MB.
+ */
 const MAX_CANDIDATE_LISTS = 64
 const MS_PER_SECOND = 1_000
-/** Retry-After for a missing or stale list, which may have been replaced after this time. */
+/** Retry-After for a missing or stale list. After this time, there may be a newer list. */
 const RETRY_AFTER_SECONDS = 5
 const STILL_BUILT = { message: 'The trends view is still being built. Try again shortly.', retryAfter: RETRY_AFTER_SECONDS }
 
-/** The entries of a list that are not hidden, best first. */
+/** The entries of a list, best first, without hidden entries. */
 type Shown = Pick<ServedList, 'windowEnd' | 'missing' | 'entries'>
 
 interface Rendering {
@@ -63,7 +68,7 @@ interface Rendering {
   readonly byLimit: Map<number, Answer>
 }
 
-/** A list that was read at this position of its partition. Failed reads are not cached. */
+/** A list, with the position of its partition when the list was read. Failed reads are not cached. */
 interface Reading<T> {
   readonly version: ViewVersion
   readonly list: Promise<T>
@@ -74,10 +79,13 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
   const view = viewVersions(reader, now)
   const served = new Map<number, Reading<ServedList>>()
   const candidateLists = new Map<number, Reading<CandidateList>>()
-  /** Rendered answers by region, the safe ones apart, reused until the list or the hidden terms change. */
+  /** Rendered answers by region. They are reused until the list or the hidden terms change. Safe lists are separate. */
   const renderings = { all: new Map<number, Rendering>(), safe: new Map<number, Rendering>() }
 
-  /** Reads the partition's position first, so that the next check finds a list that is written in the meantime. */
+  /**
+   * Returns the current list. The partition's position is read before the list, so that the next check notices a list
+   * that is written in between.
+   */
   async function current<T>(
     woeid: number,
     readings: Map<number, Reading<T>>,
@@ -123,7 +131,7 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
     return rendering
   }
 
-  /** Fills the places of hidden entries with the following candidates. */
+  /** Replaces hidden entries with the candidates that follow. */
   async function shownOf(list: ServedList, woeid: number, safe: boolean): Promise<Shown> {
     const hides = hidden.test(safe)
     if (hides === undefined) return list
@@ -154,7 +162,8 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
       const maxAge = Math.min(LIST_TTL_SECONDS, Math.floor(remainingMs / MS_PER_SECOND))
       const headers = { ...answer.headers, 'Cache-Control': `public, max-age=${maxAge}` }
       const partition = partitionOf(region.woeid)
-      // Once less than the full lifetime remains, max-age shrinks every second.
+      // When less than the full lifetime remains, max-age decreases every second, so the answer is reused for at most a
+      // second.
       const reusableMs = Math.max(remainingMs - LIST_TTL_SECONDS * MS_PER_SECOND, Math.min(remainingMs, MS_PER_SECOND))
       return {
         ...answer,
@@ -182,7 +191,7 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
   }
 }
 
-/** Concatenates text, because the writer of the view has already rendered the entries. */
+/** Builds the body by concatenating text, because the writer of the view has already rendered the entries. */
 function listBody(head: Omit<Shown, 'entries'>, region: Region, personalized: boolean, entries: readonly EntryText[]): string {
   const { windowEnd, missing } = head
   const location = JSON.stringify({ woeid: region.woeid, name: region.name })
@@ -197,7 +206,7 @@ function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {
   return list
 }
 
-/** Returns the milliseconds for which the list may still be served. Throws `trends_stale` if it is too old. */
+/** Returns the milliseconds for which the list may still be served. Throws `trends_stale` if the list is too old. */
 function freshFor(windowEnd: number, now: number): number {
   const remainingMs = windowEnd + STALE_AFTER_MS - now
   if (remainingMs < 0) throw new ApiError(trendsErrors.trends_stale, { retryAfter: RETRY_AFTER_SECONDS })

@@ -4,11 +4,11 @@ const timestamp = (description: string) => z.iso.datetime().openapi({ descriptio
 
 const TrendEntrySchema = z
   .object({
-    rank: z.int().min(1).openapi({ description: 'Rank, from 1.' }),
+    rank: z.int().min(1).openapi({ description: 'Position in the list, counted from 1.' }),
     name: z.string().openapi({ description: 'The hashtag or phrase in its most common spelling.', example: '#MondayMotivation' }),
-    query: z.string().openapi({ description: 'URL-encoded form of name.', example: '%23MondayMotivation' }),
+    query: z.string().openapi({ description: 'The name in URL-encoded form.', example: '%23MondayMotivation' }),
     term: z.string().openapi({
-      description: 'The folded form without #, by which tweets are counted. Use it as {term} for the history.',
+      description: 'The folded form of the name without #, by which tweets are counted. Use it as {term} to read the history.',
       example: 'mondaymotivation',
     }),
     tweet_volume: z.int().openapi({ description: 'Tweets in the last 60 minutes.' }),
@@ -24,28 +24,29 @@ const TrendEntrySchema = z
     rank_change: z
       .int()
       .nullable()
-      .openapi({ description: 'Ranks gained in the last 10 to 20 minutes; null if the term was not in the list then.', example: 3 }),
+      .openapi({ description: 'Ranks gained in the last 10 to 20 minutes; null if the term was not in the earlier list.', example: 3 }),
     peak_rank: z
       .int()
       .min(1)
       .nullable()
-      .openapi({ description: 'The best rank since `trending_since`; null outside the top 30 and in posted lists.', example: 2 }),
+      .openapi({ description: 'The best rank since `trending_since`; null below the top 30 and in posted lists.', example: 2 }),
     lang: z
       .string()
       .nullable()
-      .openapi({ description: 'The most common language of the newest tweets, ISO 639; null if unknown.', example: 'en' }),
+      .openapi({ description: 'The most common language of the newest tweets, as an ISO 639 code; null if unknown.', example: 'en' }),
     users: z
       .int()
       .nullable()
-      .openapi({ description: 'Different users whose tweets are in `tweet_volume`; null in posted lists.', example: 1204 }),
+      .openapi({ description: 'Number of different users whose tweets are in `tweet_volume`; null in posted lists.', example: 1204 }),
     variants: z
       .array(z.string())
-      .openapi({ description: 'Names of other terms that share most of their tweets with this one.', example: ['#bostonmarathon'] }),
-    related: z
-      .array(z.string())
-      .openapi({ description: 'Names of the trends that share most tweets with this one, at most 3.', example: ['red sox'] }),
+      .openapi({ description: 'Names of other terms that share most of their tweets with this term.', example: ['#bostonmarathon'] }),
+    related: z.array(z.string()).openapi({
+      description: 'Names of the trends that have the most tweets in common with this trend, at most 3.',
+      example: ['red sox'],
+    }),
     typical_tweet: z.string().nullable().openapi({
-      description: 'Id of a tweet with many of the listed terms; null beyond the best 100 and below 4 tweets.',
+      description: 'Id of a tweet that contains many of the listed terms; null for ranks above 100 and for terms with fewer than 4 tweets.',
       example: '1234567890123456789',
     }),
   })
@@ -57,13 +58,13 @@ export const TrendListSchema = z
     ttl_s: z.int().openapi({ example: 60 }),
     location: z.object({ woeid: z.int(), name: z.string() }).openapi({ example: { woeid: 1, name: 'Worldwide' } }),
     complete: z.boolean().openapi({ description: 'Whether all partitions of the pipeline have contributed.' }),
-    missing_partitions: z.int().min(0).openapi({ description: 'The number of partitions that have not.', example: 0 }),
-    personalized: z.boolean().openapi({ description: "Whether the list is reranked by the caller's interests." }),
+    missing_partitions: z.int().min(0).openapi({ description: 'Number of partitions that have not contributed.', example: 0 }),
+    personalized: z.boolean().openapi({ description: "Whether the list was reranked by the caller's interests." }),
     trends: z.array(TrendEntrySchema),
   })
   .openapi('TrendList')
 
-const LATER = 'null in lists from before it was kept.'
+const LATER = 'null in lists that were stored before this field existed.'
 
 export const PastListSchema = z
   .object({
@@ -76,11 +77,11 @@ export const PastListSchema = z
           velocity_vs_usual: z
             .number()
             .nullable()
-            .openapi({ description: `Then volume divided by the usual one; ${LATER}` }),
+            .openapi({ description: `Volume at that time divided by the usual volume; ${LATER}` }),
           users: z
             .int()
             .nullable()
-            .openapi({ description: `Different users; null in posted lists and ${LATER}` }),
+            .openapi({ description: `Number of different users; null in posted lists and ${LATER}` }),
           trending_since: timestamp(`When the term entered the top 30; ${LATER}`).nullable(),
         })
         .openapi('PastTrendEntry'),
@@ -99,7 +100,7 @@ export const LocationSchema = z
   .openapi('Location')
 
 export const ClosestSchema = LocationSchema.extend({
-  distance_km: z.int().min(0).openapi({ description: 'Distance to the centre of the city, in whole kilometres.' }),
+  distance_km: z.int().min(0).openapi({ description: 'Distance from the position to the centre of the city, in whole kilometres.' }),
 }).openapi('ClosestLocation')
 
 export const HistorySchema = z
@@ -108,7 +109,7 @@ export const HistorySchema = z
     woeid: z.int(),
     resolution: z.string(),
     data_points: z.array(
-      z.object({ ts: timestamp('Start of the step.'), volume: z.int().openapi({ description: 'Events counted in the step.' }) }),
+      z.object({ ts: timestamp('Start of the step.'), volume: z.int().openapi({ description: 'Number of events in the step.' }) }),
     ),
   })
   .openapi('TrendHistory')

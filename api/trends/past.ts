@@ -27,14 +27,14 @@ export interface PastOptions {
   now(): number
 }
 
-/** Maximum age of a snapshot at the requested time, as of the lists that are served now. */
+/** Maximum age of a snapshot at the requested time, which equals the maximum age of a served list. */
 const MAX_AGE_SECONDS = 180
 const MS_PER_SECOND = 1_000
-/** How long a snapshot is cached. It may still be replaced by a posted one. */
+/** How long a snapshot is cached. A posted list may still replace it. */
 const KEPT_MS = 5_000
 const MAX_KEPT_SNAPSHOTS = 256
 const RETRY_AFTER_SECONDS = 5
-/** Caches must not keep a list for longer, because it may lose terms that are blocked. */
+/** Caches must not keep a past list for longer, because some of its terms may be blocked later. */
 const HEADERS = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=30' }
 
 /** Reads lists of the past. */
@@ -44,7 +44,7 @@ export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: 
   async function load(key: string): Promise<Snapshot | undefined> {
     const [woeid, at] = JSON.parse(key) as [number, number]
     const found = await readSnapshot(reader, { woeid, from: at - MAX_AGE_SECONDS, to: at })
-    // As in the history, the check follows the read, so that it sees whether the table was recreated in between.
+    // As in the history, this check follows the read, so that it notices if the table was recreated in between.
     if ((await caughtUpPartitions(reader, trendSnapshots.name)) < facts.partitionsOf(trendOutput)) {
       const message = 'The past lists are still being loaded. Try again shortly.'
       throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })

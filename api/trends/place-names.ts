@@ -2,7 +2,7 @@ import { type Region, regions } from '../../schemas/trends/places/regions.ts'
 
 interface NamedRegion {
   readonly region: Region
-  /** The name in comparable letters, after a space, so that each word begins after one. */
+  /** The name in normalised letters. A space precedes the name, so that every word begins after a space. */
   readonly words: string
 }
 
@@ -13,8 +13,8 @@ const OTHER_CHARACTERS = /[^\p{L}\p{N}]+/gu
 const named: readonly NamedRegion[] = regions.map((region) => ({ region, words: ` ${comparable(region.name)}` }))
 
 /**
- * Returns the places whose name begins with the text, followed by those in which a later word does, each in the order
- * of the table. Case, accents and punctuation do not matter.
+ * Returns the places whose name begins with the text, followed by the places in whose name a later word begins with the
+ * text. Both groups are in the order of the table. Case, accents and punctuation do not matter.
  */
 export function placesNamed(text: string): Region[] {
   const wanted = comparable(text)

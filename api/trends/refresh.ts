@@ -8,14 +8,17 @@ import type { Facts } from '../kit/facts.ts'
 import type { TrendLists } from './lists.ts'
 import { knownRegion } from './regions.ts'
 
-/** The number of entries that the pipeline keeps per region: docs/services/trends.md#posted-lists */
+/** Maximum number of entries. The pipeline keeps as many per region: docs/services/trends.md#posted-lists */
 const MAX_ENTRIES = 500
 const SAMPLES_PER_ENTRY = 3
-/** Maximum number of samples that are accepted per entry. Those beyond SAMPLES_PER_ENTRY are dropped. */
+/** Maximum number of samples that are accepted per entry. Only the first SAMPLES_PER_ENTRY are kept. */
 const MAX_SAMPLES_SENT = 100
-/** How far ahead a list may be dated. A list from further ahead would block all later lists of the pipeline. */
+/**
+ * Maximum time by which a list may be dated ahead. A list from further ahead would block all later lists of the
+ * pipeline.
+ */
 const MAX_AHEAD_MS = 300_000
-/** Windows end at whole seconds, because the second identifies a snapshot. */
+/** A window must end at a whole second, because the second identifies a snapshot. */
 const MS_PER_SECOND = 1_000
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_INT64 = 2n ** 63n - 1n
@@ -32,7 +35,7 @@ export const RefreshBody = z
     woeid: z.int().min(0).max(MAX_INT32),
     window_end: z.iso
       .datetime({ offset: true })
-      .openapi({ description: 'End of the counted window, a whole second at most 5 minutes ahead.' }),
+      .openapi({ description: 'End of the counted window, a whole second that is at most 5 minutes in the future.' }),
     top_k: z
       .array(
         z.object({
@@ -58,8 +61,8 @@ export interface RefreshDeps {
 }
 
 /**
- * Publishes a posted list to the topic that the pipeline writes. A list older than the served one is accepted, but
- * changes neither the list nor the history.
+ * Publishes a posted list to the topic to which the pipeline writes. A list that is older than the served list is
+ * accepted, but changes neither the list nor the history.
  */
 export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now: number): Promise<Answer> {
   const region = knownRegion(body.woeid)
@@ -75,7 +78,10 @@ export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now:
   return noContent()
 }
 
-/** Rejects duplicate terms, because two that fold to the same term would be one trend with two ranks. */
+/**
+ * Converts the posted entries. Rejects duplicate terms, because two terms that fold to the same term would be one trend
+ * with two ranks.
+ */
 function entriesOf(body: Refresh, windowEnd: number, details: ErrorDetail[]): TrendEntry[] {
   const seen = new Map<string, number>()
   return body.top_k.map((given, index) => {
@@ -89,8 +95,8 @@ function entriesOf(body: Refresh, windowEnd: number, details: ErrorDetail[]): Tr
 }
 
 /**
- * The sender gives one velocity, which is used for both velocities and, with the pipeline's formulas, for score and
- * label.
+ * Converts a posted entry. The sender gives one velocity, which is used for both velocities. The score and the label
+ * are computed from it with the pipeline's formulas.
  */
 function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: number): TrendEntry {
   return {

@@ -2,12 +2,12 @@ import { foldTerm } from '../../schemas/trends/term.ts'
 import type { InterestProfile } from '../../state/views/trends/interests.ts'
 import type { Candidate } from '../../state/views/trends/trends.ts'
 
-/** Weight of topics that the profile does not mention. It is lower than 1, so that a topic with weight 1 rises. */
+/** Weight of topics that the profile does not mention. It is lower than 1, so that a topic with the weight 1 rises. */
 const UNWEIGHTED = 0.5
 
 /**
- * Ranks the candidates for one user (docs/services/trends.md#personalized-lists). Skips muted topics and orders the
- * others by score × topic weight. Ties keep their order. Folded terms count like the one that stands for them.
+ * Ranks the candidates for one user (docs/services/trends.md#personalized-lists). Skips excluded topics and sorts the
+ * other candidates by score × topic weight. Ties keep their order. A variant of a term counts like the term itself.
  */
 export function rerank(candidates: readonly Candidate[], profile: InterestProfile, limit: number): Candidate[] {
   const weights = new Map<string | undefined, number>()
@@ -17,7 +17,7 @@ export function rerank(candidates: readonly Candidate[], profile: InterestProfil
   for (const candidate of candidates) {
     if (muted.has(candidate.term) || candidate.variants.some((term) => muted.has(term))) continue
     const score = candidate.score * weightOf(candidate, weights)
-    // Most candidates end here, because they arrive best first, and few weights lift one above a full list.
+    // Most candidates are skipped here. They arrive best first, and few weights raise a candidate into a full list.
     if (best.length === limit && score <= best[limit - 1].score) continue
     let at = best.length === limit ? limit - 1 : best.length
     while (at > 0 && best[at - 1].score < score) at--

@@ -11,7 +11,8 @@ import { ClosestSchema, HistorySchema, InterestsSchema, LocationSchema, PastList
 import { RefreshBody } from './refresh.ts'
 
 /**
- * Largest valid woeid. Woeids are 32-bit. The largest one assigned by this project is 100,000,000 plus a GeoNames id.
+ * Largest valid woeid. Woeids are 32-bit numbers. The largest woeid that this project assigns is 100,000,000 plus a
+ * GeoNames id.
  */
 const MAX_WOEID = 2 ** 31 - 1
 
@@ -33,7 +34,7 @@ export const listRoute = defineRoute({
   operationId: 'listTrends',
   summary: 'List the trends of a location',
   description:
-    'Returns the newest list, which is at most 3 minutes old and updated twice a minute. With `personalized=true` and a token, the 500 candidates of the location are reranked by the interests of the caller, without muted topics. Without a token, `personalized` has no effect.',
+    'Returns the newest list, which is at most 3 minutes old and updated twice a minute. With `personalized=true` and a token, the 500 candidates of the location are reranked by the interests of the caller, and excluded topics are left out. Without a token, `personalized` has no effect.',
   auth: { kind: 'optional' },
   query: z.object({
     woeid,
@@ -56,11 +57,14 @@ export const listRoute = defineRoute({
   errors: [trendsErrors.unknown_location, trendsErrors.trends_stale, errors.not_ready],
 })
 
-/** One event, as tools that know Server-Sent Events read it. */
+/** Schema of one event, for tools that support Server-Sent Events. */
 const streamEvent = z
   .object({
     event: z.enum(['list', 'stale']).optional(),
-    data: z.string().optional().openapi({ description: 'JSON: the body of `GET /v1/trends`, or `woeid` of what is stale.' }),
+    data: z
+      .string()
+      .optional()
+      .openapi({ description: 'JSON: the body of `GET /v1/trends`, or the `woeid` of the location whose list is stale.' }),
     retry: z.int().optional().openapi({ description: 'Milliseconds after which an `EventSource` connects again.' }),
   })
   .openapi('TrendsEvent')
@@ -71,12 +75,12 @@ export const streamRoute = defineRoute({
   operationId: 'streamTrends',
   summary: 'Follow the trends of a location',
   description:
-    'Sends the list as a Server-Sent Event `list` at once and whenever it changes, about twice a minute, each with the body of `GET /v1/trends`. The event `stale` says that the last list is more than 3 minutes old and must not be shown any longer. A comment every 15 s keeps the connection open. The stream ends when the server stops; an `EventSource` then connects again by itself.',
+    'Sends the list as a Server-Sent Event `list` at once and whenever the list changes, about twice a minute. Each event contains the body of `GET /v1/trends`. The event `stale` says that the last list is more than 3 minutes old and must not be shown any longer. A comment every 15 s keeps the connection open. The stream ends when the server stops; an `EventSource` then connects again by itself.',
   auth: { kind: 'optional' },
   query: z.object({ woeid, safe }),
   answers: {
     200: {
-      description: 'The stream. It does not end by itself.',
+      description: 'The stream of events, which stays open.',
       schema: streamEvent,
       mediaType: 'text/event-stream',
       headers: { 'Cache-Control': '`no-store`' },
@@ -91,7 +95,7 @@ export const locationsRoute = defineRoute({
   operationId: 'listLocations',
   summary: 'List or find locations with trends',
   description:
-    'Returns Worldwide, 50 countries and 500 cities, or those whose name has a word that begins with `q`. Case, accents and punctuation do not matter. Names that begin with `q` come first.',
+    'Returns the location Worldwide, 50 countries and 500 cities. With `q`, returns only locations whose name has a word that begins with `q`. Case, accents and punctuation do not matter. Names that begin with `q` come first.',
   auth: { kind: 'optional' },
   query: z.object({
     q: z
@@ -99,7 +103,7 @@ export const locationsRoute = defineRoute({
       .min(1, 'must not be empty')
       .max(MAX_PLACE_TEXT, `must have at most ${MAX_PLACE_TEXT} characters`)
       .optional()
-      .openapi({ description: 'The beginning of a name or of a word in it. Default: all locations.', example: 'sao' }),
+      .openapi({ description: 'The beginning of any word in the name of a location. Default: all locations.', example: 'sao' }),
   }),
   answers: {
     200: {
@@ -116,8 +120,8 @@ export const closestRoute = defineRoute({
   method: 'get',
   path: '/v1/trends/closest',
   operationId: 'closestLocation',
-  summary: 'Find the city with trends that is nearest to a position',
-  description: 'Returns one of the 500 cities, however far away it is. `parent` is its country.',
+  summary: 'Find the nearest city that has trends',
+  description: 'Returns the nearest of the 500 cities, however far away it is. `parent` is the country of the city.',
   auth: { kind: 'optional' },
   query: z.object({
     lat: degreesParameter(90, 'Degrees north.').openapi({ example: 40.7 }),
@@ -141,7 +145,7 @@ export const pastRoute = defineRoute({
   operationId: 'pastTrends',
   summary: 'Get a list of the past',
   description:
-    'Returns the newest snapshot that is not after `at` and at most 3 minutes older. There is one for each minute of the last 90 days, unless a disturbance prevented it.',
+    'Returns the newest snapshot from the 3 minutes before `at`. There is a snapshot for each minute of the last 90 days, except for minutes in which a fault of the service prevented it.',
   auth: { kind: 'optional' },
   params: z.object({
     woeid: z
@@ -154,7 +158,7 @@ export const pastRoute = defineRoute({
     at: z.iso
       .datetime({ offset: true, error: 'must be a time in ISO 8601 with its zone' })
       .transform((text) => Date.parse(text))
-      .openapi({ type: 'string', format: 'date-time', description: 'A moment of the last 90 days.', example: '2026-01-15T12:00:00Z' }),
+      .openapi({ type: 'string', format: 'date-time', description: 'A time in the last 90 days.', example: '2026-01-15T12:00:00Z' }),
     limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Number of entries.' }),
     safe,
   }),
@@ -176,10 +180,13 @@ export const historyRoute = defineRoute({
   operationId: 'termHistory',
   summary: 'Get the volume history of a term',
   description:
-    'Returns how often the term occurred in each step. Steps without events have volume 0, so a term that never occurred gets only zeros. The last step is the current one, which is still counting. A history has at most 10,000 steps.',
+    'Returns how often the term occurred in each step. A step without events has the volume 0, so all steps of a term that never occurred have the volume 0. The last step is the current step, whose volume still grows. A history has at most 10,000 steps.',
   auth: { kind: 'optional' },
   params: z.object({
-    term: z.string().openapi({ description: 'URL-encoded. A leading # and case do not matter.', example: 'mondaymotivation' }),
+    term: z.string().openapi({
+      description: 'The term in URL-encoded form. A leading # and the case of letters do not matter.',
+      example: 'mondaymotivation',
+    }),
   }),
   query: z.object({
     woeid,
@@ -206,7 +213,7 @@ export const refreshRoute = defineRoute({
   operationId: 'refreshTrends',
   summary: 'Replace the list of a location',
   description:
-    'Publishes a list that another system has computed, as the trends pipeline publishes its own. The list with the newer window_end wins; if both are equal, the posted list wins. An older list is accepted but has no effect. Ranks follow the order of the entries.',
+    'Publishes a list that another system has computed, in the same way as a list of the trends pipeline. Of two lists, the list with the newer window_end is shown. If the lists have the same window_end, the posted list is shown. An older list is accepted but has no effect. Ranks follow the order of the entries.',
   auth: { kind: 'scope', scope: 'internal' },
   body: RefreshBody,
   bodyExample: {
@@ -223,7 +230,7 @@ export const readInterestsRoute = defineRoute({
   path: '/v1/me/interests',
   operationId: 'readInterests',
   summary: 'Get the interests of the caller',
-  description: 'Returns an empty profile if none is set.',
+  description: 'Returns the profile of the caller, which is empty if the caller has set none.',
   auth: { kind: 'user' },
   answers: { 200: { description: 'The profile.', schema: InterestsSchema, headers: { 'Cache-Control': '`private, no-store`' } } },
   errors: [errors.not_ready],
@@ -235,7 +242,7 @@ export const writeInterestsRoute = defineRoute({
   operationId: 'writeInterests',
   summary: 'Set the interests of the caller',
   description:
-    'Replaces the whole profile. A topic is a term, so case, width and a leading # do not matter. A weight multiplies the score of its topic (0.5 for topics without a weight). Excluded topics are muted.',
+    'Replaces the whole profile. A topic is a term, so its case, its width and a leading # do not matter. A weight multiplies the score of its topic. Topics without a weight have the weight 0.5. Excluded topics never appear in the personalized list.',
   auth: { kind: 'user' },
   body: InterestsBody,
   bodyExample: { topic_weights: { football: 2, politics: 0.1 }, exclude_topics: ['spoilers'] },

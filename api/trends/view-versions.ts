@@ -4,20 +4,20 @@ import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
 /**
- * The position of a partition of the view. If it is undefined, the position is unknown, and no cached list may be
+ * The position of a partition of the view. If it is undefined, the position is unknown, and cached lists must not be
  * reused.
  */
 export type ViewVersion = string | undefined
 
 /**
- * Detects with one read per partition, instead of one per region, whether any of the partition's lists may have
- * changed.
+ * Detects whether any list of a partition may have changed. This takes one read per partition instead of one per
+ * region.
  */
 export interface ViewVersions {
-  /** Returns the position, at most LOOK_EVERY_MS old. Concurrent callers share a read. */
+  /** Returns the position of a partition, at most LOOK_EVERY_MS old. Concurrent callers share a read. */
   of(partition: number): Promise<ViewVersion | typeof NOT_CAUGHT_UP>
   /**
-   * Returns whether the partition was at this position a moment ago. Refreshes the position in the background, so that
+   * Returns whether the partition was recently at this position. Refreshes the position in the background, so that
    * frequent callers never wait.
    */
   isCurrent(partition: number, version: ViewVersion): boolean
@@ -50,13 +50,13 @@ export function viewVersions(reader: ViewReader, now: () => number): ViewVersion
     return begun
   }
 
-  /** Discards the position, so that the next caller reads it again. */
+  /** Discards the known position of a partition, so that the next caller reads it again. */
   function forget(partition: number, failed: Look): void {
     known.delete(partition)
     if (looks.get(partition) === failed) looks.delete(partition)
   }
 
-  /** Returns the last read if it is younger than `ms`, otherwise a new one. */
+  /** Returns the last read if it is younger than `ms`, or else a new read. */
   function lookWithin(partition: number, ms: number): Look {
     const last = looks.get(partition)
     return last !== undefined && now() - last.at < ms ? last : look(partition)

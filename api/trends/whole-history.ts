@@ -9,8 +9,9 @@ import type { Facts } from '../kit/facts.ts'
 const RETRY_AFTER_SECONDS = 5
 
 /**
- * Throws ApiError `not_ready` while a table of volumes is being filled. Call it after volumes are read: if a table was
- * dropped and recreated in between, the check sees the new table, which has not caught up.
+ * Checks that the tables of volumes are complete, and throws ApiError `not_ready` while one is being filled. Call this
+ * function after reading volumes. If a table was recreated in between, the check sees the new table, which has not
+ * caught up.
  */
 export async function historyMustBeWhole(reader: TableReader, facts: Pick<Facts, 'partitionsOf'>): Promise<void> {
   const [frequent, rare] = await Promise.all([

@@ -1,9 +1,9 @@
 import type { Category } from '../../../schemas/catalog/types.ts'
 import type { CategoryTree } from './tree.ts'
 
-/** Maximum number of slugs in a path, and therefore of categories that a request reads. */
+/** Maximum number of slugs in a path. It is also the maximum number of categories that a request reads. */
 export const MOST_LEVELS = 16
-/** Every process holds all categories in memory, some 200 bytes each. */
+/** Maximum number of categories. Every process keeps all categories in memory, at some 200 bytes each. */
 export const MOST_CATEGORIES = 100_000
 
 export type CategoryFault = 'unknown_parent' | 'cycle' | 'too_deep' | 'slug_taken' | 'too_many'
@@ -20,7 +20,10 @@ export function categoryFault(tree: CategoryTree, { category_id, parent_id, slug
   return siblings.some((other) => other.slug === slug && other.category_id !== category_id) ? 'slug_taken' : undefined
 }
 
-/** Returns the number of levels from the category down to its lowest descendant; 1 for one without children. */
+/**
+ * Returns the number of levels from the category down to its lowest descendant. A category without children has 1
+ * level.
+ */
 function heightOf(tree: CategoryTree, id: number): number {
   const own = tree.pathOf(id).length
   return tree.descendantsOf(id).reduce((most, below) => Math.max(most, tree.pathOf(below).length - own + 1), 1)

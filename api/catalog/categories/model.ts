@@ -18,8 +18,10 @@ export const category = z
     parent_id: z.int().nullable().openapi({ description: 'Null for a root.', example: 3 }),
     name: z.string().openapi({ example: 'Saws' }),
     slug: z.string().openapi({ example: 'saws' }),
-    path: z.string().openapi({ description: 'The slugs from the root.', example: 'tools/saws' }),
-    category_path: z.array(z.string()).openapi({ description: 'The names from the root.', example: ['Tools', 'Saws'] }),
+    path: z.string().openapi({ description: 'The slugs of the categories from the root to this category.', example: 'tools/saws' }),
+    category_path: z
+      .array(z.string())
+      .openapi({ description: 'The names of the categories from the root to this category.', example: ['Tools', 'Saws'] }),
   })
   .openapi('Category')
 
@@ -35,7 +37,12 @@ export const newCategory = z
       .max(MOST_SLUG_CHARACTERS)
       .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be words of a-z and 0-9, joined by hyphens')
       .refine((slug) => !/^\d+$/.test(slug), 'must have a letter, because a number would be an id')
-      .openapi({ description: 'The part of the path that stands for this category. It is unique among siblings.', example: 'saws' }),
-    parent_id: z.int().min(1).max(MOST_CATEGORY_ID).nullish().openapi({ description: 'None for a root.', example: 3 }),
+      .openapi({ description: 'The part of a path that identifies this category among its siblings.', example: 'saws' }),
+    parent_id: z
+      .int()
+      .min(1)
+      .max(MOST_CATEGORY_ID)
+      .nullish()
+      .openapi({ description: 'The parent category. Omit it for a root.', example: 3 }),
   })
   .openapi('NewCategory')

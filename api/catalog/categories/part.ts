@@ -17,7 +17,7 @@ export interface CategoriesDeps {
   readonly categories: CategoryTable
 }
 
-/** Clients ask again after this time, and get a 304 while nothing has changed. */
+/** Clients may reuse the answer for a second. Then they ask again, and get a 304 if nothing has changed. */
 const CACHED = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=1' } as const
 
 /** Categories of products. */
@@ -32,7 +32,7 @@ export function categoriesPart({ facts, categories: table }: CategoriesDeps): Ca
         if (fault !== undefined) throw refusal(fault)
         await facts.publish(categories, String(category_id), category)
         await table.untilSeen(category)
-        // Another administrator may have changed the category since then.
+        // Another administrator may have changed the category since this change was stored.
         return jsonAnswer(200, shown(table.tree, table.tree.get(category_id) ?? category), PRIVATE)
       }),
       bind(listCategoriesRoute, ({ query: { page, limit } }) => {
@@ -64,7 +64,7 @@ function refusal(fault: CategoryFault): ApiError {
     case 'unknown_parent':
       return new ApiError(catalogErrors.unknown_category, { details: [{ path: 'body.parent_id', message: 'does not name a category' }] })
     case 'cycle':
-      return invalidRequest('body.parent_id', 'names the category itself or one below it')
+      return invalidRequest('body.parent_id', 'names the category itself or one of its descendants')
     case 'too_deep':
       return invalidRequest('body.parent_id', `would make a path of more than ${MOST_LEVELS} categories`)
     case 'slug_taken':

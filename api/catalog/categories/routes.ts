@@ -13,7 +13,7 @@ export const putCategoryRoute = defineRoute({
   operationId: 'putCategory',
   summary: 'Create or replace a category',
   description:
-    'Other processes see the change within a second. The parent must exist and must not be below the category. Products stay in their categories when categories move.',
+    'The change takes effect everywhere within a second. The parent must exist and must not be a descendant of the category. When a category moves, its products move with it.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({ category_id: categoryId }),
   body: newCategory,
@@ -44,7 +44,7 @@ export const readCategoryRoute = defineRoute({
   path: '/api/v1/categories/{category_id}',
   operationId: 'readCategory',
   summary: 'Read a category and its direct children',
-  description: 'Children are sorted by id.',
+  description: 'Returns the category and its children, sorted by id.',
   auth: { kind: 'open' },
   params: z.object({ category_id: categoryId }),
   answers: {

@@ -5,17 +5,22 @@ import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 import { type CategoryTree, categoryTree } from './tree.ts'
 
-/** All categories, as this process knows them now. They reach every process within a second. */
+/** All categories, as this process knows them now. A change reaches every process within a second. */
 export interface CategoryTable {
-  /** Throws ApiError `not_ready` until the categories are read, or a snapshot of them is used. */
+  /**
+   * The categories as a tree. Reading it throws ApiError `not_ready` until the categories are read, or a snapshot is
+   * used.
+   */
   readonly tree: CategoryTree
-  /** Waits, for a limited time, until this process has received a change, so that its author can read it. */
+  /**
+   * Waits, for a limited time, until this process has received a change, so that the caller who made it can read it.
+   */
   untilSeen(category: Category): Promise<void>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
 }
 
-/** A change is normally readable some 30 ms after it is stored. */
+/** How long to wait for a change, which can normally be read some 30 ms after it is stored. */
 const SEEN_WITHIN_MS = 1_000
 
 export async function openCategories({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<CategoryTable> {

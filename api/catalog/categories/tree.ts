@@ -1,15 +1,15 @@
 import type { Category } from '../../../schemas/catalog/types.ts'
 
 /**
- * All categories, with what can be derived from their parents. Two administrators who make changes at the same time can
- * create a cycle, although each change alone is valid. Categories in a cycle count as roots, so that every path ends.
+ * All categories, with data derived from their parents. Two administrators who make changes at the same time can create
+ * a cycle, although each change alone is valid. Categories in a cycle count as roots, so that every path ends.
  */
 export interface CategoryTree {
   readonly size: number
   get(id: number): Category | undefined
-  /** Categories from the root to this one; empty for an unknown one. */
+  /** Categories from the root to this category; empty if the category is unknown. */
   pathOf(id: number): readonly Category[]
-  /** The slugs of the path, such as `tools/saws`; undefined for an unknown category. */
+  /** The path of slugs, such as `tools/saws`; undefined if the category is unknown. */
   slugPathOf(id: number): string | undefined
   /** Returns the category with this decimal id or path of slugs. */
   resolve(idOrPath: string): Category | undefined
@@ -37,7 +37,8 @@ export function categoryTree(categories: Iterable<Category>): CategoryTree {
     const slugPath = path.map(({ slug }) => slug).join('/')
     paths.set(category.category_id, path)
     slugPaths.set(category.category_id, slugPath)
-    // If several categories have the same path, the path leads to the lowest id, so that it keeps its meaning.
+    // If several categories have the same path, the path leads to the category with the lowest id, so that its meaning
+    // never changes.
     if (!bySlugPath.has(slugPath)) bySlugPath.set(slugPath, category)
     const parent = path.at(-2)
     if (parent === undefined) continue

@@ -9,16 +9,16 @@ import { inDisplayOrder, shownImages } from '../images/shown.ts'
 import { majorUnits } from '../money.ts'
 import { MAX_RELATED } from './related.ts'
 
-/** Everything that the page of a product shows. */
+/** All data that the page of a product shows. */
 export interface DetailParts {
   readonly product: StoredProduct
-  /** Available units by variant_id; none for a variant that never had a movement. */
+  /** Available units by variant_id. A variant that never had a movement of stock has no entry. */
   readonly available: ReadonlyMap<number, number>
   readonly details: ProductDetails
   readonly seller: SellerRecord
   /** The best sellers of the category. */
   readonly leaders: readonly number[]
-  /** Products that buyers look at together with this one, nearest first. */
+  /** Products that buyers often view together with this product, nearest first. */
   readonly related: readonly number[]
   /** Names from the root. */
   readonly categoryPath: readonly string[]
@@ -63,12 +63,15 @@ export function detailAnswer(parts: DetailParts, options: DetailOptions) {
   }
 }
 
-/** Returns the products that buyers view together with this one, followed by best sellers of the category. */
+/** Returns the products that buyers view together with this product, followed by best sellers of the category. */
 function relatedProducts({ product, related, leaders }: DetailParts): number[] {
   return [...new Set([...related, ...leaders])].filter((id) => id !== product.product_id).slice(0, MAX_RELATED)
 }
 
-/** A variant, as buyers see it. @param images those of the product in display order */
+/**
+ * Returns a variant as buyers see it.
+ * @param images all images of the product, in display order
+ */
 export function shownVariant(
   variant: CatalogVariant,
   images: readonly CatalogImage[],
@@ -78,8 +81,7 @@ export function shownVariant(
   const { variant_id, sku, attributes, price_cents, compare_price, weight_grams } = variant
   const units = available.get(variant_id) ?? 0
   return {
-    // Attributes are at the same level as the variant's own fields, so an attribute must not have the name of such a
-    // field.
+    // Attributes share one object with the variant's own fields, so no attribute may have the name of such a field.
     ...attributes,
     variant_id,
     sku,
@@ -93,7 +95,10 @@ export function shownVariant(
   }
 }
 
-/** @param stars how many reviews have 1, 2, 3, 4 and 5 stars; empty without reviews */
+/**
+ * Summarises the reviews of a product.
+ * @param stars number of reviews with 1, 2, 3, 4 and 5 stars; empty if there are no reviews
+ */
 export function reviewsSummary(stars: readonly number[]) {
   const count = stars.reduce((sum, reviews) => sum + reviews, 0)
   const sum = stars.reduce((total, reviews, index) => total + reviews * (index + 1), 0)

@@ -7,12 +7,12 @@ import type { CategoryTree } from '../categories/tree.ts'
 import { detailAnswer } from './answer.ts'
 import { type DetailTexts, type IsKnownProduct, parsedDetail } from './read.ts'
 
-/** A page, with what decides who may see it. */
+/** A rendered page, with the fields of the product that decide who may see the page. */
 export interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
   readonly answer: Answer
 }
 
-/** The last page of a product, with everything that it was made from. */
+/** The last page of a product, with all data from which it was rendered. */
 interface Kept {
   readonly texts: DetailTexts
   readonly tree: CategoryTree
@@ -23,7 +23,7 @@ interface Kept {
 
 export interface KeptPages {
   isKnown(productId: number): IsKnownProduct
-  /** Returns the page. Renders it only if something that it shows has changed since the last time. */
+  /** Returns the page of a product. Renders it again only if something that the page shows has changed. */
   page(productId: number, texts: DetailTexts, tree: CategoryTree): Rendered
 }
 
@@ -35,16 +35,16 @@ export interface KeptPagesOptions {
   now(): number
 }
 
-/** Clients may cache the answer, but must revalidate it each time. */
+/** Clients may cache the answer, but must revalidate it before each use. */
 const PUBLIC = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' } as const
 const OWN = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-cache' } as const
-/** Memory of all pages that are kept: some 10,000 with descriptions of ordinary length. */
+/** Memory for all kept pages, enough for some 10,000 pages with descriptions of ordinary length. */
 const MOST_BYTES = 64 * 2 ** 20
 const BYTES_BESIDE_TEXTS = 1_000
 
 /**
- * Renders pages of products, and keeps the last one of each product. Every request reads the views, so an answer is
- * never stale; only parsing and rendering are saved.
+ * Renders pages of products, and keeps the last page of each product. Every request still reads the views, so an answer
+ * is never stale. The cache only saves parsing and rendering.
  */
 export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptPages {
   const pages = new LRUCache<number, Kept>({ maxSize: MOST_BYTES, sizeCalculation: bytesOf })
@@ -94,6 +94,6 @@ function sameNumbers(a: readonly number[], b: readonly number[]): boolean {
 
 function bytesOf({ texts: { product, details, seller, leaders }, rendered }: Kept): number {
   const texts = product.length + (details?.length ?? 0) + (seller?.length ?? 0) + (leaders?.length ?? 0)
-  // The compressed form may be kept as well. Its size is about a third of the body's.
+  // A kept answer may also have a compressed body, whose size is about a third of the original.
   return BYTES_BESIDE_TEXTS + texts + Math.ceil(((rendered.answer.body as Uint8Array).byteLength * 4) / 3)
 }

@@ -1,24 +1,26 @@
 import { z } from '@hono/zod-openapi'
 import { imageAddress, imageSchema } from '../images/model.ts'
 
-/** The fields of a variant in the detail answer, beside its attributes. */
+/** Names of the fields that a variant in the detail answer has in addition to its attributes. */
 export const variantFields = {
   variant_id: z.int(),
   sku: z.string(),
-  price: z.number().openapi({ description: 'In major units of `currency`.', example: 19.99 }),
-  was: z.number().nullable().openapi({ description: 'The price to strike through; null: none.' }),
+  price: z.number().openapi({ description: 'The price, in major units of `currency`.', example: 19.99 }),
+  was: z.number().nullable().openapi({ description: 'The earlier price, to be shown struck through; null if there is none.' }),
   weight_grams: z.int().nullable(),
   inventory: z.object({
     status: z.enum(['in_stock', 'low_stock', 'out_of_stock']),
     quantity_hint: z.enum(['10+', '6-10', 'only 3 left', 'none']).or(z.string()),
   }),
-  images: z.array(imageAddress).openapi({ description: 'The images of this variant and those of all variants, in display order.' }),
+  images: z
+    .array(imageAddress)
+    .openapi({ description: 'The images of this variant and the images that show all variants, in display order.' }),
 }
 
 const variant = z
   .object(variantFields)
   .catchall(z.string())
-  .openapi('ProductVariant', { description: 'Attributes such as `colour` are at the same level as the other fields.' })
+  .openapi('ProductVariant', { description: 'A variant. Attributes such as `colour` are fields of this object, like `price`.' })
 
 /** The fields of the detail answer. */
 export const detailFields = {
@@ -27,7 +29,9 @@ export const detailFields = {
   description: z.string(),
   brand: z.string().nullable(),
   category_id: z.int(),
-  category_path: z.array(z.string()).openapi({ description: 'Names from the root.', example: ['Tools', 'Saws'] }),
+  category_path: z
+    .array(z.string())
+    .openapi({ description: 'The names of the categories from the root to the category of the product.', example: ['Tools', 'Saws'] }),
   status: z.enum(['DRAFT', 'ACTIVE', 'INACTIVE', 'DELETED']),
   version: z.int(),
   created_at: z.iso.datetime(),
@@ -44,7 +48,7 @@ export const detailFields = {
   }),
   related_products: z
     .array(z.int())
-    .openapi({ description: 'Products that buyers look at together with this one, then best sellers of the category.' }),
+    .openapi({ description: 'Products that buyers often view together with this product, followed by best sellers of the category.' }),
 }
 
 export const productDetail = z.object(detailFields).openapi('ProductDetail')

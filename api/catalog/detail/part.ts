@@ -33,9 +33,9 @@ export function detailPart(deps: DetailDeps): CatalogPart {
   const pages = keptPages(deps)
   const recent = shortCache({ load: rendered, keptMs: KEPT_MS, maxEntries: MOST_KEPT, now })
 
-  /** @returns undefined if there is no such product */
+  /** Returns the page of a product; undefined if the product does not exist. */
   async function rendered(productId: number): Promise<Rendered | undefined> {
-    // Throws before anything is read if the categories are not known yet.
+    // Reading the tree throws if the categories are not known yet. It comes first, so nothing else is read then.
     const { tree } = categories
     const texts = await readTexts(productId, pages.isKnown(productId))
     return texts === undefined ? undefined : pages.page(productId, texts, tree)

@@ -15,12 +15,12 @@ import { relatedReader } from './related.ts'
 
 export type DetailReadDeps = Pick<ServiceKit, 'views' | 'sharedViews' | 'facts'>
 
-/** What the views contain about a product, in addition to the product itself. */
+/** Everything that the views contain about a product, apart from the product itself. */
 export interface ProductSurroundings {
   readonly details: ProductDetails
   readonly seller: SellerRecord
   readonly leaders: readonly number[]
-  /** Products that buyers look at together with this one, nearest first. */
+  /** Products that buyers often view together with this product, nearest first. */
   readonly related: readonly number[]
   /** Units by variant_id. */
   readonly available: ReadonlyMap<number, number>
@@ -31,8 +31,8 @@ export interface DetailReads extends ProductSurroundings {
 }
 
 /**
- * Everything that the views contain about a product, unparsed. If all texts and numbers are the same as last time, so
- * is the page.
+ * Everything that the views contain about a product, as unparsed text. If all texts and numbers are the same as last
+ * time, the page is also the same.
  */
 export interface DetailTexts {
   readonly product: string
@@ -41,11 +41,13 @@ export interface DetailTexts {
   readonly seller: string | null
   readonly leaders: string | null
   readonly related: readonly number[]
-  /** Units of the variants, in the order of `companions.variantIds`. */
+  /** Available units of each variant, in the order of `companions.variantIds`. */
   readonly units: readonly number[]
 }
 
-/** Returns whether the caller has already parsed this text of a product and knows that these are its companions. */
+/**
+ * Returns whether the caller has already parsed this text of a product and knows that these companions belong to it.
+ */
 export type IsKnownProduct = (text: string, companions: Companions) => boolean
 
 export interface DetailReader {
@@ -55,9 +57,9 @@ export interface DetailReader {
    * @returns undefined if there is no such product
    */
   readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined>
-  /** Reads and parses everything. Throws the same errors. */
+  /** Reads and parses everything about a product. Throws the same errors as `readTexts`. */
   read(productId: number): Promise<DetailReads | undefined>
-  /** Reads the surroundings of a product that has already been read. Throws the same errors. */
+  /** Reads the surroundings of a product that has already been read. Throws the same errors as `readTexts`. */
   around(product: StoredProduct): Promise<ProductSurroundings>
 }
 
@@ -78,9 +80,9 @@ function parsedSurroundings(texts: Omit<DetailTexts, 'product'>): ProductSurroun
 }
 
 /**
- * Creates the reader of everything that the page of a product shows. It normally sends one request to Redis. When this
- * process reads a product for the first time, or the product's seller, category or variants have changed, a second
- * request reads what belongs to them.
+ * Creates the reader of everything that the page of a product shows. The reader normally sends one request to Redis. It
+ * sends a second request if this process reads a product for the first time, or if the product's seller, category or
+ * variants have changed.
  */
 export function detailReader({ views, sharedViews, facts }: DetailReadDeps): DetailReader {
   const known = knownCompanions()
@@ -90,7 +92,7 @@ export function detailReader({ views, sharedViews, facts }: DetailReadDeps): Det
   async function readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined> {
     const guess = known.get(productId)
     const guessed = guess === undefined ? undefined : surroundingsOf(productId, guess)
-    // If the read of the product fails first, nobody awaits this promise. Its rejection must still be handled.
+    // If the read of the product fails first, nothing awaits this promise. Its rejection must still be handled.
     guessed?.catch(() => undefined)
     const key = String(productId)
     const [product, own] = await Promise.all([readProductText(reader, facts.partitionOf(productDecisions, key), key), ownOf(productId)])

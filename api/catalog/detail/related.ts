@@ -4,7 +4,7 @@ import { readNeighbours } from '../../../state/views/recommendations/neighbours.
 import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import type { ServiceKit } from '../../service.ts'
 
-/** Number of related products on a page. More candidates are examined, because some may be hidden by now. */
+/** Number of related products on a page. More candidates are read, because some of them may have become hidden. */
 export const MAX_RELATED = 12
 const LOOKED_AT = 20
 

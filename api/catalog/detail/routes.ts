@@ -11,7 +11,7 @@ export const productDetailRoute = defineRoute({
   operationId: 'productDetail',
   summary: 'A product in full',
   description:
-    'Shows a product with its active variants, stock, images, seller, reviews and related products. Only ACTIVE products are public; their sellers and administrators also see the others. Stock is a copy that is less than two seconds old.',
+    'Shows a product with its active variants, stock, images, seller, reviews and related products. Only ACTIVE products are public. Sellers also see their own products in any other status, and administrators see all products. The stock shown is less than two seconds old.',
   auth: { kind: 'optional', anySubjectOf: 'admin' },
   params: z.object({ product_id: productIdParameter }),
   answers: { 200: { description: 'the product', schema: productDetail } },

@@ -3,9 +3,9 @@ import { IMAGE_WIDTHS, type ImageWidth, imageFile, imagePath, THUMBNAIL_WIDTH } 
 export { IMAGE_WIDTHS, type ImageWidth, imageFile, THUMBNAIL_WIDTH }
 
 /**
- * Returns the address of an image, whose content never changes.
+ * Returns the address of an image. The content at an address never changes.
  * @param publicUrl base of absolute URLs
- * @param hash of the original's content
+ * @param hash hash of the content of the original image
  */
 export function imageUrl(publicUrl: string, hash: string, width: ImageWidth): string {
   return `${publicUrl}${imagePath(hash, width)}`

@@ -12,20 +12,28 @@ export interface CheckedImage {
   readonly height: number
 }
 
-/** About the size of the largest phone photos. Rotating such a photo takes up to 200 MB of memory. */
+/**
+ * Maximum number of pixels, which is about the number in the largest phone photos. Rotating a photo of this size takes
+ * up to 200 MB of memory.
+ */
 const MOST_PIXELS = 50_000_000
-/** Decoding a file of the largest size takes some seconds. A file that takes longer was crafted to do so. */
+/**
+ * Time limit of decoding. A file of the largest size takes some seconds. A file that takes longer was crafted to do so.
+ */
 const TIMEOUT_SECONDS = 20
-/** Quality of the re-encoded image. The loss is invisible, and the smaller files are made from this image. */
+/** Quality of the re-encoded image. The loss is invisible. All smaller files are made from the re-encoded image. */
 const QUALITY = 92
-/** AVIF takes far longer to encode than the other formats; this effort keeps a large photo below a few seconds. */
+/**
+ * Encoding effort for AVIF, which takes far longer to encode than other formats. This effort keeps a large photo below
+ * a few seconds.
+ */
 const AVIF_EFFORT = 2
 
 type Format = 'jpeg' | 'png' | 'webp' | 'avif'
 
 /**
- * Checks an image by decoding all of it, rotates it upright and removes its metadata, which may say where and by whom a
- * photo was taken. The name and type that its sender gave do not matter.
+ * Checks an image by decoding all of it, rotates it upright and removes its metadata, which may say where the photo was
+ * taken and by whom. The name and type that the sender declared do not matter.
  * Throws ApiError `invalid_image`.
  */
 export async function checkImage(bytes: Buffer): Promise<CheckedImage> {

@@ -1,10 +1,16 @@
-/** Limits how many pieces of work run at once. Callers who ask for the same thing share its result. */
+/** Limits how many tasks run at once. Callers with the same key share the result of one task. */
 export interface Gate {
-  /** @param key identifies what is asked for; undefined if the result must not be shared */
+  /**
+   * Runs a task when there is a free place.
+   * @param key identifies the task; undefined if its result must not be shared
+   */
   run<T>(key: string | undefined, work: () => Promise<T>): Promise<T>
 }
 
-/** @param places how many pieces of work run at once */
+/**
+ * Creates a gate.
+ * @param places maximum number of tasks that run at once
+ */
 export function gate(places: number): Gate {
   const shared = new Map<string, Promise<unknown>>()
   const queue: (() => void)[] = []

@@ -22,13 +22,13 @@ export interface Images {
   /** Checks and stores an image. Throws ApiError `invalid_image`, `unavailable`. */
   keep(bytes: Buffer): Promise<StoredImage>
   /**
-   * Returns a WebP file of an image, which is made now if no worker has made it yet.
+   * Returns an image as a WebP file. If no worker has made the file yet, it is made now.
    * @returns undefined if there is no such image. Throws ApiError `unavailable`.
    */
   smaller(hash: string, width: ImageWidth): Promise<Buffer | undefined>
 }
 
-/** Maximum number of images that are processed at once. Each takes a core and up to 200 MB. */
+/** Maximum number of images that are processed at once. Each image takes a core and up to 200 MB. */
 const AT_ONCE = 2
 
 export function images(store: ImageStore): Images {

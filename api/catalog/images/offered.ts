@@ -9,28 +9,28 @@ const MOST_ALT_TEXT = 300
 
 const OfferedImage = z
   .strictObject({
-    image_id: z.int().min(1).optional().openapi({ description: 'An image that the product has.' }),
+    image_id: z.int().min(1).optional().openapi({ description: 'An image that the product already has.' }),
     upload: z
       .int()
       .min(0)
       .max(MOST_IMAGES - 1)
       .optional()
-      .openapi({ description: 'A file of the form, counted from 0.' }),
+      .openapi({ description: 'The position of a file in the form, counted from 0.' }),
     alt_text: z
       .string()
       .transform((text) => text.normalize('NFC').trim())
       .refine((text) => [...text].length <= MOST_ALT_TEXT, `must have at most ${MOST_ALT_TEXT} characters`)
       .nullish(),
-    sku: z.string().nullish().openapi({ description: 'The variant that it shows; none: all variants.' }),
+    sku: z.string().nullish().openapi({ description: 'The variant that the image shows. Omit it if the image shows all variants.' }),
   })
   .refine(({ image_id, upload }) => (image_id === undefined) !== (upload === undefined), 'must have either image_id or upload')
   .openapi('OfferedImage')
 
-/** The field `images` of a product that a seller sends. */
+/** Schema of the field `images` in a product that a seller sends. */
 export const offeredImageList = z
   .array(OfferedImage)
   .max(MOST_IMAGES)
-  .openapi({ description: 'The images in display order. A replacement without this field keeps the images.' })
+  .openapi({ description: 'The images in display order. If a replacement omits this field, the product keeps its images.' })
 
 export type OfferedImageList = z.output<typeof offeredImageList>
 
@@ -50,8 +50,8 @@ export interface AskedImages {
 }
 
 /**
- * Returns the images that a product should have, in display order; null keeps its current ones. If the form has files
- * but no list, they replace all images. Throws ApiError `invalid_request`.
+ * Returns the images that a product should have, in display order. Null means that the product keeps its current
+ * images. If the form has files but no list, the files replace all images. Throws ApiError `invalid_request`.
  */
 export function offeredImages({ list, uploads, skus }: AskedImages, present: PresentImages): CatalogOfferedImage[] | null {
   if (list === undefined)

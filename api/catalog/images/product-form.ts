@@ -8,7 +8,7 @@ import type { Images, StoredImage } from './images.ts'
 
 /** A form with a product and its images. */
 export interface ProductForm {
-  /** The JSON of the part `product`, which is not checked yet. */
+  /** The JSON of the part `product`, before any check. */
   readonly product: unknown
   /** The files of the parts `images`, which are already stored, in the order of the form. */
   readonly uploads: readonly StoredImage[]
@@ -19,7 +19,7 @@ const MIB = 1_048_576
 export const MOST_FORM_BYTES = 64 * MIB
 const MOST_IMAGE_BYTES = 10_000_000
 const MOST_PRODUCT_BYTES = MIB
-/** The product, its images, and one image too many, for which the form has its own error. */
+/** Maximum number of parts: the product, its images, and one image too many, for which the form has its own error. */
 const MOST_PARTS = MOST_IMAGES + 2
 const PRODUCT = 'product'
 const IMAGES = 'images'
@@ -30,9 +30,9 @@ export function isForm(contentType: string | undefined): contentType is string {
 }
 
 /**
- * Reads a form as it arrives. At most one file is in memory: it is checked and stored before the next one is read. If a
- * later part is invalid, a later sweep deletes the images that are already stored. Throws ApiError: `invalid_image`,
- * `content_too_large`, `invalid_request`, `invalid_encoding`, `unavailable`.
+ * Reads a form as it arrives. At most one file is in memory, because each file is checked and stored before the next
+ * one is read. If a later part is invalid, a sweep deletes the images that are already stored. Throws ApiError:
+ * `invalid_image`, `content_too_large`, `invalid_request`, `invalid_encoding`, `unavailable`.
  */
 export async function readProductForm({ contentType, pieces }: ArrivingBody, images: Pick<Images, 'keep'>): Promise<ProductForm> {
   const uploads: StoredImage[] = []
@@ -68,7 +68,7 @@ export async function readProductForm({ contentType, pieces }: ArrivingBody, ima
         if (current!.bytes > most) {
           throw new ApiError(errors.content_too_large, { message: `The part ${current!.name} has more than ${most} bytes.` })
         }
-        // The piece may be a view of a buffer that its owner reuses.
+        // The chunk may be a view of a buffer that its owner reuses.
         current!.pieces.push(Buffer.from(bytes))
       },
     },

@@ -3,15 +3,15 @@ import { errors } from '../../kit/errors.ts'
 import { defineRoute } from '../../kit/route.ts'
 import { IMAGE_WIDTHS, imageFile } from './address.ts'
 
-/** The first request for a large image may have to wait until other images are finished. */
+/** Time limit of the handler. The first request for a large image may have to wait until other images are finished. */
 const TIMEOUT_MS = 30_000
 
 export const imageRoute = defineRoute({
   method: 'get',
   path: '/api/v1/images/{content_hash}/{file}',
   operationId: 'productImage',
-  summary: 'An image of a product',
-  description: `A WebP file that is ${IMAGE_WIDTHS.join(', ')} pixels wide, or as wide as the original if that is narrower. The content at an address never changes.`,
+  summary: 'Get an image of a product',
+  description: `Returns a WebP file with a width of ${IMAGE_WIDTHS.join(', ')} pixels, or with the width of the original if it is narrower. The content at an address never changes.`,
   auth: { kind: 'open' },
   params: z.object({
     content_hash: z

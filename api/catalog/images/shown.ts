@@ -8,7 +8,7 @@ export function inDisplayOrder(images: readonly CatalogImage[]): CatalogImage[] 
 }
 
 /**
- * Returns images as answers show them.
+ * Returns images in the form that answers contain.
  * @param publicUrl base of absolute URLs
  */
 export function shownImages(images: readonly CatalogImage[], publicUrl: string): z.output<typeof imageSchema>[] {

@@ -27,19 +27,18 @@ export const StockChangeBody = z
       .min(-MAX_UNITS)
       .max(MAX_UNITS)
       .refine((value) => value !== 0, 'must not be 0')
-      .openapi({ description: 'Units. The sign matters only for ADJUST, because the other operations have a direction.', example: -1 }),
+      .openapi({
+        description: 'Number of units. ADJUST adds a positive number and subtracts a negative one. The other operations ignore the sign.',
+        example: -1,
+      }),
     operation: z.enum(OPERATIONS),
-    reservation_id: z
-      .string()
-      .min(1)
-      .max(MAX_RESERVATION_ID)
-      .optional()
-      .openapi({ description: 'For DEDUCT and RELEASE; default: the oldest open ones of the variant and warehouse.' }),
-    version: z
-      .int()
-      .min(0)
-      .optional()
-      .openapi({ description: 'If set, the change is refused unless the row has this version. 0: the row must not exist yet.' }),
+    reservation_id: z.string().min(1).max(MAX_RESERVATION_ID).optional().openapi({
+      description: 'The reservation for DEDUCT or RELEASE. Default: the oldest open reservations of the variant in the warehouse.',
+    }),
+    version: z.int().min(0).optional().openapi({
+      description:
+        'If set, the change is refused unless the stock has this version. 0 means that the variant has no stock record in the warehouse yet.',
+    }),
   })
   .refine(({ operation, reservation_id }) => reservation_id === undefined || ENDING.includes(operation), {
     path: ['reservation_id'],
@@ -48,9 +47,9 @@ export const StockChangeBody = z
   .openapi('StockChange')
 
 const time = z.string().openapi({ example: '2026-01-15T12:15:00.000Z' })
-const available = z.int().openapi({ description: 'Units that can be reserved.' })
-const reserved = z.int().openapi({ description: 'Units of open reservations.' })
-const version = z.int().openapi({ description: 'Every movement adds 1.' })
+const available = z.int().openapi({ description: 'Number of units that can be reserved.' })
+const reserved = z.int().openapi({ description: 'Number of units in open reservations.' })
+const version = z.int().openapi({ description: 'The version of the stock, which every movement increases by 1.' })
 
 const ReservationSchema = z.object({ reservation_id: z.string(), quantity: z.int(), expires_at: time })
 
@@ -62,11 +61,14 @@ export const StockChangedSchema = z
     available,
     reserved,
     version,
-    reservation_id: z.string().nullable().openapi({ description: 'The reservation; null if the call concerned none, or several.' }),
-    expires_at: time.nullable().openapi({ description: 'The last moment at which that reservation is open.' }),
+    reservation_id: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The reservation that the call concerned; null if it concerned none or several.' }),
+    expires_at: time.nullable().openapi({ description: 'The time at which the reservation in `reservation_id` expires.' }),
     reservations: z
       .array(ReservationSchema)
-      .openapi({ description: 'Units that the call reserved, deducted or released, by reservation.' }),
+      .openapi({ description: 'The units that the call reserved, deducted or released, listed by reservation.' }),
   })
   .openapi('StockChanged')
 

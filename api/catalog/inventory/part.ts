@@ -68,8 +68,8 @@ export function inventoryPart({ views, commands, facts, offers, reservationMs }:
 }
 
 /**
- * Returns the version that the body or If-Match names, or null.
- * @throws ApiError `invalid_request` if both name different ones
+ * Returns the version that the body or If-Match expects; null if neither has one.
+ * @throws ApiError `invalid_request` if the two versions differ
  */
 function expectedVersion({ body, expectedVersion: inHeader }: { body: { version?: number }; expectedVersion?: number }): number | null {
   const { version = inHeader } = body
@@ -77,14 +77,14 @@ function expectedVersion({ body, expectedVersion: inHeader }: { body: { version?
   return version ?? null
 }
 
-/** @throws ApiError `variant_not_found` for a text that cannot be the id of a variant */
+/** Returns the id of a variant. Throws ApiError `variant_not_found` for a text that cannot be the id of a variant. */
 function variantOf(text: string): number {
   const id = parseVariantId(text)
   if (id === undefined) throw new ApiError(catalogErrors.variant_not_found)
   return id
 }
 
-/** Returns the record key of the variant's product. The id must be one that a variant can have. */
+/** Returns the record key of the product to which the variant belongs. The id must be a valid id of a variant. */
 function productKey(variantId: number): string {
   return String(placeOfVariant(variantId)!.productId)
 }

@@ -14,7 +14,7 @@ export function refusal(outcome: InventoryRefusal, row: StockRow): ApiError {
   switch (outcome) {
     case 'version_conflict':
       return new ApiError(catalogErrors.version_conflict, {
-        message: 'The stock has another version. Use the present one.',
+        message: 'The stock has a different version. Use the current version.',
         fields: { variant_id, warehouse_id, available, reserved, version },
       })
     case 'reservation_ended':

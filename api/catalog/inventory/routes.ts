@@ -13,7 +13,7 @@ export const changeStockRoute = defineRoute({
   operationId: 'changeStock',
   summary: 'Receive, reserve, sell or release stock',
   description:
-    'RESERVE creates a reservation, which DEDUCT sells and RELEASE gives back, in whole or in part. A reservation that neither of them ends in time expires. RECEIVE adds stock, and ADJUST corrects it. Stock is never below 0.',
+    'RESERVE creates a reservation, which DEDUCT sells and RELEASE gives back, in whole or in part. A reservation that is not ended in time expires. RECEIVE adds stock, and ADJUST corrects it. Stock is never below 0.',
   auth: INTERNAL,
   idempotent: true,
   versioned: true,
@@ -36,7 +36,7 @@ export const readStockRoute = defineRoute({
   path: '/api/v1/inventory/{variant_id}',
   operationId: 'readStock',
   summary: 'Read the stock of a variant',
-  description: 'Includes every change whose answer has been sent.',
+  description: 'The result includes every change that was acknowledged before the call.',
   auth: INTERNAL,
   params,
   answers: { 200: { description: 'The stock by warehouse.', schema: StockSchema } },

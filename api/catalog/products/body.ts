@@ -10,7 +10,7 @@ import { isForm, readProductForm } from '../images/product-form.ts'
 /** A product that a seller sends, as JSON or as a form with images. */
 export interface ProductBody<T> {
   readonly body: T
-  /** The files of the form, which are stored. */
+  /** The files of the form. They are already stored. */
   readonly uploads: readonly StoredImage[]
 }
 
@@ -18,7 +18,7 @@ export interface ProductBody<T> {
 const MOST_JSON_BYTES = 1_048_576
 
 /**
- * Reads a body in either form and validates it.
+ * Reads and validates a product, from a JSON body or a form.
  * Throws ApiError: `invalid_request`, `unsupported_media_type`, `content_too_large`, `invalid_encoding`,
  * `invalid_image`, `request_timeout`, `unavailable`.
  */

@@ -14,10 +14,15 @@ const MOST_ATTRIBUTE_VALUE = 200
 const MOST_CENTS = 10 ** 11
 const MOST_INT = 2_147_483_647
 const MOST_IN_BULK = 100
-/** Position of the last product that a page can reach, because the view has to skip all products before the page. */
+/**
+ * Position of the last product that a page can reach. It is limited because the view skips all products before the
+ * page.
+ */
 export const MOST_LISTED = 10_000
 
-/** The fields of a variant in an answer, apart from its attributes, which are on the same level. */
+/**
+ * Names of the fields that a variant in an answer has in addition to its attributes, which share one object with them.
+ */
 const OWN_FIELDS = [
   ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],
   ...['weight_grams', 'status', 'inventory', 'images', 'periods', 'attributes'],
@@ -39,7 +44,7 @@ function text(most: number, least: number, description: string, form: 'line' | '
 }
 
 function within(value: string, least: number, most: number): boolean {
-  // A code point has at most two units, so most texts need no counting.
+  // A code point has at most two UTF-16 units, so very short and very long texts need no counting.
   if (value.length > 2 * most) return false
   const count = value.length <= most ? value.length : [...value].length
   return count <= most && value.length >= least
@@ -49,8 +54,8 @@ const cents = z
   .int('must be a whole number of cents')
   .min(1)
   .max(MOST_CENTS)
-  .openapi({ description: 'In hundredths of the currency unit.', example: 1999 })
-const compareCents = cents.nullable().openapi({ description: 'The price to strike through; null: none.' })
+  .openapi({ description: 'An amount in hundredths of the currency unit.', example: 1999 })
+const compareCents = cents.nullable().openapi({ description: 'The earlier price, to be shown struck through; null if there is none.' })
 
 const attributes = z
   .record(z.string(), text(MOST_ATTRIBUTE_VALUE, 1, 'The value.'))
@@ -97,16 +102,19 @@ const variants = z
   })
   .openapi({ description: `1 to ${MOST_ACTIVE_VARIANTS} variants.` })
 
-const force = z.boolean().default(false).openapi({ description: 'Overrules the price guard. For administrators; its use is recorded.' })
+const force = z
+  .boolean()
+  .default(false)
+  .openapi({ description: 'Overrules the price guard. Only administrators may use it, and its use is recorded.' })
 const sellerId = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')
-  .openapi({ description: 'Whose product it is. Only for administrators; default: the subject of the token.', example: '7' })
+  .openapi({ description: 'The seller of the product. Only administrators may set it. Default: the subject of the token.', example: '7' })
 
 const fields = {
   title: text(MOST_TITLE, 1, 'The title.'),
   description: text(MOST_DESCRIPTION, 0, 'The description, which may have several lines.', 'lines').default(''),
-  category_id: z.int().min(1).max(MOST_INT).openapi({ description: 'A category that exists.', example: 12 }),
+  category_id: z.int().min(1).max(MOST_INT).openapi({ description: 'The id of an existing category.', example: 12 }),
   brand: text(MOST_BRAND, 1, 'The brand.').nullable().default(null),
   variants,
   images: offeredImageList.optional(),
@@ -126,7 +134,9 @@ export const ReplacementBody = z
   .openapi('ProductReplacement')
 export type Replacement = z.output<typeof ReplacementBody>
 
-/** Each product is checked separately, so that a bad one does not prevent the others. */
+/**
+ * Each product is checked separately, so that an invalid product does not prevent the creation of the other products.
+ */
 export const BulkBody = z
   .strictObject({
     products: z
@@ -144,15 +154,17 @@ const instant = z.iso
   .transform((value) => Date.parse(value))
   .openapi({ type: 'string', format: 'date-time' })
 
-/** The beginning of a period, as answers show it. */
+/** Start of a period in the form that answers contain. */
 export const periodParameter = instant.openapi({ example: '2026-11-27T00:00:00.000Z' })
 
 export const PriceBody = z
   .strictObject({
     price_cents: cents,
-    compare_price_cents: compareCents.optional().openapi({ description: 'The price to strike through; null: none. Default: unchanged.' }),
-    starts_at: instant.optional().openapi({ description: 'Beginning of a period. Default, with ends_at: now.' }),
-    ends_at: instant.optional().openapi({ description: `End of the period. A product has at most ${MOST_PERIODS} periods at once.` }),
+    compare_price_cents: compareCents
+      .optional()
+      .openapi({ description: 'The earlier price, to be shown struck through; null removes it. Default: unchanged.' }),
+    starts_at: instant.optional().openapi({ description: 'Beginning of the period. Default: now, if `ends_at` is given.' }),
+    ends_at: instant.optional().openapi({ description: `End of the period. A product can have at most ${MOST_PERIODS} periods at once.` }),
     force,
   })
   .refine(({ starts_at, ends_at }) => starts_at === undefined || ends_at !== undefined, {
@@ -161,7 +173,10 @@ export const PriceBody = z
   })
   .openapi('VariantPrice')
 
-/** An id has 1 to 16 digits. Any other text is accepted here, but no product or variant has it as its id. */
+/**
+ * Id in a path. An id has 1 to 16 digits. Any other text is accepted here, and the look-up then finds no product or
+ * variant.
+ */
 export const idParameter = z.string().openapi({ description: 'An id of a product or variant.', example: '17592186044416' })
 export const sellerParameter = sellerId.optional()
 
@@ -185,10 +200,10 @@ export const ProductSchema = z
   .object({
     ...detailFields,
     seller_id: z.string(),
-    version: z.int().openapi({ description: 'Grows with every replacement and change of the status.' }),
+    version: z.int().openapi({ description: 'Increases with every replacement and every change of the status.' }),
     variants: z
       .array(VariantSchema)
-      .openapi({ description: 'All variants. The attributes of a variant are at the same level as its other fields.' }),
+      .openapi({ description: 'All variants, including inactive ones. The attributes of a variant are fields of its object, like `sku`.' }),
   })
   .openapi('SellerProduct')
 
@@ -214,8 +229,9 @@ export const ListSchema = z
 
 export const BulkResultSchema = z
   .object({
-    results: z
-      .array(z.looseObject({ status: z.int(), product: ProductSchema.optional(), error: z.string().optional() }))
-      .openapi({ description: 'In the order of the request: 201 with the product, or the error that the product would get on its own.' }),
+    results: z.array(z.looseObject({ status: z.int(), product: ProductSchema.optional(), error: z.string().optional() })).openapi({
+      description:
+        'One result for each product, in the order of the request: 201 with the product, or the error that the product would get on its own.',
+    }),
   })
   .openapi('BulkResults')

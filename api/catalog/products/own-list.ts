@@ -15,11 +15,13 @@ export interface OwnListDeps {
 
 export interface OwnList {
   page(seller: string, paging: { readonly page: number; readonly limit: number }): Promise<ListedProducts>
-  /** Waits, for a limited time, until the seller's list shows a change. */
+  /** Waits, for a limited time, until the seller's own list shows a change. */
   untilShown(product: StoredProduct): Promise<void>
 }
 
-/** The list is a view of its own, by seller. It normally has a change some 20 ms after the answer. */
+/**
+ * Time limit of the wait. The list is a separate view, by seller. It normally has a change some 20 ms after the answer.
+ */
 const SHOWN_WITHIN_MS = 500
 const LOOK_EVERY_MS = 10
 
@@ -38,7 +40,7 @@ export function ownList({ views, facts, pause, monotonic }: OwnListDeps): OwnLis
 
     async untilShown(product) {
       const until = monotonic() + SHOWN_WITHIN_MS
-      // The write is done; a list that cannot be read must not turn it into an error.
+      // The write is already committed, so a list that cannot be read must not turn it into an error.
       while (!(await isShown(product).catch(() => true)) && monotonic() < until) await pause(LOOK_EVERY_MS)
     },
   }

@@ -51,13 +51,13 @@ export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'sharedViews' |
   readonly pause?: (ms: number) => Promise<unknown>
 }
 
-/** The images and variants that a product has before its creation: none. */
+/** A product before its creation has no images and no variants. */
 const NO_PRODUCT: PresentImages = { product_id: 0, images: [], variants: [] }
 
-/** The fields of a price that its cancellation does not use. */
+/** Fields of a command about a price that the cancellation of a price does not use. */
 const NO_PRICE = { price_cents: 0, sets_compare_price: false, compare_price: null, ends_at: null }
 
-/** The parts of a seller's request that its handler needs. */
+/** The parts of a seller's request that the handlers need. */
 interface Asked extends CommandRequest {
   readonly expectedVersion: number | undefined
 }
@@ -75,7 +75,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
     return jsonAnswer(status, body, { ...PRIVATE, ETag: versionTag(product.version) })
   }
 
-  /** Returns the product that a body describes. Throws ApiError: `forbidden` and the refusals of `contentOf`. */
+  /** Returns the product that a body describes. Throws ApiError: `forbidden` and the errors of `contentOf`. */
   function newProduct(caller: Caller, { body, uploads }: ProductBody<NewProduct>, place: string): Written {
     const who = whoIs(caller)
     const seller_id = sellerOf(caller, body.seller_id, `${place}.seller_id`)
@@ -86,7 +86,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
 
   /**
    * Reads a product that the caller may change; undefined if there is none. Throws ApiError: `product_not_found` for a
-   * hidden product of another seller, `forbidden` for a public one, `not_ready`.
+   * hidden product of another seller, `forbidden` for a public product of another seller, `not_ready`.
    */
   async function ownProduct(caller: Caller, productId: number): Promise<StoredProduct | undefined> {
     const { owner } = whoIs(caller)
@@ -112,7 +112,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
     return product
   }
 
-  /** Creates one product of a bulk request. Throws ApiError. */
+  /** Creates one product of a bulk request. Throws ApiError if the product is refused. */
   async function createOne(open: Awaited<ReturnType<typeof commands.open>>, caller: Caller, given: unknown, index: number) {
     const place = `body.products[${index}]`
     const checked = check(NewProductBody, given, place)
@@ -177,7 +177,8 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
           status: body.status ?? null,
           mayForce: mayForce(who, body.force),
         }
-        // Even if the product is gone, this command may already have an answer.
+        // Even if the product is gone, the command must be sent, because it may be a repetition that already has an
+        // answer.
         const known = product?.variants.map(({ sku }) => sku) ?? []
         return await shown(200, await writer.replace(open, productId, { ...written, expectedVersion, known }))
       }),
@@ -210,7 +211,7 @@ function skusOf({ variants }: NewProduct | Replacement): string[] {
   return variants.map(({ sku }) => sku)
 }
 
-/** Adds the ids of the images. They depend on the id of the product, which the command determines. */
+/** Adds the ids of the images, which depend on the id that the command gives to the product. */
 function identified(written: Written, productId: number): Written {
   const images = written.content.images?.map((image) => ({ ...image, image_id: imageIdOf(productId, image.content_hash) })) ?? null
   return { ...written, content: { ...written.content, images } }
@@ -220,14 +221,17 @@ function hashesOf({ uploads }: Pick<ProductBody<unknown>, 'uploads'>): string[] 
   return uploads.map(({ content_hash }) => content_hash)
 }
 
-/** Returns the id of a product. Throws ApiError `product_not_found` for a text that cannot be such an id. */
+/** Returns the id of a product. Throws ApiError `product_not_found` for a text that cannot be the id of a product. */
 function productOf(text: string): number {
   const id = parseProductId(text)
   if (id === undefined) throw new ApiError(catalogErrors.product_not_found)
   return id
 }
 
-/** Returns the variant with its product. Throws ApiError `variant_not_found` for a text that cannot be its id. */
+/**
+ * Returns a variant with its product. Throws ApiError `variant_not_found` for a text that cannot be the id of a
+ * variant.
+ */
 function variantOf(text: string): { readonly variant_id: number; readonly productId: number } {
   const variant_id = parseVariantId(text)
   const place = variant_id === undefined ? undefined : placeOfVariant(variant_id)

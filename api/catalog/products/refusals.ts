@@ -5,7 +5,7 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 import { catalogErrors } from '../errors.ts'
 import { majorUnits } from '../money.ts'
 
-/** Returns the product after a request, or throws what prevented the request. */
+/** Returns the product after a command, or throws the error that matches the refusal. */
 export function decided(answer: ProductAnswer): StoredProduct {
   if (answer.outcome === 'done') return answer.product
   throw refusalOf(answer)
@@ -37,7 +37,7 @@ function refusalOf(answer: Exclude<ProductAnswer, { outcome: 'done' }>): ApiErro
       return new ApiError(catalogErrors.price_period_overlaps, { fields: { starts_at, ends_at } })
     }
     case 'no_such_period':
-      return new ApiError(errors.not_found, { message: 'The variant has no price for a period that begins then.' })
+      return new ApiError(errors.not_found, { message: 'The variant has no price for a period that begins at this time.' })
     case 'too_many_periods':
       return invalidRequest('body.starts_at', `the product already has ${MOST_PERIODS} periods`)
     case 'period_over':
@@ -46,7 +46,7 @@ function refusalOf(answer: Exclude<ProductAnswer, { outcome: 'done' }>): ApiErro
       return new ApiError(catalogErrors.too_many_variants)
     case 'too_large':
       return tooLarge()
-    // The caller of this function has already tried again and given up.
+    // The caller of this function has already repeated the command and given up.
     case 'taken':
     case 'unclaimed':
       return new ApiError(errors.unavailable, { message: 'The product could not be stored. Try again with the command_id.' })

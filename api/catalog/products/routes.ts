@@ -31,9 +31,9 @@ const example = { title: 'Running shoe', category_id: 12, brand: 'Acme', variant
 const { unknown_category, too_many_variants, product_not_found, sku_taken, version_conflict, status_transition, price_out_of_range } =
   catalogErrors
 
-/** The server ends the whole request after 30 s. */
+/** Time limit of a body. It is below the 30 s after which the server ends the whole request. */
 const BODY_TIMEOUT_MS = 25_000
-/** Checking twenty large images may continue after the body has arrived. */
+/** Time limit of the handler. Checking twenty large images may continue after the body has arrived. */
 const FORM_TIMEOUT_MS = 60_000
 
 /** A product as JSON, or as a form with JSON in the part `product` and files in the parts `images`. */
@@ -48,7 +48,7 @@ export const listProductsRoute = defineRoute({
   path: '/api/v1/seller/products',
   operationId: 'listOwnProducts',
   summary: 'List the products of a seller, newest first',
-  description: 'All products that are not deleted. Only the newest 10,000 can be listed.',
+  description: 'Returns all products that are not deleted. Only the newest 10,000 can be listed.',
   auth: SELLER,
   query: z.object({ seller_id: sellerParameter, page: pageParameter(MOST_LISTED), limit: pageLimitParameter('products') }),
   answers: { 200: { description: 'A page of products.', schema: ListSchema } },
@@ -60,7 +60,7 @@ export const createProductRoute = defineRoute({
   path: '/api/v1/seller/products',
   operationId: 'createProduct',
   summary: 'Create a product',
-  description: 'The product is public at once, unless it is a DRAFT. At most 100 products per minute and seller can be created.',
+  description: 'The product is public at once unless it is a DRAFT. A seller can create at most 100 products per minute.',
   auth: SELLER,
   idempotent: true,
   ...jsonOrForm(NewProductBody),
@@ -75,7 +75,8 @@ export const bulkProductsRoute = defineRoute({
   units: ({ products }) => products.length,
   operationId: 'createProducts',
   summary: 'Create 1 to 100 products',
-  description: 'Creates each product as `createProduct` does, independently of the others. Each counts towards the limit of creations.',
+  description:
+    'Creates each product as `createProduct` does, independently of the other products. Each product counts towards the limit on creations.',
   auth: SELLER,
   idempotent: true,
   body: BulkBody,
@@ -90,7 +91,7 @@ export const readProductRoute = defineRoute({
   path: '/api/v1/seller/products/{product_id}',
   operationId: 'readOwnProduct',
   summary: 'Get a product as its seller sees it',
-  description: 'Includes the last write, inactive variants, skus and prices for periods.',
+  description: 'The product includes the most recent change, inactive variants, skus and prices for periods.',
   auth: SELLER,
   params: ofProduct,
   answers: { 200: product },
@@ -103,7 +104,7 @@ export const replaceProductRoute = defineRoute({
   operationId: 'replaceProduct',
   summary: 'Replace what a product says',
   description:
-    'Creates the next version. Variants are matched by sku. Those that are left out become INACTIVE, and a later version can include them again. If the request has neither `images` nor files, the images stay; otherwise they are replaced.',
+    "Creates the next version. Variants are matched by sku. A variant that the request omits becomes INACTIVE, and a later version can include it again. If the request has `images` or files, they replace the product's images.",
   auth: SELLER,
   idempotent: true,
   versioned: true,
@@ -122,7 +123,7 @@ export const setStatusRoute = defineRoute({
   path: '/api/v1/seller/products/{product_id}/status',
   operationId: 'setProductStatus',
   summary: 'Change the status of a product',
-  description: 'DRAFT can become ACTIVE. ACTIVE can become INACTIVE and vice versa. Every status can become DELETED, which is final.',
+  description: 'DRAFT can become ACTIVE. ACTIVE can become INACTIVE and vice versa. Any status can become DELETED, which is final.',
   auth: SELLER,
   idempotent: true,
   versioned: true,
@@ -138,7 +139,7 @@ export const deleteProductRoute = defineRoute({
   path: '/api/v1/seller/products/{product_id}',
   operationId: 'deleteProduct',
   summary: 'Delete a product forever',
-  description: 'Releases its skus within a second. Its stock and its history remain.',
+  description: 'Releases the skus of the product within a second. The stock and the history of the product remain.',
   auth: SELLER,
   idempotent: true,
   versioned: true,
@@ -153,7 +154,7 @@ export const setPriceRoute = defineRoute({
   operationId: 'setPrice',
   summary: 'Set the price of a variant, permanently or for a period',
   description:
-    'Without `ends_at`, the price takes effect immediately and permanently, and ends a running period. With it, the regular price returns at that time.',
+    'Without `ends_at`, the price takes effect immediately and permanently, and ends a running period. With `ends_at`, the regular price returns at that time.',
   auth: SELLER,
   idempotent: true,
   params: z.object({ variant_id: idParameter }),

@@ -9,7 +9,7 @@ import { catalogErrors } from '../errors.ts'
 /** The skus that a request claims for a product. */
 export interface Claimed {
   readonly productId: number
-  /** The same for every repetition of the request. */
+  /** Id of the claim, which is the same for every repetition of the request. */
   readonly claimId: string
   readonly skus: readonly string[]
 }
@@ -17,17 +17,17 @@ export interface Claimed {
 export interface SkuClaims {
   /**
    * Claims all of the skus, with one command per partition of skus.
-   * @param step distinguishes this claim from others of the command
-   * @returns when the earliest of them was claimed, epoch ms
-   * Throws ApiError `sku_taken`; then nothing is claimed.
+   * @param step distinguishes this claim from other claims of the same command
+   * @returns when the earliest sku was claimed, epoch ms
+   * Throws ApiError `sku_taken`; in that case nothing is claimed.
    */
   claim(open: OpenCommand, claimed: Claimed, step: string): Promise<number>
-  /** Releases skus that the product did not get. Claims that cannot be released expire by themselves. */
+  /** Releases skus that the product did not get. A claim that cannot be released expires. */
   release(open: OpenCommand, claimed: Claimed, step: string): Promise<void>
 }
 
 export function skuClaims(facts: Pick<Facts, 'partitionOf'>): SkuClaims {
-  /** Skus by partition, in an order that is the same for every repetition. */
+  /** Returns the skus grouped by partition, in an order that is the same for every repetition. */
   function groups(skus: readonly string[]): (readonly [partition: number, skus: string[]])[] {
     return [...Map.groupBy([...skus].sort(), (sku) => facts.partitionOf(skuCommands, sku))]
   }

@@ -4,7 +4,9 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 
 const ADMIN = 'admin'
 
-/** Maximum length of a subject in a record. Only the subjects of administrators may be anything but a decimal id. */
+/**
+ * Maximum length of a subject in a record. Only the subject of an administrator can be a text other than a decimal id.
+ */
 const MOST_ACTOR = 200
 
 /** What a caller may do with products. */
@@ -20,8 +22,8 @@ export function whoIs({ subject, scopes }: Caller): Who {
 }
 
 /**
- * Returns the seller that a request is about: the caller, or the one whom an administrator names.
- * @param place of the name in the request, for errors
+ * Returns the seller of the product that a request concerns: the caller, or the seller whom an administrator names.
+ * @param place path of the seller's id in the request, for errors
  */
 export function sellerOf({ subject, scopes }: Caller, named: string | undefined, place: string): bigint {
   const isAdmin = scopes.has(ADMIN)
@@ -30,7 +32,7 @@ export function sellerOf({ subject, scopes }: Caller, named: string | undefined,
     return ownId(subject)
   }
   if (!isDecimalUserId(named)) throw invalidRequest(place, 'must be a positive 64-bit integer in decimal')
-  if (!isAdmin && named !== subject) throw new ApiError(errors.forbidden, { message: 'Only administrators act for another seller.' })
+  if (!isAdmin && named !== subject) throw new ApiError(errors.forbidden, { message: 'Only administrators may act for another seller.' })
   return BigInt(named)
 }
 
@@ -39,7 +41,7 @@ function ownId(subject: string): bigint {
   return BigInt(subject)
 }
 
-/** Returns whether the price guard may be overruled. */
+/** Returns whether the caller may overrule the price guard. */
 export function mayForce({ owner }: Who, force: boolean): boolean {
   if (force && owner !== null) throw new ApiError(errors.forbidden, { message: 'Only administrators may overrule the price guard.' })
   return force

@@ -41,11 +41,14 @@ export interface Written extends Asking {
 
 export interface ProductWriter {
   /**
-   * @param item distinguishes this product from others of the command
-   * Throws ApiError: `sku_taken` and the refusals of products.
+   * Creates a product. Throws ApiError: `sku_taken` and the refusals of products.
+   * @param item distinguishes this product from other products of the same command
    */
   create(open: OpenCommand, written: Written, item?: string): Promise<StoredProduct>
-  /** @param known the skus that the product is known to have, which need no claim */
+  /**
+   * Replaces a product. Throws the same errors as `create`.
+   * @param known the skus that the product already has, which need no claim
+   */
   replace(
     open: OpenCommand,
     productId: number,
@@ -53,11 +56,11 @@ export interface ProductWriter {
   ): Promise<StoredProduct>
 }
 
-/** Maximum number of ids to try. The probability that all of them are used is about 10^-19 with 500M products. */
+/** Maximum number of ids to try. With 500M products, the probability that all of these ids are used is about 10^-19. */
 const MOST_IDS = 4
 /**
- * Maximum number of times that skus are claimed for one product. A repeated request gets the answer of its first claim
- * again, although that claim may have expired since.
+ * Maximum number of times that skus are claimed for one product. A single claim is not enough, because a repeated
+ * request gets the answer to its first claim again, and that claim may have expired in the meantime.
  */
 const MOST_CLAIMS = 4
 
@@ -132,12 +135,12 @@ export function contentOf(
   if (categories.get(category_id) === undefined) throw new ApiError(catalogErrors.unknown_category)
   const offers = variants.map(({ compare_price_cents, ...offer }) => ({ ...offer, compare_price: compare_price_cents }))
   const content = { title, description, category_id, brand, variants: offers, images }
-  // This check comes before any claim. A larger command might also exceed the record size of its topic.
+  // The size is checked before any claim. A larger command might also exceed the record size of its topic.
   if (leastBytes(content) > MOST_PRODUCT_BYTES) throw tooLarge()
   return content
 }
 
-/** Returns the size of a new product with this content. A product that also keeps earlier variants is larger. */
+/** Returns the size of a new product with this content. A replacement that also keeps earlier variants is larger. */
 function leastBytes({ images: _images, variants, ...content }: CatalogProductContent): number {
   const made = { product_id: 1, seller_id: 1n, status: 'ACTIVE', created_at: 0, updated_at: 0, version: 1, revision: 1 } as const
   const offered = variants.map((offer): CatalogVariant => ({ ...offer, variant_id: 1, status: 'ACTIVE' }))

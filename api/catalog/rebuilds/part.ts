@@ -24,7 +24,7 @@ export function rebuildsPart({ facts, rebuilds, now }: RebuildsDeps): CatalogPar
     const at = now()
     const counts = { done: 0, total: 0, requested_at: at, started_at: null, updated_at: at }
     const status: IndexRebuildStatus = { rebuild_id, index_name: PRODUCTS_INDEX, state: 'requested', ...counts }
-    // The status comes first, because the worker that executes the request overwrites it.
+    // The status is written first, because the worker that executes the request overwrites it.
     await facts.publish(indexRebuilds, rebuild_id, status)
     await facts.publish(indexRebuild, PRODUCTS_INDEX, { rebuild_id, requested_by, requested_at: at })
     return status
@@ -37,7 +37,8 @@ export function rebuildsPart({ facts, rebuilds, now }: RebuildsDeps): CatalogPar
       bind(requestRebuildRoute, async ({ caller, address, offeredKey }) => {
         const id = commandIdOf(caller, address, offeredKey as string)
         const known = rebuilds.read(id)
-        // Publishing again repairs a request whose second record was lost. A rebuild that has started is not repeated.
+        // The request is published again, in case its second record was lost. A rebuild that has started is not
+        // repeated.
         const isUnderWay = known !== undefined && known.state !== 'requested'
         return jsonAnswer(202, shown(isUnderWay ? known : await request(id, caller?.subject ?? address)), PRIVATE)
       }),

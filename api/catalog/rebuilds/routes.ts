@@ -10,12 +10,15 @@ const rebuild = z
     index: z.string().openapi({ example: 'catalog-products' }),
     state: z
       .enum(['requested', 'filling', 'complete'])
-      .openapi({ description: '`requested`: it waits for the one worker that builds indexes, or for earlier requests.' }),
+      .openapi({ description: '`requested`: the rebuild waits for an earlier rebuild, or for a worker to start it.' }),
     progress: z.number().min(0).max(1).openapi({
-      description: 'Estimated share of the products that the new index contains. Search uses the old index until it is complete.',
+      description: 'Estimated share of the products that the new index contains. Searches use the old index until the new one is complete.',
     }),
     requested_at: z.string(),
-    started_at: z.string().nullable().openapi({ description: 'When the last attempt began; another worker may have continued it.' }),
+    started_at: z
+      .string()
+      .nullable()
+      .openapi({ description: 'When the last attempt began. After a failure, another worker continues the rebuild.' }),
     completed_at: z.string().nullable(),
   })
   .openapi('IndexRebuild')
@@ -28,7 +31,7 @@ export const requestRebuildRoute = defineRoute({
   operationId: 'requestIndexRebuild',
   summary: 'Rebuild the search index',
   description:
-    'Fills a new index from the products, then replaces the old one, which is searched until then. Requests are executed one after the other. Repeating a request with its Idempotency-Key does not start a second rebuild.',
+    'Fills a new index with all products and then replaces the old index with it. Until then, searches use the old index. Requests are executed one after another. Repeating a request with its Idempotency-Key does not start a second rebuild.',
   auth,
   idempotent: true,
   answers: { 202: { description: 'the rebuild will begin', schema: rebuild } },

@@ -6,7 +6,7 @@ import type { ServiceKit } from '../../service.ts'
 
 /** All rebuilds, as this process knows them now. */
 export interface RebuildTable {
-  /** Throws ApiError `not_ready` until the rebuilds are read. */
+  /** Returns the status of a rebuild. Throws ApiError `not_ready` until the rebuilds are read. */
   read(rebuildId: string): IndexRebuildStatus | undefined
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
@@ -16,7 +16,7 @@ export async function openRebuilds({ smallTables }: Pick<ServiceKit, 'smallTable
   const table = await smallTables(indexRebuilds, heldAsIs<IndexRebuildStatus>(1))
   return {
     read: (rebuildId) => table.entries().get(rebuildId),
-    // Search and everything else work without the state of rebuilds.
+    // A process without the state of rebuilds is ready, because no other request needs it.
     probes: [],
     close: table.close,
   }

@@ -36,7 +36,7 @@ export const CartSchema = z
     reservation_id: z.string(),
     status: z.enum(['OPEN', 'CHECKED_OUT', 'RELEASED', 'EXPIRED']),
     created_at: time,
-    expires_at: time.openapi({ description: 'The last moment at which the reservation is open.' }),
+    expires_at: time.openapi({ description: 'The time at which the reservation expires.' }),
     ended_at: time.nullable(),
     is_extended: z.boolean(),
     items: z.array(z.object({ variant_id: z.int(), warehouse_id: z.string(), quantity: z.int() })),

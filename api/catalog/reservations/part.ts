@@ -15,10 +15,10 @@ import { cartJson } from './model.ts'
 import { reserve } from './reserve.ts'
 import { checkOutRoute, extendRoute, readCartRoute, releaseRoute, reserveCartRoute } from './routes.ts'
 
-/** A text that cannot be a reservation_id is refused without a command. */
+/** Pattern of a reservation_id. Any other text is refused without a command. */
 const CART_ID = /^c-[\w-]{1,100}$/
 
-/** Creates the routes of reservations that span several products. */
+/** Creates the routes of reservations that can include variants of several products. */
 export function reservationsPart(deps: InventoryDeps): CatalogPart {
   const { views, commands, facts, reservationMs } = deps
 

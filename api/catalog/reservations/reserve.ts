@@ -22,7 +22,7 @@ interface WantedPart {
   readonly lines: readonly WantedLine[]
 }
 
-/** One attempt to reserve all parts, with a reservation_id of its own. */
+/** One attempt to reserve all parts. Each attempt has a separate reservation_id. */
 interface Attempt {
   readonly number: number
   readonly reservationId: string
@@ -30,15 +30,16 @@ interface Attempt {
 }
 
 /**
- * A request that is repeated long after a 503 finds parts that were reserved too long ago to open the cart. It then
- * reserves new ones. Every repetition goes through all earlier attempts, whose answers are remembered.
+ * Maximum number of attempts. A request that is repeated long after a 503 may find parts that were reserved too long
+ * ago to open the cart, and then reserves new parts. Every repetition goes through all earlier attempts, whose answers
+ * are remembered.
  */
 const MOST_ATTEMPTS = 5
 
 /**
- * Reserves all items or none. Each product's partition reserves its part; then the cart is opened, and from then on
- * only the cart decides how all parts end. If a part is refused, the others are released. If the process dies in
- * between, they expire.
+ * Reserves all items or none. First, each product's partition reserves its part. Then the cart is opened, and from then
+ * on only the cart decides how all parts end. If a part is refused, the other parts are released. If the process dies
+ * before the cart is opened, the parts expire.
  * Throws ApiError: `variant_not_found`, `out_of_stock`, `not_ready`, `unavailable`.
  */
 export async function reserve({ commands, offers, reservationMs }: ReserveDeps, from: CommandRequest, body: NewCart): Promise<Cart> {
@@ -52,7 +53,7 @@ export async function reserve({ commands, offers, reservationMs }: ReserveDeps, 
   throw new ApiError(errors.unavailable, { message: 'The reservation could not be opened in time. Try again with a new Idempotency-Key.' })
 }
 
-/** @returns undefined if the parts were reserved too long ago */
+/** Reserves all parts and opens the cart. Returns undefined if the parts were reserved too long ago. */
 async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_ms: number): Promise<Cart | undefined> {
   const { number, reservationId, command } = attempt
   const answers = await Promise.all(parts.map((part) => askPart(attempt, part, 'RESERVE_PART', held_ms)))

@@ -20,7 +20,7 @@ export function reviewsPart({ views, facts, commands, now }: ReviewsDeps): Catal
       bind(postReviewRoute, async (input) => {
         const { product_id } = input.params
         const { stars } = input.body
-        // Refuses a key that belongs to another request. A repetition stores the same stars again.
+        // The command refuses a key that belongs to another request. A repetition stores the same stars again.
         await commands.open(input, ['reviewProduct', product_id, stars])
         const key = String(product_id)
         const product = await readProduct(views, facts.partitionOf(productDecisions, key), key)

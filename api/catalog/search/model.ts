@@ -42,13 +42,15 @@ export const searchAnswer = z
       attributes: z.array(z.object({ name: z.string(), values: z.array(z.object({ value: z.string(), count })) })),
     }),
     total: z.int(),
-    page: z.int().nullable().openapi({ description: 'Null for a page by cursor.' }),
+    page: z.int().nullable().openapi({ description: 'The page number; null if the request has a cursor.' }),
     page_size: z.int(),
     next_cursor: z.string().nullable().openapi({ description: 'Null on the last page.' }),
-    did_you_mean: z.string().nullable().openapi({ description: 'The query without probable mistakes. The results already include it.' }),
+    did_you_mean: z.string().nullable().openapi({
+      description: 'The query with probable typing errors corrected. The answer already includes the results of the corrected query.',
+    }),
     matched: z.enum(['all', 'described', 'most', 'half']).nullable().openapi({
       description:
-        'How many of the words a product must have. Fewer are required if too few products have all of them. Null without words.',
+        'How many words of the query a product must contain. If too few products contain all words, fewer words are required. Null if the query has no words.',
     }),
   })
   .openapi('SearchAnswer')
@@ -71,12 +73,16 @@ export const synonymGroup = z
       .array(term)
       .min(2)
       .max(MOST_TERMS)
-      .openapi({ description: 'Words or groups of up to four words.', example: ['sofa', 'couch'] }),
+      .openapi({ description: 'Words, or phrases of up to four words.', example: ['sofa', 'couch'] }),
     one_way: z
       .boolean()
       .optional()
       .transform((given) => given ?? false)
-      .openapi({ type: 'boolean', default: false, description: 'If true, the first term also finds the others, but not vice versa.' }),
+      .openapi({
+        type: 'boolean',
+        default: false,
+        description: 'If true, a search for the first term also finds the other terms, but not vice versa.',
+      }),
   })
   .openapi('SynonymGroup')
 

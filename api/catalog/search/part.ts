@@ -35,20 +35,20 @@ export interface SearchDeps
  * them.
  */
 const MOST_WAITING_RECORDS = 10_000
-/** How long callers who ask the same question share an answer. This hardly delays the appearance of changes. */
+/** How long callers who send the same search share an answer. Sharing hardly delays the appearance of changes. */
 const SHARED_MS = 200
 /**
- * Maximum number of searches that run at once; further ones are refused. Two cores answer 250 searches a second, so
+ * Maximum number of searches that run at once. Further searches are refused. Two cores answer 250 searches a second, so
  * this many searches take nearly half a second.
  */
 const MOST_AT_ONCE = 100
-/** Maximum number of shared answers, which take some 50 KB each. */
+/** Maximum number of shared answers. Each answer takes some 50 KB. */
 const MOST_SHARED = 200
 /** How long a stopping process waits for Kafka to accept the last search records. */
 const CLOSING_MS = 2_000
 
 export interface SearchPart extends CatalogPart {
-  /** Searches, and records the search. Throws the errors of the route. */
+  /** Runs a search and records it. Throws the errors of the route. */
   search(parameters: SearchParameters): Promise<SearchAnswerBody>
 }
 

@@ -30,7 +30,7 @@ export interface Hit {
   /** Relevance from 0 to 1; null for other orders. */
   readonly score: number | null
   readonly after: After
-  /** The score of the text alone, if the request asked for an explanation and has words. */
+  /** The score of the text alone. It is present if the request asked for an explanation and has words. */
   readonly textScore?: number
 }
 
@@ -49,29 +49,29 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
-  /** From this number of matching products on, only the best ones are scored. Default 20,000. */
+  /** Number of matching products from which only the best products are scored. Default 20,000. */
   readonly many?: number
 }
 
 const MINUTE_MS = 60_000
 /**
- * If a search finds fewer products, it also tries similar words, descriptions, and products that lack some of the
- * words. A larger number would not improve the quality on the judgments.
+ * Number of products that a search should find. If it finds fewer, similar words, descriptions, and products that lack
+ * some of the words are tried as well. A larger number would not improve the quality on the judgments.
  */
 const ENOUGH = 10
 /**
- * From this number of products on, hits and facets are separate searches that run at the same time. Such a search takes
+ * Number of products from which hits and facets are separate searches that run at the same time. Such a search takes
  * some 5 ms. For fewer products, two searches would cost the server more than they save.
  */
 const MANY = 20_000
 /**
- * How long a word that some product contains counts as correct. Only a similar word that a hundred times as many
- * products contain could make it a mistake.
+ * How long a word that occurs in some product counts as correct. During this time, the word could only turn out to be a
+ * mistake if a similar word occurred in a hundred times as many products.
  */
 const WORDS_KEPT_MS = 10 * 60_000
 /**
- * How long the count for the exact words of a query is kept, if it is high enough. If products disappear in this time,
- * the search is widened only afterwards.
+ * How long a sufficient count of products with the exact words of a query is kept. If products disappear during this
+ * time, the search is widened only after it.
  */
 const COUNTS_KEPT_MS = 60_000
 const MOST_KEPT = 20_000
@@ -99,8 +99,8 @@ interface Answer {
 }
 
 /**
- * Returns a search that only counts. By default it ignores filters, because a narrow filter is no reason to look for
- * other words.
+ * Returns a search that only counts. By default the search ignores filters, because a narrow filter is no reason to
+ * look for other words.
  */
 function countSearch(plan: TextPlan | undefined, filters: readonly Query[] = [], most = ENOUGH): Query {
   return { size: 0, track_total_hits: most, query: selecting(plan && textQuery(plan), filters, false) }
@@ -114,13 +114,16 @@ function countOf({ hits }: Answer): number {
 export function searcher({ index, percentile, synonyms, now, many = MANY }: SearcherDeps): Searcher {
   /** Words that are correct. */
   const rightWords = recent<true>({ keptMs: WORDS_KEPT_MS, most: MOST_KEPT, now })
-  /** How many products have the exact words of a query, at most `many`. Only queries that find enough are included. */
+  /**
+   * Number of products with the exact words of a query, at most `many`. Only queries that find enough products have an
+   * entry.
+   */
   const exactCounts = recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
   const firstHits = hitsAmongMany(index)
-  /** The number of shards of the index, from the last answer. */
+  /** The number of shards of the index, as in the last answer. */
   let shards = 1
 
-  /** Counts again with more values per shard if some values may be missing. */
+  /** Counts facets again with more values per shard if some values may be missing. */
   async function exactly(search: FacetSearch, answer: FacetAnswer): Promise<FacetAnswer> {
     return isApproximate(answer) ? index.search(countingSearch(search, MOST_SHARD_VALUES)) : answer
   }
@@ -136,12 +139,12 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     const clauses = otherClauses(filterClauses(filters))
     const most = shardValues(shards)
     const searches = facetSearches(plan, filters)
-    // One more product than the page holds shows whether another page follows.
+    // One product more than the page contains is requested, in order to know whether another page follows.
     const hits = { plan, filters: clauses, sort, moment, size: pageSize + 1, from }
     const [total, ...others] = searches
     const counting = others.map((search) => countingSearch(search, most))
-    // The same words and filters select the page and most facets, so one search can do both. The server works on
-    // several searches of a request at the same time.
+    // The page and most facets need the same words and filters, so one search can do both. The server works on several
+    // searches of a request at the same time.
     const [shown, ...counted] = isMany
       ? await firstHits(hits, [countingSearch(total, most), ...counting])
       : await index.searchAll([{ ...hitsSearch(hits), ...pageCounts(total, most) }, ...counting])
@@ -168,7 +171,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     return found.map((hit) => ({ ...hit, textScore: scores.get(String(hit.source.product_id)) ?? 0 }))
   }
 
-  /** Returns the corrections of misspelt words, with the answers to further searches of the same request. */
+  /** Returns the corrections of misspelt words, and the answers to further searches of the same request. */
   async function corrections(
     plan: TextPlan,
     further: readonly Query[],
@@ -183,13 +186,13 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
   }
 
   /**
-   * Returns the narrowest plan that finds enough, or the widest one if none does; undefined if that plan finds no more
-   * than the exact words.
-   * @param exactly how many products the exact words find
+   * Returns the narrowest plan that finds enough products. If no plan does, returns the widest plan, or undefined if
+   * the widest plan finds no more than the exact words.
+   * @param exactly number of products that the exact words find
    */
   async function widened(exact: TextPlan, exactly: number): Promise<TextPlan | undefined> {
     const plansWith = (found: Corrections) => widerBreadths(exact).map((breadth) => corrected(exact, breadth, found))
-    // Mistakes are rare, so the counts without corrections are asked for together with the corrections.
+    // Mistakes are rare, so the same request asks for the corrections and for the counts without corrections.
     let plans = plansWith(NO_CORRECTIONS)
     const { found, answers } = await corrections(
       exact,
@@ -205,7 +208,10 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     return counts[chosen] > exactly ? plans[chosen] : undefined
   }
 
-  /** Returns how many products have the exact words, at most `many` or ENOUGH. Without words, counts all products. */
+  /**
+   * Returns the number of products with the exact words of a query, at most `many` or ENOUGH. If there are no words,
+   * counts all products.
+   */
   async function exactCount(q: string, plan: TextPlan | undefined): Promise<number> {
     const known = exactCounts.get(q)
     if (known !== undefined) return known
@@ -214,7 +220,10 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     return count
   }
 
-  /** Returns whether a search finds many products. @param exactly how many have the words, regardless of filters */
+  /**
+   * Returns whether a search finds many products.
+   * @param exactly number of products with the words, regardless of filters
+   */
   async function findsMany(plan: TextPlan | undefined, filters: Filters, exactly: number): Promise<boolean> {
     const clauses = otherClauses(filterClauses(filters))
     if (exactly < many || clauses.length === 0) return exactly >= many
@@ -225,8 +234,8 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     const { q } = request
     const from = (number - 1) * request.pageSize
     const exact = q === undefined ? undefined : planOf(q, synonyms())
-    // The count comes first, because it is much cheaper than a page with facets, which is useless if it has too few
-    // products.
+    // The products are counted first, because counting is much cheaper than a page with facets. A page with too few
+    // products would be useless.
     const exactly = await exactCount(q ?? '', exact)
     const wider = exact === undefined || exactly >= ENOUGH ? undefined : await widened(exact, exactly)
     const isMany = await findsMany(exact, request.filters, exactly)

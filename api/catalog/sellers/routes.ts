@@ -17,8 +17,8 @@ const newSeller = z
       .min(1)
       .max(5)
       .nullish()
-      .openapi({ description: 'The mean of all ratings, 1 to 5; none without ratings.', example: 4.6 }),
-    rating_count: z.int().min(0).default(0).openapi({ description: 'How many ratings there are.', example: 120 }),
+      .openapi({ description: 'The mean of all ratings, from 1 to 5. Omit it if there are no ratings.', example: 4.6 }),
+    rating_count: z.int().min(0).default(0).openapi({ description: 'Number of ratings.', example: 120 }),
   })
   .refine(({ rating, rating_count }) => (rating ?? undefined) !== undefined || rating_count === 0, {
     message: 'is missing, although there are ratings',
@@ -32,7 +32,7 @@ export const putSellerRoute = defineRoute({
   operationId: 'putSeller',
   summary: 'Describe a seller',
   description:
-    'The name and rating that buyers see. Pages show them within two seconds. The order of search results changes once the rating has moved by 0.2 stars.',
+    'Stores the name and rating that buyers see. Pages show both within two seconds. A change in the rating affects the order of search results once it reaches 0.2 stars.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({
     seller_id: z

@@ -1,4 +1,4 @@
-/** The search that a page of the shop shows, as the texts in the query string of its address. */
+/** The search that a page of the shop shows. The fields are texts, as in the query string of the address. */
 export interface Choice {
   readonly q: string
   readonly category: string
@@ -16,7 +16,7 @@ type RawQuery = Readonly<Record<string, string | readonly string[] | undefined>>
 
 const SINGLE = ['q', 'category', 'price_min', 'price_max', 'rating_min', 'sort', 'page'] as const
 
-/** Reads a query. Forms also send empty fields, which count as omitted. */
+/** Reads the choice from a query. Empty fields, which forms also send, count as omitted. */
 export function choiceOf(query: RawQuery): Choice {
   const all = (name: string) => [query[name] ?? []].flat().filter((value) => value !== '')
   const one = (name: string) => all(name)[0] ?? ''
@@ -24,10 +24,10 @@ export function choiceOf(query: RawQuery): Choice {
   return { ...single, brands: all('brand'), attributes: all('attr') }
 }
 
-/** Returns the choice as parameters of the search. */
+/** Returns the choice as parameters for the search. */
 export function parametersOf({ brands, attributes, ...single }: Choice): Record<string, string | string[]> {
   const given = Object.entries(single).filter(([, value]) => value !== '')
-  // Without the list, a single value would count as plain text, in which commas separate brands.
+  // Brands are always passed as a list, because the search would split a single text at its commas.
   return {
     ...Object.fromEntries(given),
     ...(brands.length > 0 && { brand: [...brands] }),
@@ -35,7 +35,7 @@ export function parametersOf({ brands, attributes, ...single }: Choice): Record<
   }
 }
 
-/** Returns the address of the page for a choice. Changed filters start from the first page again. */
+/** Returns the address of the page for a choice. If filters have changed, the address leads to the first page. */
 export function addressOf(choice: Choice, changes: Partial<Choice>): string {
   const { brands, attributes, ...single } = { ...choice, page: '', ...changes }
   const pairs = new URLSearchParams(Object.entries(single).filter(([, value]) => value !== ''))

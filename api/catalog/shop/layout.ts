@@ -6,7 +6,10 @@ export type { Html }
 
 export const STYLES = '/shop/files'
 
-/** Answers with a page. @param q the content of the search field */
+/**
+ * Answers with an HTML page.
+ * @param q the content of the search field
+ */
 export function pageAnswer(status: number, title: string, q: string, main: Html): Promise<Answer> {
   const header = html`<p class="name"><a href="/shop">Shop</a></p>
 <form role="search" action="/shop">

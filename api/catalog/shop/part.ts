@@ -23,7 +23,7 @@ export interface ShopDeps
   extends Pick<ServiceKit, 'views' | 'sharedViews' | 'facts' | 'publicUrl' | 'now'>,
     Pick<CatalogSettings, 'currency'> {
   readonly categories: Pick<CategoryTable, 'tree'>
-  /** Searches as the API does. Throws the same errors. */
+  /** Searches in the same way as the API, and throws the same errors. */
   search(parameters: SearchParameters): Promise<SearchAnswerBody>
 }
 
@@ -34,12 +34,14 @@ const TITLES: Readonly<Record<string, string>> = {
   unknown_category: 'This category does not exist',
 }
 
-/** The pages of the shop, which the server renders. */
+/** Creates the routes of the shop's pages, which the server renders. */
 export function shopPart(deps: ShopDeps): CatalogPart {
   const { categories, publicUrl, currency, now, search } = deps
   const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
   const { read } = detailReader(deps)
-  /** The policy of the pages allows images from the server that sent the pages, regardless of its name. */
+  /**
+   * The content security policy of the pages allows images from the server that sent the page, whatever its name is.
+   */
   const localImage = (url: string) => (url.startsWith(publicUrl) ? url.slice(publicUrl.length) : url)
 
   async function results(query: Parameters<typeof choiceOf>[0]): Promise<Answer> {

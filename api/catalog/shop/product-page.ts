@@ -10,7 +10,7 @@ export interface RelatedProduct {
   readonly title: string
 }
 
-/** The fields of a variant that are not its attributes. */
+/** Names of the fields of a variant that are not attributes. */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['variant_id', 'sku', 'price', 'was', 'weight_grams', 'inventory', 'images'])
 const STARS = [5, 4, 3, 2, 1]
 /** Pixels of the page's large image. */

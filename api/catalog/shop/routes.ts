@@ -6,7 +6,7 @@ import { catalogErrors } from '../errors.ts'
 import { productIdParameter } from '../product-id.ts'
 import { STYLES } from './layout.ts'
 
-/** The page itself explains what is wrong with a parameter, so the route takes any text. */
+/** The page itself explains errors in a parameter, so the route accepts any text. */
 const text = z
   .union([z.string(), z.array(z.string())])
   .optional()
@@ -21,7 +21,7 @@ export const shopRoute = defineRoute({
   path: '/shop',
   operationId: 'shop',
   summary: 'Show the search for products as an HTML page',
-  description: 'Has no scripts: filters are links, and the rest are forms.',
+  description: 'The page works without scripts. Its filters are links, and its other controls are forms.',
   auth: { kind: 'open' },
   query: shopQuery,
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
@@ -34,7 +34,7 @@ export const shopProductRoute = defineRoute({
   path: '/shop/products/{product_id}',
   operationId: 'shopProduct',
   summary: 'Show a product as an HTML page',
-  description: 'Shows public products with their variants, stock, images, reviews and related products.',
+  description: 'Shows a public product with its variants, stock, images, reviews and related products.',
   auth: { kind: 'open' },
   params: z.object({ product_id: productIdParameter }),
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
@@ -44,6 +44,6 @@ export const shopProductRoute = defineRoute({
 
 export const shopFileRoute = pageFileRoute(STYLES, 'shopFile', {
   summary: 'Read the style sheet of the shop',
-  description: 'Only the pages of the shop need it.',
+  description: 'Returns the CSS that the pages of the shop use.',
   example: 'style.css',
 })

@@ -13,11 +13,14 @@ const SORTS: readonly (readonly [string, string])[] = [
 const NO_FILTERS = { category: '', price_min: '', price_max: '', rating_min: '', brands: [], attributes: [] } as const
 const SHOWN_BRANDS = 12
 const SHOWN_VALUES = 8
-/** The upper end of a price range belongs to the next range, so a filter ends one cent below it. */
+/** A filter ends one cent below the upper end of its price range, because that end belongs to the next range. */
 const CENT = 0.01
 const CENT_DIGITS = 2
 
-/** @param localImage returns the path of an image on this server, given its address */
+/**
+ * Renders the results of a search.
+ * @param localImage returns the path of an image on this server for the address of the image
+ */
 export function searchPage(choice: Choice, answer: SearchAnswerBody, currency: string, localImage: (url: string) => string): Html {
   const { results, total } = answer
   return html`<h1>${choice.q === '' ? 'All products' : html`Results for “${choice.q}”`}</h1>
@@ -120,7 +123,7 @@ interface Value {
   readonly text: string
   readonly count: number
   readonly isChosen: boolean
-  /** Address of the page on which the value is chosen, or no longer chosen. */
+  /** Address of the page on which the value is chosen, or no longer chosen if it is chosen now. */
   readonly address: string
 }
 
@@ -132,7 +135,10 @@ function group(title: string, values: readonly Value[]): Html {
   )}</ul></section>`
 }
 
-/** @param range such as `25-50` and `500+`, in units of the currency */
+/**
+ * Returns the limits of a price range.
+ * @param range range of prices such as `25-50` or `500+`, in units of the currency
+ */
 function limitsOf(range: string): Pick<Choice, 'price_min' | 'price_max'> {
   const [from, to] = range.replace('+', '').split('-')
   return { price_min: from, price_max: to === undefined ? '' : (Number(to) - CENT).toFixed(CENT_DIGITS) }
@@ -158,7 +164,7 @@ function sortForm(choice: Choice): Html {
   )}</select></label> <button>Sort</button></form>`
 }
 
-/** Keeps the rest of the choice when a form is sent. */
+/** Returns hidden fields that keep the other parts of the choice when a form is sent. */
 function hiddenFields({ brands, attributes, ...single }: Choice, without: readonly string[]): Html {
   const pairs = [
     ...Object.entries(single).filter(([name, value]) => value !== '' && !without.includes(name)),

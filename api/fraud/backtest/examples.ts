@@ -1,13 +1,16 @@
 import { hash48 } from '../../../schemas/fraud/hash.ts'
 
-/** Enough examples for an analyst to inspect, and few enough for a report with many cells. */
+/**
+ * Maximum number of example ids per cell. An analyst can inspect this many, and a report with many cells stays small.
+ */
 export const MAX_EXAMPLES = 5
 
-/** Counts the transactions that look the same in a report, and keeps the ids of a few of them. */
+/** Counts the transactions of one cell of a report, and keeps the ids of a few of them. */
 export class Cell {
   count = 0
   /**
-   * The ids with the smallest hashes. They come from the whole period, and the same input always gives the same ids.
+   * Ids of the examples, which are the transactions with the smallest hashes. They come from the whole period, and the
+   * same input always gives the same ids.
    */
   #kept: { readonly hash: number; readonly id: string }[] = []
 

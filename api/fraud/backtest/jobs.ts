@@ -12,7 +12,7 @@ import type { Logger } from '../../kit/logging.ts'
 import type { ReplayProgress } from './process/messages.ts'
 import { ReplayError, type RunningReplay } from './process/start.ts'
 
-/** Starts a replay. `report` turns its result into the report of the job. */
+/** Starts a replay, and turns its result into the report of the job. */
 export interface ReplayStart {
   run(onProgress: (progress: ReplayProgress) => void): RunningReplay
   report(found: Awaited<RunningReplay['done']>): unknown
@@ -23,14 +23,14 @@ export type Started =
   | { readonly outcome: 'caller_busy'; readonly jobId: string }
   | { readonly outcome: 'full' }
 
-/** Back-tests of this process, whose states any process can read. */
+/** The back-tests of this process. Any process can read their states. */
 export interface BacktestJobs {
   /**
-   * Starts a job, unless its caller already has one running or this process has too many. If the job already exists, it
-   * continues unchanged.
+   * Starts a job, unless its caller already has a running job or this process runs too many jobs. If the job already
+   * exists, it continues unchanged.
    */
   start(job: BacktestJob, replay: ReplayStart): Promise<Started>
-  /** Returns the state of a job; undefined if there is no such job, or if its state has expired. */
+  /** Returns the state of a job; undefined if there is no such job or its state has expired. */
   read(jobId: string): Promise<BacktestState | undefined>
   /** Cancels the jobs of this process. */
   close(): Promise<void>
@@ -44,13 +44,13 @@ export interface BacktestJobsDeps {
 }
 
 /**
- * Maximum number of jobs that run at once. Each has a process with some 200 MB, and all share the CPU time that scoring
- * leaves.
+ * Maximum number of jobs that run at once. Each job has a process with some 200 MB, and all jobs share the CPU time
+ * that scoring does not use.
  */
 const MAX_RUNNING = 2
 /** Several renewals fit into a lease. */
 const RENEW_EVERY_MS = 2_000
-/** How many times the process tries to store a result in Redis. */
+/** Maximum number of times that the process tries to store a result in Redis. */
 const END_ATTEMPTS = 30
 const STOPPED = 'The API process that ran the back-test was stopped. Start it again.'
 
@@ -80,7 +80,7 @@ export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJ
     }
   }
 
-  /** Runs the job, and keeps its state up to date until it has ended. */
+  /** Runs a job, and keeps its stored state up to date until the job has ended. */
   function follow(job: BacktestJob, { run, report }: ReplayStart, startedAt: number): void {
     let progress = 0
     const replay = run(({ transactions, expected }) => {

@@ -12,7 +12,9 @@ const time = (what: string) => z.iso.datetime({ offset: true }).openapi({ descri
 
 export const BacktestBody = z
   .object({
-    rule: NewRuleBody.optional().openapi({ description: 'a draft, which is added to the rules in force, or replaces the one with its id' }),
+    rule: NewRuleBody.optional().openapi({
+      description: 'a draft that is added to the rules in force, or replaces the rule with the same id',
+    }),
     rules: z.array(NewRuleBody).max(MAX_DRAFTS).optional().openapi({ description: 'drafts that replace all rules' }),
     ruleset_version: z.int().min(0).optional().openapi({ description: 'a version of the rules that can be restored' }),
     from: time('beginning of the period; included'),
@@ -25,7 +27,7 @@ export const BacktestBody = z
   })
   .openapi('FraudBacktestRequest')
 
-/** A rule in the form that a change of the live rules accepts. */
+/** Schema of a rule, in the form that a change of the live rules accepts. */
 export type RuleDraft = z.output<typeof NewRuleBody>
 
 export type BacktestRequest = z.output<typeof BacktestBody>
@@ -54,9 +56,9 @@ const DecisionCountsSchema = z
 
 const QualitySchema = z
   .object({
-    recall: z.number().nullable().openapi({ description: 'share of the known fraud that got these decisions; null: no fraud is known' }),
-    precision: z.number().nullable().openapi({ description: 'share of fraud among the labelled transactions with these decisions' }),
-    false_positive_rate: z.number().nullable().openapi({ description: 'share of the legitimate transactions with these decisions' }),
+    recall: z.number().nullable().openapi({ description: 'share of the known fraud that got these decisions; null if no fraud is known' }),
+    precision: z.number().nullable().openapi({ description: 'share of fraud among the labelled transactions that got these decisions' }),
+    false_positive_rate: z.number().nullable().openapi({ description: 'share of the legitimate transactions that got these decisions' }),
   })
   .openapi('FraudBacktestQuality')
 
@@ -67,7 +69,7 @@ const RuleResultSchema = z
     mode: z.enum(['live', 'shadow']),
     evaluated: z.int(),
     matched: z.int(),
-    decided: z.int().openapi({ description: 'matches in which the rule had precedence' }),
+    decided: z.int().openapi({ description: 'number of matches in which the rule had precedence' }),
     matched_fraud: z.int(),
     matched_legitimate: z.int(),
     snoozed: z.int(),
@@ -81,19 +83,19 @@ const BacktestReportSchema = z
   .object({
     from: z.iso.datetime(),
     to: z.iso.datetime(),
-    available: z.int().openapi({ description: 'transactions of the period, approximately' }),
-    transactions: z.int().openapi({ description: 'transactions that were judged again' }),
-    ruleset_version: z.int().nullable().openapi({ description: 'null: drafts' }),
-    policy_version: z.int().openapi({ description: 'the policy in force when the back-test began, which it uses' }),
-    as_of: z.iso.datetime().openapi({ description: 'lists, snoozes and the policy are as they were then' }),
-    notes: z.array(z.string()).openapi({ description: 'what limits the comparison' }),
-    blocklisted: z.int().openapi({ description: 'transactions that the blocklist decided; they stay blocked' }),
-    other_policy: z.int().openapi({ description: 'transactions that were decided under another version of the policy' }),
-    would_be: DecisionCountsSchema.openapi({ description: 'decisions of these rules' }),
-    logged: DecisionCountsSchema.openapi({ description: 'decisions of that time' }),
+    available: z.int().openapi({ description: 'approximate number of transactions in the period' }),
+    transactions: z.int().openapi({ description: 'number of transactions on which the rules were tested' }),
+    ruleset_version: z.int().nullable().openapi({ description: 'the version that was tested; null if drafts were tested' }),
+    policy_version: z.int().openapi({ description: 'version of the policy that the back-test uses, which was in force when it began' }),
+    as_of: z.iso.datetime().openapi({ description: 'the back-test uses the lists, snoozes and policy that were in force at this time' }),
+    notes: z.array(z.string()).openapi({ description: 'reasons why the comparison is limited' }),
+    blocklisted: z.int().openapi({ description: 'number of transactions that the blocklist decided, which stay blocked' }),
+    other_policy: z.int().openapi({ description: 'number of transactions that were decided under another version of the policy' }),
+    would_be: DecisionCountsSchema.openapi({ description: 'decisions of the tested rules' }),
+    logged: DecisionCountsSchema.openapi({ description: 'decisions that were made at the time of the transactions' }),
     confusion: z
       .array(z.object({ decision, label: z.enum(['fraud', 'legitimate', 'unlabelled']), ...cell }).openapi('FraudBacktestCell'))
-      .openapi({ description: 'decisions of these rules by the verdicts of analysts' }),
+      .openapi({ description: 'decisions of the tested rules, broken down by the verdicts of analysts' }),
     quality: z.object({ review_or_block: QualitySchema, block: QualitySchema }),
     changes: z
       .array(z.object({ logged: decision, would_be: decision, ...cell }).openapi('FraudBacktestChange'))
@@ -102,7 +104,7 @@ const BacktestReportSchema = z
     changed_3ds: z.object(cell).openapi({ description: 'transactions for which only requires_3ds would change' }),
     rules: z.array(RuleResultSchema),
     set_aside: z.array(z.object({ rule_id: z.string(), faults: z.array(z.string()) })).openapi({
-      description: 'rules of a stored version that are no longer accepted, and were not evaluated',
+      description: 'rules of a stored version that were not evaluated, because the service no longer accepts them',
     }),
   })
   .openapi('FraudBacktestReport')

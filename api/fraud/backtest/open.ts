@@ -22,17 +22,20 @@ export interface BacktestDeps extends Pick<ServiceKit, 'scripts' | 'views' | 'co
 }
 
 const DAY_MS = 86_400_000
-/** Features are kept for 30 days. A period may begin a little earlier, because requests take time. */
+/**
+ * Maximum age of the beginning of a period. Features are kept for 30 days. One more day is allowed, because a request
+ * takes time.
+ */
 const MAX_AGE_MS = 31 * DAY_MS
 const RETRY_AFTER_SECONDS = 30
 
-/** Limits of the comparison that a reader of the report must know. */
+/** Limits of the comparison, for the reader of the report. */
 const NOTES = [
   'Lists, snoozes and the policy are as of now, not as they were when the transactions were scored.',
   'Features, model scores and the effect of the blocklist are those that were logged; nothing was computed again.',
 ]
 
-/** Runs rules over logged transactions, in processes of their own. */
+/** Creates the routes that test rules on logged transactions. Each test runs in a separate process. */
 export function openBacktest({ scripts, views, commands, state, log, now, settings }: BacktestDeps): FraudPart {
   const jobs = backtestJobs({ scripts, log, now })
 

@@ -4,7 +4,7 @@ import type { ReplayProgress } from './process/messages.ts'
 import type { ReplayBasis } from './replay.ts'
 import { Replay, type ReplayResult } from './report.ts'
 
-/** Judges a sample of the log again. Only one batch is in memory at a time. */
+/** Replays a sample of the log. Only one batch of transactions is in memory at a time. */
 export async function replayLog(
   basis: ReplayBasis,
   log: LoggedTransactions,

@@ -17,20 +17,21 @@ export interface ReplayBasis {
 }
 
 export interface Replayed {
-  /** Undefined for a transaction that the blocklist decided, because live scoring does not evaluate rules then. */
+  /** The rules that match. Undefined if the blocklist decided, because live scoring then evaluates no rules. */
   readonly outcome: RuleOutcome | undefined
   readonly verdict: Verdict
 }
 
 /**
- * A clock on which no time passes. Live scoring leaves out shadow rules that take too long; a back-test has the time to
+ * A clock on which no time passes. Live scoring leaves out shadow rules that take too long. A back-test has time to
  * evaluate all of them.
  */
 const TIMELESS = () => 0
 
 /**
- * Judges a logged transaction again. Everything that was measured at that time is taken from the log: features, facts
- * about the address, model scores, and whether the blocklist decided. Expiry and snoozes are judged at the logged time.
+ * Judges a logged transaction again. The log provides everything that was measured when the transaction was scored:
+ * features, facts about the address, model scores, and whether the blocklist decided. Expiry and snoozes are judged at
+ * the logged time.
  */
 export function replay({ ruleSet, lists, snoozes, policy }: ReplayBasis, transaction: LoggedTransaction, tallies: RuleTallies): Replayed {
   const { features, ml_scores, reason, scored_at } = transaction
@@ -42,7 +43,7 @@ export function replay({ ruleSet, lists, snoozes, policy }: ReplayBasis, transac
     isBlocklisted,
     action: outcome?.winner?.action,
     scores: ml_scores.evaluated ? ml_scores : undefined,
-    // A user who is known to have no history has 0 transactions. The number is missing only if the look-up failed.
+    // A user without history has 0 transactions. The number is missing only if the look-up failed.
     isDefaultProfile: features.user_txn_count === null,
     amountUsd: features.amount_usd,
   })

@@ -7,7 +7,9 @@ import type { LoggedTransaction } from '../../../state/tables/fraud/logged.ts'
 import { Cell } from './examples.ts'
 import { type ReplayBasis, type Replayed, replay } from './replay.ts'
 
-/** What is known about a transaction. SUSPICIOUS is not a label, and neither is the absence of a verdict. */
+/**
+ * What is known about a transaction. A transaction whose verdict is SUSPICIOUS, or that has no verdict, is unlabelled.
+ */
 export type Label = 'fraud' | 'legitimate' | 'unlabelled'
 
 export interface CountedCell {
@@ -16,13 +18,13 @@ export interface CountedCell {
   readonly examples: readonly string[]
 }
 
-/** How well a kind of decision fits the labels. Null: there is nothing to divide by. */
+/** How well a kind of decision matches the labels. A value is null if its divisor would be 0. */
 export interface Quality {
-  /** Share of the fraudulent transactions that got the decision. */
+  /** Share of the fraudulent transactions for which the decision was made. */
   readonly recall: number | null
-  /** Share of fraud among the labelled transactions that got the decision. */
+  /** Share of fraud among the labelled transactions for which the decision was made. */
   readonly precision: number | null
-  /** Share of the legitimate transactions that got the decision. */
+  /** Share of the legitimate transactions for which the decision was made. */
   readonly false_positive_rate: number | null
 }
 
@@ -42,7 +44,7 @@ export interface RuleResult {
   readonly mode: RuleMode
   readonly evaluated: number
   readonly matched: number
-  /** Matches in which the rule won, so that its action counted. */
+  /** Number of matches in which the rule had precedence, so that its action counted. */
   readonly decided: number
   /** `matched`, by label. */
   readonly matched_fraud: number
@@ -50,16 +52,16 @@ export interface RuleResult {
   readonly snoozed: number
   readonly failed: number
   readonly missing: number
-  /** How often each value was absent when the result was missing. */
+  /** How often each field was absent when the result was missing. */
   readonly missing_by: Readonly<Record<string, number>>
 }
 
 /** What a replay has found. */
 export interface ReplayResult {
   readonly transactions: number
-  /** Transactions that the blocklist decided, so that rules were not evaluated. They stay blocked. */
+  /** Number of transactions that the blocklist decided. Rules were not evaluated for them, and they stay blocked. */
   readonly blocklisted: number
-  /** Transactions that were decided by a version of the policy that is not the one used here. */
+  /** Number of transactions that were decided under a different version of the policy. */
   readonly other_policy: number
   readonly would_be: DecisionCounts
   readonly logged: DecisionCounts
@@ -71,7 +73,7 @@ export interface ReplayResult {
   /** Transactions for which only `requires_3ds` would change. */
   readonly changed_3ds: CountedCell
   readonly rules: readonly RuleResult[]
-  /** Rules that this version does not accept, and that were therefore not evaluated. */
+  /** Rules that were not evaluated, because this version of the software does not accept them. */
   readonly set_aside: readonly { readonly rule_id: string; readonly faults: readonly string[] }[]
 }
 
@@ -89,7 +91,10 @@ interface Labelled {
   decided: number
 }
 
-/** Judges logged transactions again, one by one, and counts. Its size does not depend on the number of transactions. */
+/**
+ * Judges logged transactions again, one by one, and counts the results. Its size does not depend on the number of
+ * transactions.
+ */
 export class Replay {
   readonly #basis: ReplayBasis
   readonly #tallies: RuleTallies
@@ -108,7 +113,7 @@ export class Replay {
     for (const { rule } of basis.ruleSet.rules) this.#byRule.set(rule.rule_id, { matched_fraud: 0, matched_legitimate: 0, decided: 0 })
   }
 
-  /** Returns how the transaction would be judged, for tests. */
+  /** Returns the decision about one transaction. Only tests use this. */
   add(transaction: LoggedTransaction): Replayed {
     const replayed = replay(this.#basis, transaction, this.#tallies)
     const { outcome, verdict } = replayed

@@ -19,18 +19,21 @@ export interface TestedRules {
 
 /** What a back-test knows of the rules. */
 export interface KnownRules {
-  /** All rules in force, including those that are disabled, and their version. */
+  /** All rules in force, including disabled rules, and the version of the rule set. */
   readonly current: { readonly version: number; readonly rules: readonly Rule[] }
   readonly ruleSet: RuleSet
   /** Returns the rules of a version that can be restored. */
   ofVersion(version: number): Promise<readonly Rule[] | undefined>
 }
 
-/** Compiling this many conditions takes about a millisecond. Requests are handled in between. */
+/**
+ * Number of conditions that are compiled without a pause, which takes about a millisecond. Requests are handled in
+ * between.
+ */
 const CONDITIONS_PER_TURN = 20
 
 /**
- * Returns the rules that a request asks for. It refuses what a change of the live rules would refuse.
+ * Returns the rules that a request names. Refuses every rule that a change of the live rules would also refuse.
  * @param author the subject of the caller's token
  * @param now epoch ms
  */
@@ -84,8 +87,8 @@ export async function testedRules(request: BacktestRequest, known: KnownRules, a
 }
 
 /**
- * Returns a function that compiles conditions without delaying other requests. Conditions in force are already
- * compiled.
+ * Returns a function that compiles conditions in short pieces, so that other requests are not delayed. Conditions of
+ * rules in force are already compiled.
  */
 function compiler(ruleSet: RuleSet): (text: string) => Promise<Compiled> {
   const known = new Map<string, Compiled>(ruleSet.rules.map(({ rule, condition }) => [rule.condition, { ok: true, condition }]))

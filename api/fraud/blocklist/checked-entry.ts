@@ -10,12 +10,15 @@ export interface CheckedEntry {
   readonly attributes: Pick<NewEntry, 'reason' | 'blocked_by' | 'ttl_hours'>
 }
 
-/** Why a value cannot be blocked. `raw_card_number`: the value is a card number, which must not be stored. */
+/** Why a value cannot be blocked. `raw_card_number` means that the value is a card number, which must not be stored. */
 export type EntryFault =
   | { readonly fault: 'wrong_value' | 'raw_card_number'; readonly message: string }
   | { readonly fault: 'none'; readonly checked: CheckedEntry }
 
-/** Maximum lengths of these values in a scoring request, in code points. A longer entry would never match. */
+/**
+ * Maximum lengths, in code points, of these values in a scoring request. An entry with a longer value would never
+ * match.
+ */
 const LONGEST: Readonly<Record<FraudBlocklistType, number>> = { USER: 50, DEVICE: 128, IP: 320, CARD_HASH: 128, EMAIL: 320 }
 
 export function checkedEntry({ entity_type, entity_value, ...attributes }: NewEntry, hashes: PersonalHashes): EntryFault {

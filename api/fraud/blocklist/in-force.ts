@@ -9,11 +9,11 @@ import type { BlocklistInForce } from '../in-force.ts'
 
 /** The blocklist in this process's memory. */
 export interface OpenBlocklist extends BlocklistInForce {
-  /** Returns whether an entity is blocked. Throws ApiError `not_ready` like `find`. */
+  /** Returns whether an entity is blocked. Like `find`, throws ApiError `not_ready`. */
   has(entity: Pick<FraudBlocklistEntry, 'entity_type' | 'entity_value'>): boolean
 }
 
-/** Only the presence of an entry and its end matter to scoring. */
+/** The part of an entry that is kept in memory. Scoring only needs to know whether an entry exists and when it ends. */
 type Presence = Pick<FraudBlocklistEntry, 'expires_at'>
 
 const presences: Topic<string, Presence> = { ...fraudBlocklist, value: projection<Presence>(fraudBlocklist.value, ['expires_at']) }
@@ -26,7 +26,7 @@ const PRESENCE: Packing<Presence, true> = {
   expiresAt: ({ expires_at }) => expires_at ?? undefined,
 }
 
-/** Functions that return the value with which a request identifies an entity of each type. */
+/** For each type of entity, a function that returns the value with which a request identifies the entity. */
 const VALUE_OF: Readonly<Record<FraudBlocklistType, (request: FraudRequest) => string | null>> = {
   USER: ({ payer }) => payer.user_id,
   DEVICE: ({ device }) => device.fingerprint_id,

@@ -8,7 +8,7 @@ import { pageLimitParameter } from '../../kit/parameters.ts'
 const MAX_VALUE = 320
 const MAX_REASON = 500
 const MAX_NAME = 200
-/** Ten years. An entry for longer is permanent. */
+/** Maximum lifetime of an entry, ten years. An entry that must last longer can be permanent. */
 const MAX_TTL_HOURS = 87_600
 export const MAX_BULK_ENTRIES = 1_000
 
@@ -32,17 +32,17 @@ const attributes = {
     .max(MAX_TTL_HOURS)
     .nullable()
     .default(null)
-    .openapi({ description: 'Hours after which the entry expires; null for a permanent one.', example: 24 }),
+    .openapi({ description: 'Number of hours after which the entry expires; null for a permanent entry.', example: 24 }),
 }
 
-/** The body of a change. It does not contain the entity, because the entity of an entry never changes. */
+/** Schema of a change. It has no fields for the entity, because the entity of an entry never changes. */
 export const ChangedEntryBody = z.strictObject(attributes).openapi('ChangedBlocklistEntry')
 
 export const NewEntryBody = z
   .strictObject({
     entity_type: entityType.openapi({ example: 'DEVICE' }),
     entity_value: text(MAX_VALUE).openapi({
-      description: 'The value in the form of scoring requests. Surrounding white space, the case of e-mail addresses and the spelling of IP addresses do not matter.', // biome-ignore format: one sentence each
+      description: 'The value as in scoring requests. Surrounding white space, the case of e-mail addresses and the spelling of IP addresses do not matter.', // biome-ignore format: one sentence each
       example: 'd1',
     }),
     ...attributes,
@@ -50,7 +50,7 @@ export const NewEntryBody = z
   .openapi('NewBlocklistEntry')
 export type NewEntry = z.output<typeof NewEntryBody>
 
-/** Entries are checked one by one, so that a wrong one does not prevent the others. */
+/** The entries are checked separately, so that an invalid entry does not prevent the creation of the other entries. */
 export const BulkBody = z
   .strictObject({
     entries: z
@@ -64,7 +64,9 @@ export const EntrySchema = z
   .object({
     entry_id: z.string(),
     entity_type: entityType,
-    entity_value: z.string().openapi({ description: 'In canonical form. For an e-mail address, only the first character and the domain.' }),
+    entity_value: z
+      .string()
+      .openapi({ description: 'The value in canonical form. Of an e-mail address, only the first character and the domain are shown.' }),
     reason: z.string(),
     blocked_by: z.string(),
     ttl_hours: z.int().nullable(),
@@ -76,7 +78,7 @@ export const EntrySchema = z
 export const EntryListSchema = z
   .object({
     entries: z.array(EntrySchema),
-    next: z.string().nullable().openapi({ description: 'The `after` of the next page; null if there is none.' }),
+    next: z.string().nullable().openapi({ description: 'The value of `after` for the next page; null on the last page.' }),
   })
   .openapi('BlocklistEntries')
 
@@ -86,7 +88,7 @@ export const BulkSchema = z
       z.object({
         status: z.enum(['created', 'exists', 'conflict', 'invalid']).openapi({
           description:
-            '`exists`: the entity has an equal entry. `conflict`: it has an entry with other attributes, which stays. `invalid`: see `details`.',
+            '`exists`: the entity already has an equal entry. `conflict`: the entity has an entry with other attributes, which is unchanged. `invalid`: see `details`.',
         }),
         entry_id: z.string().nullable().openapi({ description: 'null if the entry is invalid.' }),
         details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),

@@ -27,7 +27,10 @@ export interface BlocklistDeps extends Pick<ServiceKit, 'views' | 'commands' | '
   readonly hashes: PersonalHashes
 }
 
-/** How long to wait until this instance has read a change, which normally takes a few milliseconds after its commit. */
+/**
+ * How long to wait until this instance has read a change. It normally reads a change a few milliseconds after the
+ * commit.
+ */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
@@ -39,7 +42,7 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
     return (await open.run(blocklistFlow, entryIdOf(entity), command, step)) as Blocked
   }
 
-  /** Waits until this instance has read the changes, so that the caller sees them here. */
+  /** Waits until this instance has read the changes, so that the caller can read them from this instance. */
   async function untilSeen(changed: readonly FraudBlocklistEntry[], isBlocked: boolean): Promise<void> {
     const until = monotonic() + READABLE_WITHIN_MS
     while (!changed.every((entry) => isSeen(entry, isBlocked)) && monotonic() < until) await delay(LOOK_EVERY_MS)
@@ -49,14 +52,14 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
     try {
       return blocklist.has(entry) === isBlocked
     } catch {
-      // The decision is made, even if this instance cannot read the list at the moment.
+      // The change is already committed, even if this instance cannot read the list at the moment.
       return false
     }
   }
 
   async function blockAll(from: CommandRequest, items: readonly unknown[]) {
     const checked = items.map((item, index) => checkItem(item, `body.entries[${index}]`, hashes))
-    // Redis keeps a hash of these checked entries, so they contain e-mail addresses only as keyed hashes.
+    // Redis keeps a hash of these checked entries, so the entries must contain e-mail addresses only as keyed hashes.
     const open = await commands.open(from, ['blockEntities', checked])
     const actor = from.caller!.subject
     const results = await Promise.all(
@@ -139,7 +142,10 @@ function assertValid(body: NewEntry, hashes: PersonalHashes): CheckedEntry {
   throw new ApiError(definition, { details: [{ path: 'body.entity_value', message: result.message }] })
 }
 
-/** Checks one entry of a bulk request. @param place its path in the body */
+/**
+ * Checks one entry of a bulk request.
+ * @param place path of the entry in the body
+ */
 function checkItem(item: unknown, place: string, hashes: PersonalHashes): CheckedEntry | readonly ErrorDetail[] {
   const { value, details } = check(NewEntryBody, item, place)
   if (details.length > 0) return details

@@ -7,7 +7,7 @@ import { BulkBody, BulkSchema, ChangedEntryBody, EntryListSchema, EntrySchema, l
 const ANALYST = { kind: 'scope', scope: ['fraud:analyst', 'admin'] } as const
 const params = z.object({ entry_id: z.string().openapi({ example: '3d5f0f1c6b8e4a2f9c7d1e0b5a493827' }) })
 const example = { entity_type: 'DEVICE', entity_value: 'd1', reason: 'chargebacks', ttl_hours: 24 }
-/** A thousand entries whose texts have the greatest length, at four bytes per character. */
+/** Size of a thousand entries whose texts have the maximum length, at four bytes per character. */
 const MAX_BULK_BYTES = 6 * 1_024 * 1_024
 
 export const blockRoute = defineRoute({
@@ -15,7 +15,7 @@ export const blockRoute = defineRoute({
   path: '/api/v1/blocklist',
   operationId: 'blockEntity',
   summary: 'Block an entity',
-  description: 'Every API instance blocks the transactions of the entity within a second of the answer.',
+  description: 'Within a second of the answer, every API instance blocks transactions of the entity.',
   auth: ANALYST,
   idempotent: true,
   body: NewEntryBody,
@@ -32,7 +32,7 @@ export const listBlocklistRoute = defineRoute({
   path: '/api/v1/blocklist',
   operationId: 'listBlocklist',
   summary: 'List the blocklist, newest entries first',
-  description: 'Returns the entries that have not expired. A page may have fewer entries than `limit` although another one follows.',
+  description: 'Returns the entries that have not expired. A page may have fewer entries than `limit` even if another page follows.',
   auth: ANALYST,
   query: listQuery,
   answers: { 200: { description: 'A page of entries.', schema: EntryListSchema } },
@@ -56,7 +56,8 @@ export const changeEntryRoute = defineRoute({
   path: '/api/v1/blocklist/{entry_id}',
   operationId: 'changeBlocklistEntry',
   summary: 'Change an entry of the blocklist',
-  description: 'Replaces reason, analyst and lifetime, which starts again. The entity stays blocked throughout.',
+  description:
+    'Replaces the reason, the analyst and the lifetime. The new lifetime starts now. The entity stays blocked during the change.',
   auth: ANALYST,
   params,
   idempotent: true,
@@ -83,7 +84,7 @@ export const blockAllRoute = defineRoute({
   path: '/api/v1/blocklist/bulk',
   operationId: 'blockEntities',
   summary: 'Block several entities',
-  description: `Accepts up to ${MAX_BULK_ENTRIES} entries, and returns the result of each, in the same order. A 503 means that some may be blocked; repeat the request with the \`command_id\` as Idempotency-Key.`,
+  description: `Accepts up to ${MAX_BULK_ENTRIES} entries and returns one result for each, in the same order. After a 503, some entities may already be blocked. Repeat the request with the \`command_id\` as Idempotency-Key.`,
   auth: ANALYST,
   idempotent: true,
   body: BulkBody,

@@ -9,31 +9,33 @@ import { caughtUp } from '../../kit/readiness.ts'
 import { fraudErrors } from '../errors.ts'
 import type { CasesDeps } from './deps.ts'
 
-/** How long to look for a transaction. If it was just scored, its event may still be on its way to ClickHouse. */
+/**
+ * How long to look for a transaction. If a transaction was just scored, its event may not have reached ClickHouse yet.
+ */
 const LOOK_UP_MS = 2_000
 const LOOK_AGAIN_MS = 200
 /**
- * Minimum age of a transaction whose case may have left the state for ClickHouse. It allows a day for clocks that
- * differ.
+ * Minimum age of a transaction whose case may have moved from the state to ClickHouse. It is a day less than
+ * the age at which cases are moved, because clocks differ.
  */
 const ARCHIVED_AFTER_MS = 29 * 24 * 3_600_000
 
 type Run = (command: FraudCaseCommand, step?: string) => Promise<CaseAnswer>
 
-/** Where the case of a transaction, or the transaction itself, was found. */
+/** The case of a transaction, or the transaction itself, for the command. */
 type Background = Pick<FraudCaseCommand, 'transaction' | 'archived'>
 
 const HAS_CASE: Background = { transaction: null, archived: null }
 
 /**
- * Records a verdict about any transaction of the last 90 days. If there is no case, the command contains what a case
- * needs, because the topology knows only reviewed transactions. Throws ApiError: `transaction_not_found`, `not_ready`,
- * `unavailable`.
+ * Records a verdict about any transaction of the last 90 days. If the transaction has no case, the command contains the
+ * data for a new case, because the topology has only reviewed transactions. Throws ApiError: `transaction_not_found`,
+ * `not_ready`, `unavailable`.
  */
 export async function recordVerdict(deps: CasesDeps, id: string, command: FraudCaseCommand, run: Run): Promise<CaseAnswer> {
   const background = await backgroundOf(deps, id)
   const answer = await run({ ...command, ...background })
-  // The case left the state between the look-up and the decision.
+  // The case has left the state since it was looked up, so the command is repeated with the archived case.
   if (answer.outcome !== 'not_found') return answer
   return await run({ ...command, ...(await lookedUp(deps, id)) }, 'archived')
 }

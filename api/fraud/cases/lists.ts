@@ -24,13 +24,13 @@ export interface CasePage {
   readonly complete: boolean
 }
 
-/** Time limit of ClickHouse. Few analysts look for old cases, so the list must not wait long for them. */
+/** Time limit of the query to ClickHouse. Few analysts look for old cases, so the list must not wait long for them. */
 const ARCHIVE_TIMEOUT_MS = 2_000
 const NOTHING = { total: 0, ids: [] }
 
 /**
- * Merges the lists of all partitions. Lists with closed cases include those that were closed long ago, unless
- * ClickHouse does not respond. Throws ApiError: `invalid_request` beyond the longest list, `not_ready`.
+ * Merges the lists of all partitions. A list with closed cases includes cases that were closed long ago, unless
+ * ClickHouse does not respond. Throws ApiError: `invalid_request` for a page beyond the longest list, `not_ready`.
  */
 export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {
   const { views, facts } = deps
@@ -55,7 +55,7 @@ export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<Ca
   return { cases, total: shown.total + (archived ?? NOTHING).total, complete: archived !== undefined }
 }
 
-/** Returns undefined if ClickHouse does not respond in time. */
+/** Returns old cases from ClickHouse; undefined if ClickHouse does not respond in time. */
 async function fromTable<T>({ tables, log }: CasesDeps, read: (tables: CasesDeps['tables']) => Promise<T>): Promise<T | undefined> {
   try {
     return await withDeadline(read(tables), ARCHIVE_TIMEOUT_MS, () => new Error('no answer in time'))

@@ -31,12 +31,12 @@ export const caseStatus = z.enum(CASE_STATUSES)
 export const analyst = text(MAX_NAME, 1)
 
 const fraudType = text(MAX_FRAUD_TYPE, 1).nullable().openapi({ description: 'The kind of fraud, in words of your own.' })
-const notes = text(MAX_NOTES).openapi({ description: 'The newest notes. The history keeps earlier ones.' })
+const notes = text(MAX_NOTES).openapi({ description: 'The newest notes. The history contains earlier notes.' })
 
 export const CasePatchBody = z
   .strictObject({
-    assigned_to: analyst.nullable().optional().openapi({ description: 'Who works on the case; null: nobody.' }),
-    status: caseStatus.optional().openapi({ description: 'CONFIRMED_FRAUD and FALSE_POSITIVE are verdicts.' }),
+    assigned_to: analyst.nullable().optional().openapi({ description: 'The analyst who works on the case; null if nobody does.' }),
+    status: caseStatus.optional().openapi({ description: 'The new status. CONFIRMED_FRAUD and FALSE_POSITIVE are verdicts.' }),
     notes: notes.optional(),
     fraud_type: fraudType.optional(),
     version: z
@@ -51,7 +51,7 @@ export const CasePatchBody = z
 
 export const FeedbackBody = z
   .strictObject({
-    reporter: analyst.optional().openapi({ description: "Who gives the verdict; default: the token's subject." }),
+    reporter: analyst.optional().openapi({ description: "The analyst who gives the verdict. Default: the token's subject." }),
     verdict: z.enum(VERDICTS),
     fraud_type: fraudType.optional(),
     notes: notes.optional(),
@@ -93,18 +93,21 @@ export const CaseWithHistorySchema = CaseSchema.extend({
     .array(
       z.object({
         at: time,
-        actor: z.string().nullable().openapi({ description: 'null: the decision about the transaction opened the case.' }),
+        actor: z
+          .string()
+          .nullable()
+          .openapi({ description: 'Who made the change; null if the decision about the transaction opened the case.' }),
         action: z.enum(['opened', 'changed', 'verdict']),
         status: caseStatus,
         assigned_to: z.string().nullable(),
         verdict: z.enum(VERDICTS).nullable(),
-        reporter: z.string().nullable().openapi({ description: 'Whose verdict it is; null: that of the actor.' }),
+        reporter: z.string().nullable().openapi({ description: 'The analyst who gave the verdict; null if the actor did.' }),
         fraud_type: z.string().nullable(),
         notes: z.string(),
         evidence: z.array(z.string()),
       }),
     )
-    .openapi({ description: 'The newest changes, oldest first, with the values after each of them.' }),
+    .openapi({ description: 'The newest changes, oldest first. Each has the values after the change.' }),
 }).openapi('FraudCaseWithHistory')
 
 export const CaseListSchema = z
@@ -113,9 +116,10 @@ export const CaseListSchema = z
     page: z.int(),
     limit: z.int(),
     total: z.int(),
-    complete: z
-      .boolean()
-      .openapi({ description: 'false: ClickHouse does not respond, so cases that were closed more than 30 days ago are missing.' }),
+    complete: z.boolean().openapi({
+      description:
+        'Whether the list is complete. false if ClickHouse does not respond, so that cases closed more than 30 days ago are missing.',
+    }),
   })
   .openapi('FraudCaseList')
 

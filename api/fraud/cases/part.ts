@@ -35,7 +35,7 @@ const NOTHING_ASKED: FraudCaseCommand = {
 export function casesPart(deps: CasesDeps): FraudPart {
   const { views, tables, commands, facts } = deps
 
-  /** Finds a case in the view, or in ClickHouse if it was closed long ago. Throws `case_not_found`. */
+  /** Finds a case in the view, or in ClickHouse if the case was closed long ago. Throws `case_not_found`. */
   async function find(caseId: string): Promise<{ readonly found: FraudCase; readonly archived: string | null }> {
     const partition = partitionOfCase(caseId)
     if (partition === undefined || partition >= facts.partitionsOf(fraudCases)) throw new ApiError(fraudErrors.case_not_found)
@@ -96,7 +96,7 @@ export function casesPart(deps: CasesDeps): FraudPart {
   }
 }
 
-/** Returns the case after a request, or throws what prevented the request. */
+/** Returns the case after a command, or throws the error that matches the refusal. */
 function decided(answer: CaseAnswer, missing: (typeof fraudErrors)['case_not_found']): AnsweredCase {
   switch (answer.outcome) {
     case 'done':

@@ -32,7 +32,7 @@ const FILES = [
   'versions.js',
 ]
 
-/** Creates the routes of the analysts' desk: the page, and what only the page needs. */
+/** Creates the routes of the analysts' desk: the page itself, and the routes that only this page needs. */
 export function deskPart(deps: UserTransactionsDeps): FraudPart {
   const files = pageFiles({ folder: new URL('./browser/', import.meta.url), files: FILES })
   return {

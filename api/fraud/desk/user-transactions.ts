@@ -7,7 +7,10 @@ import { integerParameter } from '../../kit/parameters.ts'
 import { type BoundRoute, bind, defineRoute } from '../../kit/route.ts'
 
 const DAY_MS = 86_400_000
-/** Analysts compare a payment with those of the days around it. For longer periods, they query ClickHouse directly. */
+/**
+ * Maximum number of days. Analysts compare a payment with payments of the days around it. For longer periods, they
+ * query ClickHouse directly.
+ */
 const MAX_DAYS = 7
 const MAX_LISTED = 100
 const MAX_USER_ID = 50
@@ -33,7 +36,7 @@ export const userTransactionsRoute = defineRoute({
   path: '/api/v1/transactions',
   operationId: 'listTransactionsOfUser',
   summary: "List a user's transactions, newest first",
-  description: 'The transactions of up to 7 days, from ClickHouse. The newest ones may be missing for some seconds.',
+  description: 'Returns the transactions of up to 7 days. A transaction may be missing for some seconds after it is scored.',
   auth: { kind: 'scope', scope: ['fraud:analyst', 'fraud:ops', 'internal', 'admin'] },
   query: z.object({
     user_id: z.string().min(1).max(MAX_USER_ID).openapi({ description: '`payer.user_id` of the transactions.', example: 'u1' }),

@@ -4,21 +4,21 @@ import { type NetworkList, readNetworkList } from './network-list.ts'
 
 /** Files with facts about IP addresses. */
 export interface IpSources {
-  /** A MaxMind DB file with countries. If undefined, the bundled one is used. */
+  /** A MaxMind DB file with countries. If undefined, the bundled file is used. */
   readonly countries: string | undefined
-  /** Files with networks. If one is undefined, the fact is missing. */
+  /** Files with networks. If a file is undefined, its fact is missing in all answers. */
   readonly vpn: string | undefined
   readonly tor: string | undefined
   readonly datacenter: string | undefined
 }
 
-/** Returns what the sources say about a canonical IP address; null: the address is missing. */
+/** Returns the facts about a canonical IP address. All facts are missing for null. */
 export type IpFactsOf = (address: string | null) => FraudIpFacts
 
 const UNKNOWN: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 
 /**
- * Reads the sources once. A new file needs a restart.
+ * Reads the sources once. A change of a file takes effect after a restart.
  * @throws Error that names a file that cannot be used
  */
 export function openIpFacts({ countries, ...lists }: IpSources): IpFactsOf {

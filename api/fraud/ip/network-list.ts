@@ -8,7 +8,10 @@ export interface NetworkList {
 }
 
 const BITS = { ipv4: 32, ipv6: 128 } as const
-/** IPv4 addresses are compared as IPv6 addresses that contain them: ::ffff:0:0/96 */
+/**
+ * Prefix that turns an IPv4 address into the IPv6 address that contains it (::ffff:0:0/96). Both kinds of addresses are
+ * compared as IPv6 addresses.
+ */
 const MAPPED = 0xffff00000000n
 const COMMENT = '#'
 const GROUPS = 8
@@ -16,8 +19,8 @@ const GROUP_BITS = 16n
 const BYTE_BITS = 8n
 
 /**
- * Reads a file with an address or a CIDR range per line. Empty lines and the rest of a line after `#` are ignored.
- * @throws Error that names the file, and a line that is wrong
+ * Reads a file with one address or CIDR range per line. Empty lines and text after `#` are ignored.
+ * @throws Error that names the file and the invalid line
  */
 export function readNetworkList(file: string): NetworkList {
   let text: string
@@ -41,7 +44,7 @@ interface Range {
   readonly last: bigint
 }
 
-/** Finds an address by binary search, because such lists have tens of thousands of ranges. */
+/** Finds an address by binary search, because lists of networks have tens of thousands of ranges. */
 function networkList(ranges: readonly Range[]): NetworkList {
   const merged: { first: bigint; last: bigint }[] = []
   for (const { first, last } of [...ranges].sort((one, other) => (one.first < other.first ? -1 : 1))) {

@@ -5,7 +5,7 @@ import type { ListSummary } from '../../../schemas/fraud/settings/flow.ts'
 import type { HeldList } from '../held-settings.ts'
 import { isoTime } from '../rules/model.ts'
 
-/** More values than a list may have, so that the answer can name the limit. */
+/** Maximum number of values in a request. It exceeds the limit of a list, so that the error can name the limit. */
 const MAX_GIVEN_VALUES = 50_000
 
 const ListName = z
@@ -15,7 +15,8 @@ const ListName = z
   .openapi({ example: 'mule-accounts' })
 
 const values = z.array(z.string().min(1, 'must not be empty').max(MAX_STRING_CHARACTERS)).max(MAX_GIVEN_VALUES).openapi({
-  description: 'At most 10,000, 1 MiB in all. Compared exactly, so e-mail addresses and phone numbers must be given as hashes.',
+  description:
+    'At most 10,000 values, and at most 1 MiB in all. Values are compared exactly, so e-mail addresses and phone numbers must be given as hashes.',
 })
 
 export const NewListBody = z.strictObject({ name: ListName, values }).openapi('NewFraudList')

@@ -25,7 +25,7 @@ export function listsPart({ settings, changeSettings }: ListsDeps): FraudPart {
     return list
   }
 
-  /** Without its list, a rule would silently never match. */
+  /** Refuses to delete a list that rules read. Without the list, these rules would silently never match. */
   function assertUnused(name: string): void {
     const readers = settings.ruleSet.rules.filter(({ condition }) => condition.lists.includes(name))
     if (readers.length === 0) return

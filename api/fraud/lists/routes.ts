@@ -5,7 +5,7 @@ import { fraudErrors } from '../errors.ts'
 import { OPERATORS } from '../operators.ts'
 import { ListBody, ListSchema, ListSummarySchema, ListsSchema, NewListBody } from './model.ts'
 
-/** Room for 1 MiB of values and for the additional characters of their JSON. */
+/** Maximum size of a body, which allows 1 MiB of values and the additional characters of their JSON. */
 const MAX_BODY_BYTES = 4 * 1_024 * 1_024
 const params = z.object({ name: z.string().openapi({ example: 'mule-accounts' }) })
 
@@ -14,7 +14,7 @@ export const createListRoute = defineRoute({
   path: '/api/v1/lists',
   operationId: 'createFraudList',
   summary: 'Create a list',
-  description: 'Creates a list of values for `inList`. At most 100 lists can exist.',
+  description: 'Creates a list of values that rules can read with `inList`. At most 100 lists can exist.',
   auth: OPERATORS,
   idempotent: true,
   maxBodyBytes: MAX_BODY_BYTES,
@@ -28,7 +28,7 @@ export const listListsRoute = defineRoute({
   method: 'get',
   path: '/api/v1/lists',
   operationId: 'listFraudLists',
-  summary: 'List the lists by name',
+  summary: 'Show all lists, sorted by name',
   description: 'Returns the lists without their values.',
   auth: OPERATORS,
   answers: { 200: { description: 'The lists.', schema: ListsSchema } },
@@ -52,7 +52,7 @@ export const replaceListRoute = defineRoute({
   path: '/api/v1/lists/{name}',
   operationId: 'replaceFraudList',
   summary: 'Replace the values of a list',
-  description: 'Replaces all values at once. Every API instance reads them within 10 seconds, and normally within one.',
+  description: 'Replaces all values at once. Every API instance uses the new values within 10 seconds, and normally within one second.',
   auth: OPERATORS,
   params,
   maxBodyBytes: MAX_BODY_BYTES,
@@ -67,7 +67,7 @@ export const deleteListRoute = defineRoute({
   path: '/api/v1/lists/{name}',
   operationId: 'deleteFraudList',
   summary: 'Delete a list',
-  description: 'Deletes a list that no enabled rule reads.',
+  description: 'Deletes a list. A list that an enabled rule reads cannot be deleted.',
   auth: OPERATORS,
   params,
   answers: { 204: { description: 'The list is deleted.' } },

@@ -7,29 +7,32 @@ import { ApiError, errors } from '../../kit/errors.ts'
 import type { ModelVersions } from '../in-force.ts'
 import type { ChangeSettings } from '../settings-commands.ts'
 
-/** Models, and the policy that was calibrated for them; undefined: the policy in force. Its version is ignored. */
+/**
+ * Models, and the policy that was calibrated for them. The version of the policy is ignored. If the policy is
+ * undefined, the policy in force is used.
+ */
 export interface ModelsWithPolicy {
   readonly versions: ModelVersions
   readonly policy: Policy | undefined
 }
 
 /**
- * Changes which models score. Every function returns the assignment after the change, which is in force in this
- * process, and throws ApiError for a change that is refused.
+ * Changes which models score. Every function returns the assignment after the change, which is then in force in this
+ * process, and throws ApiError if the change is refused.
  */
 export interface ModelAssignments {
-  /** Makes models the champion together with their policy. The challenger stays. */
+  /** Makes models the champion, together with their policy. The challenger does not change. */
   assign(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
-  /** Puts models on trial, in place of the current challengers. */
+  /** Makes models the challenger, in place of the current challenger. */
   setChallenger(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
   /** Throws `no_challenger`. */
   endChallenger(from: CommandRequest): Promise<FraudModels>
   /**
-   * Makes the challenger the champion. Throws `no_challenger`, `challenger_too_young` before 7 days, and `forbidden`
-   * for `force` of a caller without the scope `admin`.
+   * Makes the challenger the champion. Throws `no_challenger`, `challenger_too_young` in the first 7 days, and
+   * `forbidden` if a caller without the scope `admin` uses `force`.
    */
   promote(from: CommandRequest, options: { readonly force: boolean }): Promise<FraudModels>
-  /** Restores the previous champion with its policy. Throws `no_previous_models`. */
+  /** Restores the previous champion and its policy. Throws `no_previous_models`. */
   rollBack(from: CommandRequest): Promise<FraudModels>
 }
 
@@ -50,7 +53,9 @@ export function modelAssignments(changeSettings: ChangeSettings): ModelAssignmen
     },
     async promote(from, { force }) {
       if (force && from.caller?.scopes.has('admin') !== true) {
-        throw new ApiError(errors.forbidden, { message: 'Only the scope admin may promote a challenger before its time.' })
+        throw new ApiError(errors.forbidden, {
+          message: 'Only the scope admin may promote a challenger before its trial has lasted 7 days.',
+        })
       }
       const change = { ...about, action: 'promote_challenger', input: { force }, asked: ['promoteFraudChallenger', force] } as const
       return (await changeSettings(from, change)).models

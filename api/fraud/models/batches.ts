@@ -13,8 +13,8 @@ import { decodeScores, encodeScoreRequest, KIND } from './wire.ts'
 /** Time within which models must answer. */
 export const SCORE_LIMIT_MS = 30
 /**
- * Maximum backlog. A process with a longer one cannot answer in time: at two thousand transactions a second, only 60
- * arrive within the 30 ms of the limit.
+ * Maximum number of waiting transactions. A process with a longer backlog cannot answer in time: at two thousand
+ * transactions a second, only 60 transactions arrive within the limit of 30 ms.
  */
 const MOST_WAITING = 512
 
@@ -42,7 +42,7 @@ interface Waiting {
  */
 export function modelBatches({ current, circuit, telemetry, timers }: BatchOptions) {
   let turn: Waiting[] | undefined
-  /** Transactions that the process has not answered, including those that nobody waits for any longer. */
+  /** Number of transactions that the model process has not answered, including those whose callers no longer wait. */
   let unanswered = 0
 
   function send(batch: readonly Waiting[], cancelLimit: CancelTimer): void {

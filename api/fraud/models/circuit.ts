@@ -2,8 +2,8 @@ import type { CancelTimer } from '../../../runtime/runtime.ts'
 
 /**
  * Stops waiting for a process that is repeatedly late, so that not every request waits for the whole time limit. While
- * the circuit is open, it probes the process from time to time, without making a request wait, and closes once an
- * answer arrives in time.
+ * the circuit is open, it probes the process from time to time without making a request wait. It closes once an answer
+ * arrives in time.
  */
 export interface Circuit {
   readonly isOpen: boolean
@@ -16,13 +16,16 @@ export interface Circuit {
 export const ALWAYS_CLOSED: Circuit = { isOpen: false, inTime: () => undefined, late: () => undefined, close: () => undefined }
 
 export interface CircuitOptions {
-  /** Resolves once the process has answered; rejects if it is gone. */
+  /** Resolves once the process has answered; rejects if the process has ended. */
   ping(): Promise<unknown>
   readonly limitMs: number
   readonly timers: { setTimer(ms: number, callback: () => void): CancelTimer; monotonic(): number }
 }
 
-/** A pause of garbage collection makes one or two batches late. */
+/**
+ * Number of late batches in a row that open the circuit. A pause for garbage collection makes only one or two batches
+ * late.
+ */
 const LATE_BATCHES = 3
 const ASK_EVERY_MS = 100
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { type ModelManifest, parseManifest } from '../../../schemas/fraud/models/manifest.ts'
 import shipped from '../../../schemas/fraud/models/shipped/default.json' with { type: 'json' }
 
-/** A model whose manifest can be read. Its file is checked when it is loaded. */
+/** A model whose manifest can be read. The model file itself is checked when it is loaded. */
 export interface AvailableModel {
   readonly manifest: ModelManifest
   readonly manifestPath: string
@@ -24,7 +24,7 @@ export interface ModelFolders {
 }
 
 const SHIPPED = fileURLToPath(new URL('../../../schemas/fraud/models/shipped/', import.meta.url))
-/** States which versions score unless others are assigned. */
+/** Name of the file that states which versions score unless others are assigned. */
 const DEFAULT_FILE = 'default.json'
 const MANIFEST = /\.json$/
 
@@ -32,9 +32,9 @@ const MANIFEST = /\.json$/
 export const SHIPPED_VERSIONS = shipped.versions
 
 /**
- * Reads all manifests: the shipped ones, then those of the operator. If two have the same name and version, the shipped
- * one is used.
- * @param ownFolder undefined: the operator has none
+ * Reads all manifests: first the shipped manifests, then the operator's manifests. If two manifests have the same name
+ * and version, the shipped manifest is used.
+ * @param ownFolder the operator's folder; undefined if there is none
  */
 export async function readModelFolders(ownFolder: string | undefined): Promise<ModelFolders> {
   const available = new Map<string, AvailableModel>()

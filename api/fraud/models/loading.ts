@@ -5,7 +5,7 @@ import type { ModelAssignment, ModelVersions } from '../in-force.ts'
 import { type ModelFolders, SHIPPED_VERSIONS } from './folder.ts'
 import { KIND, type LoadAnswer, type LoadRequest, type ModelNumbers } from './wire.ts'
 
-/** Models that score, with the policy that was set together with them. */
+/** The models that score, with the policy that was set together with them. */
 export interface ActiveModels {
   readonly versions: Readonly<Record<ModelName, string>>
   readonly champion: ModelNumbers
@@ -14,16 +14,17 @@ export interface ActiveModels {
   readonly policy: Policy
 }
 
-/** A model that does not exist, or whose hash or test vectors do not match. */
+/** Error for a model that does not exist, or whose hash or test vectors do not match. */
 export class CannotLoad extends Error {
   override readonly name = 'CannotLoad'
 }
 
-/** Gives models numbers, and makes child processes load them. */
+/** Numbers models, and makes child processes load them. */
 export interface ModelLoading {
   /**
-   * Makes a child load the models of an assignment that it has not loaded yet.
-   * @throws CannotLoad for a champion, ChildGone. A challenger that cannot be loaded is left out.
+   * Makes a child process load the models of an assignment, unless it has already loaded them. A challenger that cannot
+   * be loaded is left out.
+   * @throws CannotLoad for a champion, ChildGone
    */
   load(child: ChildLink, assignment: ModelAssignment, policy: Policy): Promise<ActiveModels>
 }

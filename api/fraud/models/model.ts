@@ -4,7 +4,9 @@ import { SHIPPED_VERSIONS } from './folder.ts'
 
 const version = z.string().min(1).max(50).openapi({ example: '2' })
 
-/** Versions by model. An unnamed one is the shipped model, or the champion's for a challenger. */
+/**
+ * Versions by model. If a model is omitted, the shipped version is used, or for a challenger, the champion's version.
+ */
 export const VersionsSchema = z
   .strictObject({ account_takeover: version.optional(), payment_fraud: version.optional(), money_laundering: version.optional() })
   .openapi('FraudModelVersions')
@@ -22,7 +24,7 @@ export const AssignmentSchema = z
   .openapi('FraudModelAssignment')
 
 export const ModelsSchema = AssignmentSchema.extend({
-  scoring: VersionsSchema.nullable().openapi({ description: 'what scores in this process now; null: nothing does' }),
+  scoring: VersionsSchema.nullable().openapi({ description: 'the models that score in this process now; null if there are none' }),
   available: z.array(
     z.object({ name: z.string(), version, sha256: z.string(), trained_on: z.string(), shipped: z.boolean() }).openapi('FraudModel'),
   ),

@@ -14,11 +14,11 @@ import { type ActiveModels, CannotLoad, modelLoading } from './loading.ts'
 import { modelTelemetry, NO_TELEMETRY } from './telemetry.ts'
 import { KIND } from './wire.ts'
 
-/** The models in force, with what their routes show. */
+/** The models in force, and the data that their routes show. */
 export interface OpenModels extends ModelScorer {
-  /** What scores in this process; undefined until the first models are loaded. */
+  /** The models that score in this process; undefined until the first models are loaded. */
   readonly active: ActiveModels | undefined
-  /** Scores like `score`, but nothing is measured, and late answers have no consequences. */
+  /** Scores like `score`, but is not measured, and a late answer has no consequences. */
   rehearse(input: ModelInput): Promise<ModelOutcome | undefined>
   /** Reads the folders again. */
   folders(): Promise<ModelFolders>
@@ -36,7 +36,7 @@ interface WantedModels {
 }
 
 export interface ModelsDeps {
-  /** Reading a property may throw until the settings are known. */
+  /** The settings in force. Reading a property may throw until the settings are read. */
   readonly settings: WantedModels
   /** The operator's folder of models. */
   readonly modelsDir: string | undefined
@@ -50,8 +50,8 @@ export interface ModelsDeps {
 const PROCESS = fileURLToPath(new URL('./process/main.ts', import.meta.url))
 const NOTHING = Buffer.alloc(0)
 /**
- * Interval between checks for changed settings. Changes must take effect within ten seconds, of which loading takes
- * one.
+ * Interval between checks for changed settings. A change must take effect within ten seconds, and loading takes one of
+ * them.
  */
 const LOOK_EVERY_MS = 500
 
@@ -68,7 +68,7 @@ const SYSTEM_TIMERS: ModelTimers = {
 
 /**
  * Starts the model process and keeps it running with the assigned models. A change of models takes effect, together
- * with its policy, once the new models are loaded and warm. Models that cannot be loaded leave the earlier ones in
+ * with its policy, once the new models are loaded and warm. If models cannot be loaded, the earlier models stay in
  * force.
  */
 export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM_TIMERS, ...given }: ModelsDeps): OpenModels {
@@ -76,7 +76,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
   const loading = modelLoading({ readFolders: () => readModelFolders(modelsDir), log, onRefused: telemetry.refused })
   const ping = (child: ChildLink) => child.request(KIND.ping, NOTHING)
   let active: ActiveModels | undefined
-  /** The settings that were tried last, whether or not they could be loaded. */
+  /** The settings that were tried last, even if their models could not be loaded. */
   let tried: WantedModels | undefined
   let isLoading = false
   let isClosed = false
@@ -92,7 +92,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
       const wanted = wantedSettings() ?? UNTIL_KNOWN
       active = await loading.load(child, wanted.models, wanted.policy).catch((error) => {
         if (!(error instanceof CannotLoad)) throw error
-        // The earlier models are better than rules alone. Without earlier models, only the rules decide.
+        // Earlier models are better than no models. If there are none, only the rules decide.
         if (active !== undefined) return loading.load(child, { champion: active.versions, challenger: undefined }, active.policy)
         return loading.load(child, { champion: {}, challenger: undefined }, wanted.policy)
       })

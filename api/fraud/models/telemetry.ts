@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { gauge } from '../../kit/metrics.ts'
 
-/** Why a transaction was not scored by models. */
+/** Reasons why models did not score a transaction. */
 export type Unscored = 'away' | 'late' | 'circuit_open' | 'too_many'
 
 /** Metrics of the model process. */

@@ -5,19 +5,19 @@ import type { FraudRiskFactor } from '../../../schemas/fraud/types.ts'
 /** The kinds of requests to the model process. */
 export const KIND = { ping: 0, load: 1, score: 2 } as const
 
-/** Makes the process load a model. The process then knows the model by this number. */
+/** Request to load a model. Later requests identify the model by this number. */
 export interface LoadRequest {
   readonly number: number
   readonly manifestPath: string
   readonly sha256: string
 }
 
-/** `refused` says why the model must not be used. */
+/** Answer to a request to load a model. `refused` is the reason why the model must not be used. */
 export interface LoadAnswer {
   readonly refused?: string
 }
 
-/** Numbers of three loaded models, in the order of `MODELS`. */
+/** The numbers of three loaded models, in the order of `MODELS`. */
 export type ModelNumbers = readonly number[]
 
 export interface ScoreRequest {
@@ -43,7 +43,10 @@ const HEAD_BYTES = NUMBER_BYTES * (1 + 2 * MODELS.length)
 const FACTOR_BYTES = NUMBER_BYTES + FLOAT_BYTES
 const BEFORE_FACTORS = 2 * MODELS.length * FLOAT_BYTES
 
-/** Number of rows, numbers of the models, a byte per row for the challenger, and the rows as little-endian floats. */
+/**
+ * Encodes the number of rows, the numbers of the models, one byte per row for the challenger, and the rows as
+ * little-endian floats.
+ */
 export function encodeScoreRequest({ champion, challenger, isChallengers, rows }: ScoreRequest): Buffer {
   const count = isChallengers.length
   const bytes = Buffer.allocUnsafe(HEAD_BYTES + count + rows.byteLength)
@@ -69,7 +72,10 @@ export function decodeScoreRequest(bytes: Buffer): ScoreRequest {
   }
 }
 
-/** Per row: three scores, three of the challenger (NaN: none), the number of factors, and their slots and values. */
+/**
+ * Encodes, for each row, three scores, three scores of the challenger (NaN if there are none), the number of factors,
+ * and the slots and values of the factors.
+ */
 export function encodeScores(all: readonly RowScores[]): Buffer {
   const sizes = all.map(({ factors }) => BEFORE_FACTORS + 1 + factors.length * FACTOR_BYTES)
   const bytes = Buffer.allocUnsafe(sizes.reduce((sum, size) => sum + size, 0))

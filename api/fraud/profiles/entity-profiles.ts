@@ -16,30 +16,33 @@ import { IN_FLIGHT_MS } from '../../../state/views/fraud/in-flight.ts'
 import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
 
-/** The time that the look-ups of a transaction may take. All run at once. */
+/** Time limit for the look-ups of a transaction, which all run at once. */
 export const ENRICHMENT_MS = 15
 
-/** Looks up profiles and the transactions in flight. */
+/** Looks up the profiles of entities, and their transactions in flight. */
 export interface EntityProfiles {
   /**
-   * Looks up all entities of a transaction at once, and adds the transaction to those in flight. An entity is `failed`
-   * if its answer is late, is an error, or says nothing because its view is being built. Never throws.
+   * Looks up all entities of a transaction at once, and marks the transaction as in flight. An entity is `failed` if
+   * its answer is late or an error, or if its view is still being built. Never throws.
    * @param at epoch ms
    */
   enrich(request: FraudRequest, at: number): Promise<Enrichments>
-  /** Removes a transaction from those in flight, if Redis answers. @param at the same value as for `enrich` */
+  /**
+   * Removes the mark of a transaction as in flight, if Redis responds.
+   * @param at the same value as for `enrich`
+   */
   withdraw(request: FraudRequest, at: number): Promise<void>
-  /** Looks up one entity and adds nothing. Never throws. */
+  /** Looks up one entity without adding a transaction in flight. Never throws. */
   find(kind: EntityKind, id: string): Promise<HeldEntity | 'failed'>
 }
 
 export interface EntityProfilesDeps {
   readonly scripts: ViewScripts
-  /** Returns the partition of a profile's key. Throws before the number of partitions is known. */
+  /** Returns the partition of an entity's profile. Throws before the number of partitions is known. */
   partitionOf(entity: string): number
   /** Called with the reason whenever a look-up fails. */
   onFailure(reason: string): void
-  /** How long a transaction stays in flight if no profile includes it, ms. Default IN_FLIGHT_MS. */
+  /** How long, in ms, a transaction stays in flight if no profile includes it. Default IN_FLIGHT_MS. */
   readonly inFlightMs?: number
   /** Epoch ms. */
   now(): number
@@ -48,7 +51,7 @@ export interface EntityProfilesDeps {
 export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = IN_FLIGHT_MS, now }: EntityProfilesDeps): EntityProfiles {
   const limit = { timeoutMs: ENRICHMENT_MS, busyTimeoutMs: BUSY_MS }
 
-  /** @param entities those of one partition, which share a script */
+  /** Looks up entities of one partition with a single script. */
   async function look(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<(HeldEntity | 'failed')[]> {
     try {
       const answer = await scripts.run(ENRICH, enrichKeys(partition, entities), enrichArguments(entities, at, inFlightMs), limit)
@@ -62,7 +65,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
     }
   }
 
-  /** Returns the entities of a transaction by partition, and those whose partition is unknown. */
+  /** Returns the entities of a transaction by partition, and the entities whose partition is unknown. */
   function located(request: FraudRequest) {
     const unknown: EntityKind[] = []
     const byPartition = new Map<number, (EnrichedEntity & { readonly kind: EntityKind })[]>()
@@ -73,7 +76,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
         unknown.push(kind)
         continue
       }
-      // A merchant's transactions are not noted as in flight, because most of the recent ones would be.
+      // For a merchant, no transactions in flight are noted, because they would be most of its recent transactions.
       const asked = { kind, entity, event: kind === 'merchant' ? undefined : event }
       const others = byPartition.get(partition)
       if (others === undefined) byPartition.set(partition, [asked])

@@ -39,7 +39,7 @@ const DeviceProfileSchema = z
   .object({
     fingerprint_id: z.string(),
     first_seen: time,
-    user_ids: z.array(z.string()).openapi({ description: 'The users who were seen last, at most 32.' }),
+    user_ids: z.array(z.string()).openapi({ description: 'The most recently seen users, at most 32.' }),
     txn_count_24h: count,
     fraud_assoc_count: count,
     risk_tier: tier,
@@ -92,7 +92,7 @@ export const ProfileSchema = z
 
 type ProfileJson = z.output<typeof ProfileSchema>
 
-/** No transaction has this hash, so none is left out. */
+/** Hash that no transaction has, so that no transaction is left out of the profile. */
 const NO_TRANSACTION = -1
 
 export interface ProfileOf {
@@ -104,7 +104,7 @@ export interface ProfileOf {
   readonly now: number
 }
 
-/** Returns a profile in its documented form; undefined if nothing is known of the entity. */
+/** Returns a profile in its documented form; undefined if nothing is known about the entity. */
 export function profileJson({ kind, id, held, ip, now }: ProfileOf): ProfileJson | undefined {
   const profile = upToDate(kind, held, NO_TRANSACTION)
   if (profile.txn_count === 0 && profile.fraud_count === 0) return undefined

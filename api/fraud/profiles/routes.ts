@@ -12,11 +12,14 @@ export const profileRoute = defineRoute({
   operationId: 'getProfile',
   summary: 'Read a profile',
   description:
-    'Returns the current profile of a user, device, IP address, card or merchant, including transactions in flight. Windows end now.',
+    'Returns the current profile of a user, device, IP address, card or merchant. It includes transactions that are still being scored. All time windows end now.',
   auth: READERS,
   params: z.object({
     kind: z.enum(ENTITY_KINDS, `must be one of ${ENTITY_KINDS.join(', ')}`),
-    id: z.string().openapi({ example: 'u1', description: 'The id of the user, device or merchant, an IP address, or a card_hash.' }),
+    id: z.string().openapi({
+      example: 'u1',
+      description: 'Depending on the kind, the id of a user, device or merchant, an IP address, or a card_hash.',
+    }),
   }),
   answers: { 200: { description: 'The profile. Its fields depend on the kind.', schema: ProfileSchema } },
   errors: [fraudErrors.entity_not_found, errors.not_ready],

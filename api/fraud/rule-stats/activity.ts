@@ -11,7 +11,7 @@ export interface ScoredActivity {
   readonly verdict: { readonly decision: Decision; readonly reason: string | null }
 }
 
-/** Observes what scoring decides. It must be fast and must not throw, since scoring waits for it. */
+/** Observes the decisions of scoring. An observer must be fast and must not throw, because scoring waits for it. */
 export interface ScoringObserver {
   scored(activity: ScoredActivity): void
 }

@@ -8,11 +8,14 @@ import { counter, gauge } from '../../kit/metrics.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 import type { ScoredActivity } from './activity.ts'
 
-/** Looks for a share of blocked transactions that only a wrong rule explains. */
+/**
+ * Watches the share of blocked transactions. If the share is so high that only a wrong rule explains it, raises an
+ * alert.
+ */
 export interface BlockGuard {
   /** Counts a transaction. */
   scored(activity: Pick<ScoredActivity, 'winner' | 'verdict'>): void
-  /** Publishes the counts of this process, and judges those of all. Never throws. */
+  /** Publishes the counts of this process, and checks the counts of all processes. Never throws. */
   tick(): Promise<void>
   /** Names the rules while the alert lasts. */
   readonly probe: ReadinessProbe
@@ -26,15 +29,18 @@ export interface BlockGuardDeps {
   now(): number
   /** The rules in force. */
   ruleSet(): RuleSet
-  /** Puts a rule into shadow; undefined: the guard only raises the alert. */
+  /** Puts a rule into shadow mode. If undefined, the guard only raises the alert. */
   readonly moveToShadow: ((rule: Rule) => Promise<void>) | undefined
 }
 
 /**
- * Maximum share of blocked transactions. Normally about 0.3 % are blocked; above this limit, a rule is probably wrong.
+ * Maximum share of blocked transactions. Normally about 0.3 % are blocked. If the share is higher than this maximum, a
+ * rule is probably wrong.
  */
 const MAX_BLOCKED_SHARE = 0.01
-/** With fewer transactions in five minutes, a few blocks would already exceed the share. */
+/**
+ * Minimum number of transactions in five minutes. With fewer transactions, a few blocks would already exceed the share.
+ */
 const MIN_TRANSACTIONS = 1_000
 /** The longest list in messages. */
 const MAX_NAMED = 10
@@ -76,7 +82,10 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     if (moveToShadow !== undefined) await act(moveToShadow)
   }
 
-  /** Only blocks by rules count here. A change of rules would not reduce the blocks by the blocklist or the models. */
+  /**
+   * Puts the newest blocking rule into shadow. Only blocks by rules count here, because a change of rules would not
+   * reduce the blocks by the blocklist or the models.
+   */
   async function act(move: (rule: Rule) => Promise<void>): Promise<void> {
     const blocking = ruleSet()
       .live.map(({ rule }) => rule)
@@ -84,7 +93,8 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)
     if (byRules / recent.scored <= MAX_BLOCKED_SHARE) return
     const newest = blocking.reduce((found, rule) => (rule.updated_at > found.updated_at ? rule : found))
-    // No further rule is moved until the blocks of this rule have left the window, because they still raise the share.
+    // No other rule is put into shadow until the blocks of this rule have left the window. Until then, they still raise
+    // the share.
     if (!(await claimGuard(scripts, newest.rule_id, BLOCKS_WINDOW_MS))) return
     try {
       await move(newest)
@@ -108,7 +118,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
         recent = await addBlocks(scripts, now(), take())
         await judge()
       } catch (error) {
-        // The counts since the last tick are lost, which hardly changes a share.
+        // The counts since the last tick are lost, which hardly changes the share.
         log.debug({ reason: (error as Error).message }, 'fraud_guard_waits')
       }
     },
@@ -122,13 +132,14 @@ function shareOf({ scored, blocked }: BlockCounts): number {
 }
 
 /**
- * Includes the time of the rule's last update, because blocks by an earlier version say nothing about the current one.
+ * Returns the cause under which blocks of a rule are counted. It includes the time of the rule's last update, because
+ * blocks by an earlier version say nothing about the current one.
  */
 function causeOf({ rule_id, updated_at }: Rule): string {
   return `rule:${updated_at}:${rule_id}`
 }
 
-/** Returns a cause as people read it: `rule <rule_id>`, or another name. */
+/** Returns a readable name of a cause: `rule <rule_id>` for a rule. */
 function nameOf(cause: string): string {
   return cause.replace(/^rule:\d+:/, 'rule ')
 }

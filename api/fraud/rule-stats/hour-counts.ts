@@ -2,7 +2,10 @@ import type { RuleTallies, RuleTally } from '../../../schemas/fraud/rules/tallie
 import type { FraudRuleTallies, FraudRuleTally } from '../../../schemas/fraud/types.ts'
 
 const HOUR_MS = 3_600_000
-/** A record with this many rules stays far below Kafka's limit, even if their conditions have a hundred fields. */
+/**
+ * Maximum number of rules per record. Even if their conditions have a hundred fields, the record stays far below
+ * Kafka's limit.
+ */
 const RULES_PER_RECORD = 100
 
 type Counts = Omit<FraudRuleTally, 'rule_id' | 'mode' | 'missing_by'>
@@ -13,15 +16,15 @@ interface Entry {
   hasChanged: boolean
 }
 
-/** The counts of one rule set when they were last read. */
+/** A rule set's tallies, with their values when they were last read. */
 interface Known {
   readonly tallies: RuleTallies
   before: ReadonlyMap<string, RuleTally>
 }
 
 /**
- * Adds up what the rules of a process did since the beginning of the hour. Counts that are sent again replace the
- * earlier ones, so in the end it does not matter if a record gets lost or arrives twice.
+ * Adds up the evaluations of a process's rules since the beginning of the hour. A record replaces earlier records of
+ * the same hour, so it does not matter if one of them is lost or arrives twice.
  */
 export class HourCounts {
   readonly #node: string
@@ -35,7 +38,8 @@ export class HourCounts {
   }
 
   /**
-   * Notes an evaluation. Every rule set has tallies of its own, so those of the previous one are read one last time.
+   * Notes an evaluation. Every rule set has separate tallies, so after a change the tallies of the previous rule set
+   * are read one last time.
    */
   evaluated(tallies: RuleTallies): void {
     if (this.#known?.tallies === tallies) return
@@ -54,7 +58,7 @@ export class HourCounts {
     return hourOf(now) !== this.#hour
   }
 
-  /** Returns the records about all rules that have changed since the last call. */
+  /** Returns records with the counts of all rules that have changed since the last call. */
   take(now: number): FraudRuleTallies[] {
     this.#look()
     const rules: FraudRuleTally[] = []
@@ -75,7 +79,7 @@ export class HourCounts {
     return records
   }
 
-  /** Adds what the tallies have counted since they were last read. */
+  /** Adds the increase of the tallies since they were last read. */
   #look(): void {
     if (this.#known === undefined) return
     const { before } = this.#known

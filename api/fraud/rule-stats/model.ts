@@ -17,7 +17,7 @@ const counts = {
   missing: count('evaluations whose result was missing, which never match'),
   missing_by: z.record(z.string(), z.int()).openapi({
     description:
-      'How often each field was absent when the result was missing. `list:<name>` is a list that does not exist; `arithmetic` a division by zero.',
+      'How often each field was absent when the result was missing. `list:<name>` stands for a list that does not exist, and `arithmetic` for a division by zero.',
     example: { 'payer.account_age_days': 12 },
   }),
 }
@@ -29,8 +29,8 @@ export const RuleStatsSchema = z
     rule_id: z.string(),
     since: z.iso.datetime().openapi({ description: 'beginning of the first hour' }),
     until: z.iso.datetime(),
-    live: RuleCountsSchema.openapi({ description: 'what the rule did while it was live' }),
-    shadow: RuleCountsSchema.openapi({ description: 'what it did in shadow, without effect' }),
+    live: RuleCountsSchema.openapi({ description: 'counts of the rule while it was live' }),
+    shadow: RuleCountsSchema.openapi({ description: 'counts of the rule in shadow mode, in which it changed no decision' }),
     hourly: z
       .array(z.object({ hour: z.iso.datetime(), mode: z.enum(['live', 'shadow']), ...counts }).openapi('FraudRuleHour'))
       .openapi({ description: 'hours with evaluations, oldest first' }),
@@ -39,7 +39,11 @@ export const RuleStatsSchema = z
 
 type RuleCounts = z.output<typeof RuleCountsSchema>
 
-/** Returns the answer about a rule. @param since epoch ms; @param until epoch ms */
+/**
+ * Returns the answer about a rule.
+ * @param since epoch ms
+ * @param until epoch ms
+ */
 export function statsJson(rule_id: string, hours: readonly RuleHour[], since: number, until: number): z.output<typeof RuleStatsSchema> {
   return {
     rule_id,

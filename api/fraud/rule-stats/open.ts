@@ -16,19 +16,19 @@ import { ruleStatsRoute } from './routes.ts'
 
 export interface RuleStatsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'scripts' | 'metrics' | 'log' | 'now'> {
   readonly settings: Pick<SettingsInForce, 'ruleSet'>
-  /** Puts a rule into shadow; undefined: the guard only raises the alert. */
+  /** Puts a rule into shadow mode. If undefined, the guard only raises the alert. */
   readonly moveToShadow: ((rule: Rule) => Promise<void>) | undefined
 }
 
-/** Interval of publishing. A count is readable after at most two intervals and the pause of the sink. */
+/** Interval between publications. A count can be read after at most two intervals and the pause of the sink. */
 const TICK_MS = 5_000
-/** A process that stops waits this long for Kafka. */
+/** How long a stopping process waits for Kafka to accept the last records. */
 const CLOSE_MS = 2_000
 const HOUR_MS = 3_600_000
 
 /**
- * Counts what rules do in this process, reports what they did in all processes, and watches the share of blocked
- * transactions.
+ * Counts the evaluations of rules in this process, reports the counts of all processes, and watches the share of
+ * blocked transactions.
  */
 export function openRuleStats(deps: RuleStatsDeps): FraudPart & { readonly observer: ScoringObserver } {
   const { facts, tables, scripts, metrics, log, now, settings, moveToShadow } = deps

@@ -8,7 +8,7 @@ import type { Logger } from '../../kit/logging.ts'
 import type { ScoredActivity } from './activity.ts'
 import { HourCounts } from './hour-counts.ts'
 
-/** Publishes what the rules of this process do. */
+/** Publishes the counts of the rules in this process. */
 export interface RuleRecorder {
   scored(activity: Pick<ScoredActivity, 'tallies' | 'winner'>): void
   /** Publishes the counts that have changed. */
@@ -48,8 +48,8 @@ export function ruleRecorder({ facts, registry, log, now }: RuleRecorderDeps): R
       if (winner !== undefined) counts.decided(winner.rule_id)
     },
     tick() {
-      // While Kafka does not accept records, counting continues here, and only the final counts of each hour are
-      // buffered.
+      // While Kafka does not accept records, the counts continue to grow here, and only the final counts of each hour
+      // are buffered.
       if (records.size === 0 || counts.isOver(now())) publish()
     },
     async close(timeoutMs) {

@@ -8,9 +8,9 @@ export const ruleStatsRoute = defineRoute({
   method: 'get',
   path: '/api/v1/rules/{rule_id}/stats',
   operationId: 'readFraudRuleStats',
-  summary: 'What a rule did in the last 7 days',
+  summary: 'Get the statistics of a rule for the last 7 days',
   description:
-    'Evaluations, matches and missing results of all API processes together, in total and by hour. They may be some seconds old.',
+    'Returns the number of evaluations, matches and missing results in all API processes together, in total and by hour. The numbers may be some seconds old.',
   auth: { kind: 'scope', scope: ['fraud:ops', 'admin'] },
   params: z.object({ rule_id: z.string().min(1).max(50).openapi({ example: 'seed-zscore-3' }) }),
   answers: { 200: { description: 'The counts.', schema: RuleStatsSchema } },

@@ -9,10 +9,15 @@ import { fraudErrors } from '../errors.ts'
 const MAX_NAME = 200
 const MAX_AUTHOR = 200
 const MAX_INT32 = 2 ** 31 - 1
-/** The compiler refuses conditions above 4,000 characters and reports the position, so this only bounds its input. */
+/**
+ * Maximum length of the input. The compiler itself refuses conditions above 4,000 characters and reports the position.
+ */
 const MAX_CONDITION = 20_000
 
-/** Path segments of other routes below `/api/v1/rules/`, and segments that a client would remove from a path. */
+/**
+ * Ids that rules must not have: path segments of other routes below `/api/v1/rules/`, and segments that a client would
+ * remove from a path.
+ */
 export const RESERVED_RULE_IDS: ReadonlySet<string> = new Set([
   'fields',
   'validate',
@@ -62,12 +67,20 @@ const ruleFields = {
     .int()
     .min(-MAX_INT32)
     .max(MAX_INT32)
-    .openapi({ description: 'Of the rules that match, the lowest number decides.', example: 50 }),
+    .openapi({ description: 'If several rules match, the rule with the lowest number decides.', example: 50 }),
   enabled: z.boolean().default(true),
-  mode: z.enum(['live', 'shadow']).default('live').openapi({ description: '`shadow`: evaluated and counted, without effect.' }),
-  expires_at: time.nullable().default(null).openapi({ description: 'From then on, the rule is not evaluated.' }),
-  created_by: text(MAX_AUTHOR).optional().openapi({ description: "Default: the token's subject, or the author of the existing rule." }),
-  // These fields are allowed so that a client can send back a rule as it was read.
+  mode: z
+    .enum(['live', 'shadow'])
+    .default('live')
+    .openapi({ description: '`shadow`: the rule is evaluated and counted, but changes no decision.' }),
+  expires_at: time
+    .nullable()
+    .default(null)
+    .openapi({ description: 'The time from which the rule is no longer evaluated; null if it never expires.' }),
+  created_by: text(MAX_AUTHOR)
+    .optional()
+    .openapi({ description: "The author of the rule. Default: the author of the existing rule, or the token's subject for a new rule." }),
+  // These fields are allowed so that a client can send back a rule exactly as it read the rule.
   created_at: z.string().optional().openapi({ description: 'Ignored.' }),
   updated_at: z.string().optional().openapi({ description: 'Ignored.' }),
   fault: z.string().nullable().optional().openapi({ description: 'Ignored.' }),
@@ -90,7 +103,7 @@ export const RuleSchema = z
     created_at: z.string(),
     updated_at: z.string(),
     expires_at: z.string().nullable(),
-    fault: z.string().nullable().openapi({ description: 'Why the rule is not evaluated although it is enabled; null if it is.' }),
+    fault: z.string().nullable().openapi({ description: 'Why an enabled rule is not evaluated; null if there is no fault.' }),
   })
   .openapi('FraudRule')
 
@@ -104,7 +117,7 @@ const FaultSchema = z
     message: z.string(),
     line: z.int(),
     column: z.int(),
-    start: z.int().openapi({ description: 'In UTF-16 units, as `end`.' }),
+    start: z.int().openapi({ description: 'Position in the condition, in UTF-16 units. `end` has the same unit.' }),
     end: z.int(),
     expected: z.array(z.string()),
     nearest: z.string().nullable().openapi({ description: 'The name that was probably meant.' }),
@@ -115,11 +128,13 @@ export const ValidateBody = z.strictObject({ condition: Condition }).openapi('Fr
 export const ValidationSchema = z
   .object({
     valid: z.boolean(),
-    canonical: z.string().nullable().openapi({ description: 'The condition in its canonical form; null if it is not valid.' }),
+    canonical: z.string().nullable().openapi({ description: 'The condition in canonical form; null if the condition is not valid.' }),
     faults: z.array(FaultSchema),
     fields: z.array(z.string()).openapi({ description: 'The fields that the condition reads.' }),
     lists: z.array(z.string()).openapi({ description: 'The lists that the condition reads.' }),
-    unknown_lists: z.array(z.string()).openapi({ description: 'Those that do not exist. Until they do, `inList` is missing.' }),
+    unknown_lists: z
+      .array(z.string())
+      .openapi({ description: 'The lists that the condition reads but that do not exist. `inList` has no result for such a list.' }),
   })
   .openapi('FraudConditionValidation')
 
@@ -155,7 +170,7 @@ export const VersionListSchema = z
 
 export const RollbackBody = z.strictObject({ version: z.int().min(0) }).openapi('FraudRollback')
 export const RollbackSchema = z
-  .object({ ruleset_version: z.int().openapi({ description: 'The new version, which has the rules of the requested one.' }) })
+  .object({ ruleset_version: z.int().openapi({ description: 'The new version, which has the same rules as the requested version.' }) })
   .openapi('FraudRolledBack')
 
 export const AuditSchema = z
@@ -166,16 +181,21 @@ export const AuditSchema = z
         action: z.string(),
         actor: z.string(),
         at: z.string(),
-        version: z.int().nullable().openapi({ description: 'The version of the rule set or the policy since then.' }),
+        version: z.int().nullable().openapi({ description: 'The version of the rule set or of the policy that the change created.' }),
         before: z.unknown(),
         after: z.unknown(),
-        is_shortened: z.boolean().openapi({ description: 'Whether `before` or `after` is null because it is too long for a list.' }),
+        is_shortened: z
+          .boolean()
+          .openapi({ description: 'Whether `before` or `after` is null because the value is too long for a list of changes.' }),
       }),
     ),
   })
   .openapi('FraudAudit')
 
-/** Creates a rule from its JSON. Its times are zero until the topology sets them. @param author empty: unchanged */
+/**
+ * Creates a rule from its JSON. Its times are zero until the topology sets them.
+ * @param author author of a new rule; empty to keep the existing author
+ */
 export function ruleFrom(
   rule_id: string,
   { created_by, created_at: _at, updated_at: _since, fault: _fault, ...given }: RuleInput,
@@ -196,7 +216,10 @@ export function faultJson({ nearest, expected, ...fault }: Fault) {
   return { ...fault, expected: [...expected], nearest: nearest ?? null }
 }
 
-/** @param fault why the rule is not evaluated */
+/**
+ * Returns a rule as the API shows it.
+ * @param fault why the rule is not evaluated
+ */
 export function ruleJson(rule: Rule, fault: string | undefined): z.output<typeof RuleSchema> {
   const { rule_id, name, condition, action, priority, enabled, mode, created_by } = rule
   return {

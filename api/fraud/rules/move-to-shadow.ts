@@ -2,12 +2,15 @@ import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import { RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
 import type { ChangeSettings } from '../settings-commands.ts'
 
-/** Who is responsible for a rule that no person has put into shadow. */
+/** Actor in the audit log for a rule that a process has put into shadow by itself. */
 const GUARD = 'fraud-guard'
-/** The request that a process makes by itself. */
+/** The request in the name of the guard, which has no caller. */
 const OWN_REQUEST = { caller: undefined, address: GUARD, idempotencyKey: undefined, requestId: GUARD }
 
-/** Creates the function that puts a rule into shadow without a caller. Throws ApiError if that is refused. */
+/**
+ * Creates the function that puts a rule into shadow without a request from a caller. Throws ApiError if the change is
+ * refused.
+ */
 export function shadowMover(changeSettings: ChangeSettings): (rule: Pick<Rule, 'rule_id'>) => Promise<void> {
   return async function moveToShadow({ rule_id }) {
     const asked = ['shadowFraudRule', rule_id]

@@ -38,7 +38,10 @@ export interface RulesDeps extends Pick<ServiceKit, 'views' | 'tables' | 'now'> 
   readonly changeSettings: ChangeSettings
 }
 
-/** A list or a whole rule set has up to 1 MiB, and a page has up to 100 changes. */
+/**
+ * Maximum size of a `before` or `after` in a page of up to 100 changes. A list or a whole rule set can have up to
+ * 1 MiB.
+ */
 const MAX_LISTED_TEXT_BYTES = 16_384
 const MAX_SINGLE_TEXT_BYTES = 4 * 1_024 * 1_024
 
@@ -49,7 +52,7 @@ export function rulesPart({ settings, changeSettings, views, tables, now }: Rule
     return ruleJson(rule, faults && describeFault(faults[0]))
   }
 
-  /** Returns the rules of one of the last versions. */
+  /** Returns the rules of one of the last 50 versions. */
   async function rulesOf(version: number): Promise<readonly Rule[]> {
     const { rules } = settings
     if (version === rules.version) return rules.rules
@@ -60,7 +63,7 @@ export function rulesPart({ settings, changeSettings, views, tables, now }: Rule
 
   return {
     routes: [
-      // Addresses without parameters come first, because the first match wins.
+      // Routes without parameters come first, because the first matching route is used.
       bind(fieldsRoute, () => jsonAnswer(200, { fields: FIELDS_JSON, functions: FUNCTIONS_JSON }, PRIVATE)),
       bind(validateRoute, ({ body }) => jsonAnswer(200, validation(body.condition, settings), PRIVATE)),
       bind(versionsRoute, () => {
@@ -154,7 +157,7 @@ function validation(text: string, { lists }: Pick<FraudSettingsInForce, 'lists'>
   }
 }
 
-/** Returns the names of all fields that a condition reads, including those that only IS MISSING reads. */
+/** Returns the names of all fields that a condition reads, including fields that only `IS MISSING` reads. */
 function fieldsOf(node: Node, found = new Set<string>()): ReadonlySet<string> {
   if (node.kind === 'field') found.add(fieldOf(node.name)!.name)
   for (const child of childrenOf(node)) fieldsOf(child, found)

@@ -20,7 +20,7 @@ import {
 } from './model.ts'
 
 const MAX_PAGE = 1_000_000
-/** A condition of 4,000 characters, at four bytes each, with the other fields. */
+/** Maximum size of a body: a condition of 4,000 characters, at four bytes each, and the other fields. */
 const MAX_BODY_BYTES = 65_536
 const MAX_VERSION_DIGITS = 15
 const versionParams = z.object({
@@ -38,7 +38,7 @@ export const createRuleRoute = defineRoute({
   path: '/api/v1/rules',
   operationId: 'createFraudRule',
   summary: 'Create a rule',
-  description: 'Creates a rule. Every API instance applies it within 10 seconds, and normally within one. A rule with the mode `shadow` changes no decision.', // biome-ignore format: sentences
+  description: 'Creates a rule. Every API instance applies the rule within 10 seconds, and normally within one second. A rule with the mode `shadow` changes no decision.', // biome-ignore format: sentences
   auth: OPERATORS,
   idempotent: true,
   maxBodyBytes: MAX_BODY_BYTES,
@@ -53,7 +53,7 @@ export const listRulesRoute = defineRoute({
   path: '/api/v1/rules',
   operationId: 'listFraudRules',
   summary: 'List the active rules by precedence',
-  description: 'Returns the rules that are enabled and have not expired, in the order in which they decide.',
+  description: 'Returns the rules that are enabled and have not expired, in order of precedence.',
   auth: OPERATORS,
   query: z.object({ all: booleanParameter({ default: false, description: 'Whether to include disabled and expired rules.' }) }),
   answers: { 200: { description: 'The rules.', schema: RuleListSchema } },
@@ -65,7 +65,7 @@ export const readRuleRoute = defineRoute({
   path: '/api/v1/rules/{rule_id}',
   operationId: 'readFraudRule',
   summary: 'Get a rule',
-  description: 'Returns a rule, which may be disabled.',
+  description: 'Returns a rule, even if it is disabled.',
   auth: OPERATORS,
   params: ruleParams,
   answers: { 200: { description: 'The rule.', schema: RuleSchema } },
@@ -77,7 +77,8 @@ export const replaceRuleRoute = defineRoute({
   path: '/api/v1/rules/{rule_id}',
   operationId: 'replaceFraudRule',
   summary: 'Replace a rule',
-  description: 'Replaces all fields of a rule. Omitted fields get their defaults, so a disabled rule becomes enabled again.',
+  description:
+    'Replaces all fields of a rule. Omitted fields get their defaults, so a disabled rule becomes enabled unless the body says `enabled: false`.',
   auth: OPERATORS,
   params: ruleParams,
   maxBodyBytes: MAX_BODY_BYTES,
@@ -92,11 +93,15 @@ export const deleteRuleRoute = defineRoute({
   path: '/api/v1/rules/{rule_id}',
   operationId: 'disableFraudRule',
   summary: 'Disable a rule',
-  description: 'The rule stays, but is no longer evaluated.',
+  description: 'Keeps the rule in the rule set, but no longer evaluates it.',
   auth: OPERATORS,
   params: ruleParams,
   query: z.object({
-    remove: booleanParameter({ default: false, description: 'Whether to remove the rule from the set. Earlier versions still have it.' }),
+    remove: booleanParameter({
+      default: false,
+      description:
+        'Whether to remove the rule from the rule set instead of disabling it. Earlier versions of the rule set still contain the rule.',
+    }),
   }),
   answers: { 204: { description: 'The rule is disabled, or removed.' } },
   errors: [fraudErrors.rule_not_found, errors.not_ready],
@@ -106,8 +111,8 @@ export const fieldsRoute = defineRoute({
   method: 'get',
   path: '/api/v1/rules/fields',
   operationId: 'listFraudRuleFields',
-  summary: 'List what conditions can read',
-  description: 'Returns the fields and functions of the rule language.',
+  summary: 'List the fields and functions of conditions',
+  description: 'Returns the fields that conditions can read and the functions that they can call.',
   auth: OPERATORS,
   answers: { 200: { description: 'The fields and functions.', schema: FieldsSchema } },
   errors: [],
@@ -132,7 +137,7 @@ export const versionsRoute = defineRoute({
   path: '/api/v1/rules/versions',
   operationId: 'listFraudRuleSetVersions',
   summary: 'List the versions of the rule set',
-  description: 'Returns the last 50 versions, newest first. The first one is in force, and any other one can be restored.',
+  description: 'Returns the last 50 versions, newest first. The first version is in force. Every other version can be restored.',
   auth: OPERATORS,
   answers: { 200: { description: 'The versions.', schema: VersionListSchema } },
   errors: [errors.not_ready],
@@ -143,7 +148,7 @@ export const readVersionRoute = defineRoute({
   path: '/api/v1/rules/versions/{version}',
   operationId: 'readFraudRuleSetVersion',
   summary: 'Get the rules of a version',
-  description: 'Returns all rules of one of the last 50 versions, including those that are disabled.',
+  description: 'Returns all rules of one of the last 50 versions, including disabled rules.',
   auth: OPERATORS,
   params: versionParams,
   answers: { 200: { description: 'The rules.', schema: RuleListSchema } },
@@ -156,7 +161,7 @@ export const rollbackRoute = defineRoute({
   operationId: 'rollBackFraudRules',
   summary: 'Restore an earlier version of all rules',
   description:
-    'Replaces all rules together with those of one of the last 50 versions. The result is a new version. Lists and snoozes stay as they are.',
+    'Replaces all rules with the rules of one of the last 50 versions. The result is a new version. Lists and snoozes do not change.',
   auth: OPERATORS,
   idempotent: true,
   body: RollbackBody,
@@ -171,7 +176,7 @@ export const auditRoute = defineRoute({
   operationId: 'listFraudSettingsChanges',
   summary: 'List changes of rules, lists, snoozes and models',
   description:
-    'Returns the changes, newest first. A change appears a few seconds after it is made. A `before` or `after` above 16 KiB is left out unless `limit` is 1.',
+    'Returns the changes, newest first. A change appears a few seconds after it is made. A value of `before` or `after` that is longer than 16 KiB is null unless `limit` is 1.',
   auth: OPERATORS,
   query: z.object({
     page: pageParameter(MAX_PAGE),

@@ -6,13 +6,13 @@ const SEPARATORS = /[\s\-\u2010-\u2015]+/
 const DIGITS = /^\d+$/
 const RADIX = 10
 const ASCII = /^[\x20-\x7e]*$/
-/** A parsed number above this may have lost digits. */
+/** Largest parsed number that has certainly lost no digits. */
 const MAX_EXACT = Number.MAX_SAFE_INTEGER
 
 /**
- * Returns whether any text, number or name in a JSON value contains the number of a payment card: 13 to 19 digits with
- * a valid check digit, in one piece or in groups that spaces or dashes separate. Digits that are part of a longer word
- * do not count, because tokens contain such digits by chance.
+ * Returns whether any text, number or name in a JSON value contains the number of a payment card. A card number has 13
+ * to 19 digits with a valid check digit, in one piece or in groups that are separated by spaces or dashes. Digits that
+ * are part of a longer word do not count, because tokens contain such digits by chance.
  */
 export function hasCardNumber(value: unknown): boolean {
   if (typeof value === 'string') return isCardText(value)
@@ -22,7 +22,10 @@ export function hasCardNumber(value: unknown): boolean {
   return Object.entries(value).some(([name, part]) => isCardText(name) || hasCardNumber(part))
 }
 
-/** A number that may have lost digits cannot be checked, so it counts as a card number if its length fits. */
+/**
+ * Returns whether a number may be a card number. A number that may have lost digits cannot be checked, so it counts as
+ * a card number if its length fits.
+ */
 function isCardNumber(value: number): boolean {
   if (!Number.isInteger(value)) return false
   if (Math.abs(value) <= MAX_EXACT) return isCardText(String(Math.abs(value)))
@@ -35,7 +38,7 @@ function isCardText(text: string): boolean {
   return words.some(hasCardGroups)
 }
 
-/** Tries all runs of adjacent groups, because other numbers may be next to the card's. */
+/** Checks all runs of adjacent groups, because other numbers may precede or follow the card number. */
 function hasCardGroups(text: string): boolean {
   const groups = text.split(SEPARATORS)
   return groups.some((_group, first) => {

@@ -6,9 +6,10 @@ import type { FraudRiskFactor } from '../../../schemas/fraud/types.ts'
 const MOST_FACTORS = 5
 
 /**
- * Returns what raised the risk most, strongest first: matched rules, with the minimum score of their action as a share
- * of the maximum score, and features, with what they add to a model's score: docs/services/fraud.md#risk-factors
- * @param byModels strongest first
+ * Returns the factors that raised the risk most, strongest first. They are the matched rules, with the minimum score of
+ * their action as a share of the maximum score, and features, with their contribution to a model's score:
+ * docs/services/fraud.md#risk-factors
+ * @param byModels factors from the models, strongest first
  */
 export function riskFactors(policy: Policy, matched: readonly Rule[], byModels: readonly FraudRiskFactor[]): FraudRiskFactor[] {
   const byRules = matched

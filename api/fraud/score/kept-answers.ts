@@ -14,14 +14,14 @@ import {
 import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
 
-/** The time that a command about a kept answer may take. The budget for recording and answering is 10 ms. */
+/** Time limit of a command about a kept answer. It is the budget for recording the answer and sending it. */
 export const ANSWER_MS = 10
 
 const NOTHING = ''
 
-/** What is kept under the id of a transaction. */
+/** Result of looking for an answer under the id of a transaction. */
 export type Claimed =
-  /** No answer is kept, so the transaction must be scored. The same request may be in progress elsewhere. */
+  /** No answer is kept, so the transaction must be scored. Another process may be scoring the same request. */
   | { readonly state: 'new' }
   | { readonly state: 'answered'; readonly scored: TxnScored }
   /** The id belongs to another request. */
@@ -34,8 +34,8 @@ export interface KeptAnswers {
   /** Binds an id to a request. */
   claim(request: FraudRequest): Promise<Claimed>
   /**
-   * Keeps an answer, unless one is kept already; the result is then the earlier one. A block by the blocklist replaces
-   * any other answer to the same request.
+   * Keeps an answer, unless an answer is already kept. In that case, the result has the earlier answer. A block by the
+   * blocklist replaces any other answer to the same request.
    */
   keep(scored: TxnScored): Promise<Claimed>
   /** Returns the answer to a transaction; undefined if none is kept. Throws if Redis does not respond. */
@@ -63,7 +63,8 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
   }
 
   /**
-   * @param held the kept answer; if another version wrote it, it cannot be read, and the transaction is scored again
+   * Interprets a kept answer. An answer that a different version of the software wrote cannot be read, so the
+   * transaction is scored again.
    */
   function claimed(held: Buffer, request: FraudRequest): Claimed {
     if (isClaim(held)) return { state: isClaimOf(held, request) ? 'new' : 'conflict' }
@@ -80,7 +81,7 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
     if (held === null) return { state: 'new' }
     const found = claimed(held, request)
     const isReplaced = found.state === 'new' || (found.state === 'answered' && isBlocklisted(scored) && !isBlocklisted(found.scored))
-    // If another request replaces the answer first, the answer of that request stays.
+    // If another request has replaced the answer first, the answer of that request stays.
     return isReplaced && replaced === undefined ? await keep(scored, held) : found
   }
 

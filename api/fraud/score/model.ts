@@ -2,14 +2,14 @@ import { z } from '@hono/zod-openapi'
 import { canonicalIp } from '../../../schemas/fraud/canonical.ts'
 import { isCurrency } from '../../../schemas/fraud/money.ts'
 
-/** Clocks of callers may be ahead by this much. */
+/** Maximum by which the clock of a caller may be ahead. */
 const MAX_AHEAD_MS = 5 * 60_000
-/** A request may be this late. No feature has a longer window. */
+/** Maximum age of a transaction. No feature has a longer window. */
 const MAX_BEHIND_MS = 7 * 86_400_000
 
 /** As long as in a case. */
 const MAX_ID = 50
-/** Ids of devices, cards and sessions are hashes or tokens. */
+/** Maximum length of the ids of devices, cards and sessions, which are hashes or tokens. */
 const MAX_TOKEN = 128
 const MAX_NAME = 200
 /** RFC 5321. */
@@ -54,7 +54,7 @@ function degrees(most: number) {
 const Timestamp = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time with its offset from UTC, such as 2026-01-15T12:00:00Z' })
   .transform((time) => Date.parse(time))
-  .openapi({ type: 'string', format: 'date-time', description: 'At most 7 days ago and 5 minutes ahead.' })
+  .openapi({ type: 'string', format: 'date-time', description: 'At most 7 days in the past and at most 5 minutes in the future.' })
 
 const part = 'must be an object'
 
@@ -158,13 +158,13 @@ export const ScoreAnswerSchema = z
       account_takeover: probability,
       payment_fraud: probability,
       money_laundering: probability,
-      evaluated: z.boolean().openapi({ description: 'False if the models did not score. The scores are then 0.' }),
+      evaluated: z.boolean().openapi({ description: 'Whether the models scored the transaction. If false, all scores are 0.' }),
     }),
     requires_3ds: z.boolean(),
     request_id: z.string(),
     reason: z.string(),
-    risk_factors: z.array(RiskFactorSchema).openapi({ description: 'At most five, the strongest first.' }),
-    degraded: z.array(z.string()).openapi({ description: 'What was unavailable; empty if nothing was.' }),
+    risk_factors: z.array(RiskFactorSchema).openapi({ description: 'At most five risk factors, strongest first.' }),
+    degraded: z.array(z.string()).openapi({ description: 'The parts that were unavailable; empty if all parts were available.' }),
     ruleset_version: z.int(),
     policy_version: z.int(),
     model_versions: z.record(z.string(), z.string()),

@@ -15,7 +15,7 @@ import type { ObserveStage } from './stages.ts'
 export interface ScorePartDeps {
   readonly score: Scorer
   readonly hashes: PersonalHashes
-  /** Addresses that may call without a token or certificate. */
+  /** Addresses of gateways that may call without a token or certificate. */
   readonly gateways: AddressRanges | undefined
   readonly observe: ObserveStage
   /** Called with every answer. */

@@ -10,11 +10,11 @@ import { isTimely, type ScoreRequest, ScoreRequestSchema } from './model.ts'
 const INSTRUMENT = 'payment_instrument'
 
 /**
- * Checks a body and returns the request, in which e-mail address and phone number are hashes. The plain values never
- * leave this function.
+ * Checks a body and returns the request, in which hashes replace the e-mail address and the phone number. The plain
+ * values never leave this function.
  * @param now epoch ms
- * @throws ApiError that names every fault, but repeats no value: `raw_card_number`, `invalid_encoding`,
- *   `invalid_request`
+ * @throws ApiError that names every fault but repeats no value: `raw_card_number`, `invalid_encoding`,
+ * `invalid_request`
  */
 export function readRequest(body: unknown, hashes: PersonalHashes, now: number): FraudRequest {
   assertNoCardNumber(body)
@@ -34,13 +34,15 @@ function assertNoCardNumber(body: unknown): void {
   throw new ApiError(fraudErrors.raw_card_number, { details: [{ path: `body.${INSTRUMENT}`, message }] })
 }
 
-/** The range depends on the clock, so it is not part of the schema. */
+/**
+ * Returns a fault if the timestamp is outside the range. The range depends on the clock, so the schema cannot check it.
+ */
 function timeFaults(timestamp: number | undefined, now: number): ErrorDetail[] {
   if (timestamp === undefined || isTimely(timestamp, now)) return []
   return [{ path: 'body.timestamp', message: 'must be at most 7 days ago and 5 minutes ahead' }]
 }
 
-/** Reads the time of a body in which other fields are wrong; undefined if it is wrong itself. */
+/** Reads the timestamp of a body in which other fields are invalid; undefined if the timestamp is invalid as well. */
 function timestampOf(body: unknown): number | undefined {
   const given = typeof body === 'object' && body !== null && 'timestamp' in body ? body.timestamp : undefined
   return ScoreRequestSchema.shape.timestamp.safeParse(given).data

@@ -14,7 +14,7 @@ import { type EntityProfiles, entityProfiles } from '../profiles/entity-profiles
 import { keptAnswers } from './kept-answers.ts'
 import { type Scorer, type ScorerDeps, scorer } from './scorer.ts'
 
-/** Redis may forget at once what a rehearsal writes, because the id of a rehearsal is never used again. */
+/** How long Redis keeps what a rehearsal writes: not long, because the id of a rehearsal is never used again. */
 const KEPT_MS = 1
 const EVENTS = 24
 const EVENT_EVERY_MS = 1_800_000
@@ -31,9 +31,9 @@ export interface RehearsalDeps extends Pick<ScorerDeps, 'ipFactsOf' | 'now' | 'm
 const ignore = () => undefined
 
 /**
- * Creates a scorer that does what scoring does, with the same settings, blocklist, models and Redis, and leaves nothing
- * behind: no event, no answer, no transaction in flight, nothing counted or measured. Entities have a made-up history,
- * so that profiles are decoded as well.
+ * Creates a scorer that works like the real one, with the same settings, blocklist, models and Redis, but leaves
+ * nothing behind: no event, no kept answer, no transaction in flight and no measurement. The entities have a made-up
+ * history, so that profiles are decoded as well.
  */
 export function rehearsal(deps: RehearsalDeps): Scorer {
   const { scripts, settings, blocklist, rehearse, partitionOf, now } = deps
@@ -74,7 +74,7 @@ function uncounted(settings: SettingsInForce): ScorerDeps['settings'] {
   }
 }
 
-/** Asks Redis, and then decodes a history as Redis would have answered. */
+/** Sends the real look-ups to Redis, but then decodes a made-up history in place of the answers. */
 function withHistory({ enrich }: EntityProfiles, now: () => number): EntityProfiles['enrich'] {
   return async (request, at) => {
     await enrich(request, at)

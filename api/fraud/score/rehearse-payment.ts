@@ -7,7 +7,7 @@ import { EXAMPLE_PAYMENT } from './example-payment.ts'
 import { readRequest } from './read-request.ts'
 import type { Scorer } from './scorer.ts'
 
-/** Parts that need no warm-up. An answer may lack them while Kafka is unavailable or the settings are not read yet. */
+/** Parts that need no warm-up. They may be degraded while Kafka is unavailable or the settings are not read yet. */
 const NEED_NO_WARMTH = ['rules', 'blocklist']
 
 export interface RehearsePaymentDeps {
@@ -18,7 +18,10 @@ export interface RehearsePaymentDeps {
   now(): number
 }
 
-/** Scores a made-up payment from its bytes to those of its answer. Returns whether all parts took part. */
+/**
+ * Scores a made-up payment, from the bytes of the request to the bytes of the answer.
+ * @returns whether all parts were available
+ */
 export async function rehearsePayment({ score, hashes, now }: RehearsePaymentDeps): Promise<boolean> {
   const id = `warm-up-${randomUUID()}`
   const body = {
@@ -36,7 +39,7 @@ export async function rehearsePayment({ score, hashes, now }: RehearsePaymentDep
   return scored.degraded.every((part) => NEED_NO_WARMTH.includes(part))
 }
 
-/** Returns an address that nobody has, because RFC 3849 reserves its network for documentation. */
+/** Returns an address that no host has, because RFC 3849 reserves its network for documentation. */
 function madeUpAddress(): string {
   return `2001:db8:${randomUUID()
     .slice(0, 28)

@@ -7,7 +7,7 @@ import { ScoreAnswerSchema, ScoreRequestSchema } from './model.ts'
 const MAX_BODY_BYTES = 65_536
 const BODY_TIMEOUT_MS = 5_000
 
-/** The handler checks the body itself, so that one answer names all faults, and none repeats a card number. */
+/** The handler checks the body itself, so that one answer names all faults and no answer repeats a card number. */
 const streamed: StreamedBody = {
   content: { 'application/json': { schema: ScoreRequestSchema, example: EXAMPLE_PAYMENT } },
   timeoutMs: BODY_TIMEOUT_MS,
@@ -19,7 +19,7 @@ export const scoreRoute = defineRoute({
   operationId: 'scoreTransaction',
   summary: 'Score a transaction',
   description:
-    'Decides whether a payment is approved, reviewed or blocked. The answer says in `degraded` what was unavailable; scoring itself is never refused for that. A repeated transaction_id gets its first answer.',
+    'Decides whether a payment is approved, reviewed or blocked. If a part of the service is unavailable, the payment is still scored, and `degraded` names that part. A request with the transaction_id of an earlier one gets the same answer again.',
   auth: { kind: 'scope', scope: ['internal', 'admin'], orCertificate: true },
   isExemptFromLimits: true,
   streamed,

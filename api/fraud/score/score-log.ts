@@ -3,10 +3,10 @@ import { txnScored } from '../../../schemas/fraud/topics.ts'
 import type { TxnScored } from '../../../schemas/fraud/types.ts'
 import type { SpoolingFacts, SpoolingOptions } from '../../kit/spool/spooling-publisher.ts'
 
-/** How long an answer waits for its event to be in the spool. A disk that hangs must not stop scoring. */
+/** How long an answer waits until its event is in the spool. A disk that hangs must not stop scoring. */
 export const LOG_MS = 20
 
-/** Kafka need not accept an event before the caller gets the answer. */
+/** The caller gets the answer once the event is in the spool, without waiting for Kafka. */
 const SPOOLING: SpoolingOptions = { withinMs: 0, isAlwaysSpooled: true, isDurable: false }
 
 /** Records scored transactions. */

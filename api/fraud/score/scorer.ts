@@ -20,12 +20,12 @@ import type { ScoreLog } from './score-log.ts'
 import type { ObserveStage, Stage } from './stages.ts'
 
 /**
- * The time that models may take. The model scorer also enforces this limit; the scorer applies it in case the model
+ * Time limit of the models. The model scorer also enforces this limit. The scorer applies it again in case the model
  * scorer fails.
  */
 export const MODELS_MS = 30
 
-/** What was unavailable, in the order of `degraded`. */
+/** Parts that may be unavailable, in the order of `degraded`. */
 const PARTS = ['profiles', 'answers', 'models', 'log', 'blocklist', 'rules'] as const
 export type DegradedPart = (typeof PARTS)[number]
 
@@ -49,7 +49,7 @@ export interface ScorerDeps {
   setTimer(ms: number, callback: () => void): CancelTimer
 }
 
-/** A new answer, with everything that its evaluation used. */
+/** A new answer, with the rule and the tallies that its evaluation used. */
 interface Evaluated {
   readonly scored: TxnScored
   /** The rule that had precedence; undefined if none matched, or if the blocklist decided. */
@@ -63,7 +63,10 @@ export interface Scored {
   readonly isRepeat: boolean
 }
 
-/** Scores a transaction. Answers even if other parts are unavailable. Throws only ApiError `idempotency_conflict`. */
+/**
+ * Scores a transaction, even if other parts of the service are unavailable. Throws only ApiError
+ * `idempotency_conflict`.
+ */
 export type Scorer = (request: FraudRequest, requestId: string) => Promise<Scored>
 
 export function scorer(deps: ScorerDeps): Scorer {
@@ -82,7 +85,7 @@ export function scorer(deps: ScorerDeps): Scorer {
     const hit = blocklist.find(request)
     observe('blocklist', monotonic() - start)
     if (hit !== undefined) return await record(blocked(request, requestId), new Set())
-    // Both requests go to Redis in one write. Very few requests repeat an id, so it does not pay to wait for the claim
+    // Both look-ups go to Redis in one write. Very few requests repeat an id, so it is not worth waiting for the claim
     // first.
     const at = now()
     const [claimed, enrichments] = await Promise.all([
@@ -99,13 +102,16 @@ export function scorer(deps: ScorerDeps): Scorer {
     return await record(await evaluate(request, requestId, enrichments, away), away)
   }
 
-  /** Logs the event again, because the first process may have been killed before it logged it. */
+  /**
+   * Logs the event of a repeated request again, because the first process may have been killed before it logged the
+   * event.
+   */
   async function repeated(scored: TxnScored): Promise<Scored> {
     return { scored: await logged(scored), isRepeat: true }
   }
 
   async function evaluate(request: FraudRequest, requestId: string, enrichments: Enrichments, away: Set<DegradedPart>): Promise<Evaluated> {
-    // Rules and lists must be from the same moment, although settings may change at any time.
+    // Settings may change at any time, so rules and lists are read at the same moment.
     const { ruleSet, tallies, lists, snoozes } = settings
     const ip = ipFactsOf(request.device.ip_address)
     const { features, failed } = featuresOf(request, ip, enrichments)
@@ -131,7 +137,7 @@ export function scorer(deps: ScorerDeps): Scorer {
       at,
       ip,
       features,
-      // A policy fits the models that it was set with.
+      // The models were set together with this policy, which fits their scores.
       policy: outcome?.policy ?? settings.policy,
       rulesetVersion: ruleSet.version,
       decisionInput: {
@@ -186,7 +192,7 @@ export function scorer(deps: ScorerDeps): Scorer {
     const named = { ...scored, degraded: inOrder(away) }
     const kept: Claimed = await timed('persist', () => answers.keep(named))
     if (kept.state === 'answered') return await repeated(kept.scored)
-    // An entity on the blocklist is blocked, even if the id belongs to another request.
+    // A transaction of a blocked entity is blocked, even if its id belongs to another request.
     if (kept.state === 'conflict' && scored.reason !== 'blocklist_hit') throw conflict()
     if (kept.state === 'away') away.add('answers')
     observer.scored({ tallies, winner, verdict: scored })

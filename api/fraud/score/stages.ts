@@ -1,11 +1,11 @@
 import { Histogram, type Registry } from 'prom-client'
 
-/** The stages of an answer, in order; rules run while models do. */
+/** The stages of an answer, in order. Rules and models run at the same time. */
 export const STAGES = ['validation', 'blocklist', 'claim', 'enrichment', 'rules', 'models', 'decision', 'persist', 'log', 'total'] as const
 export type Stage = (typeof STAGES)[number]
 
 const MS_PER_SECOND = 1_000
-/** Around the budget of each stage: 5, 10, 15 and 30 ms, and 100 ms in all. */
+/** Bucket limits around the budgets of the stages, which are 5, 10, 15 and 30 ms, and 100 ms in total. */
 const BUCKETS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.25, 1]
 
 export type ObserveStage = (stage: Stage, ms: number) => void
@@ -18,7 +18,7 @@ export function stageTimes(registry: Registry): ObserveStage {
     buckets: BUCKETS_SECONDS,
     registers: [registry],
   })
-  // Finding a child by its labels costs more than observing.
+  // The labelled histograms are looked up in advance, because a look-up costs more than an observation.
   const children = new Map(STAGES.map((stage) => [stage, histogram.labels({ stage })]))
   return (stage, ms) => children.get(stage)?.observe(ms / MS_PER_SECOND)
 }

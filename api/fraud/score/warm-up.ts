@@ -1,18 +1,18 @@
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 
 /**
- * How long a process may delay its readiness. A process without Redis or models is ready then as well: it scores
- * without them.
+ * How long the warm-up may delay readiness. After this time, a process is ready even without Redis or models, because
+ * it can score without them.
  */
 const READY_WITHIN_MS = 3_000
-/** Number of payments that are scored at the same moment, as in a burst. */
+/** Number of payments that are scored at the same time, as in a burst. */
 const AT_ONCE = 6
-/** After this many rounds, V8 has compiled the functions that scoring calls most. */
+/** Number of rounds after which V8 has compiled the functions that scoring calls most. */
 const ROUNDS = 20
 const PAUSE_MS = 20
 
 export interface WarmUpDeps {
-  /** Scores a made-up payment, and leaves nothing behind. Returns whether all parts took part. */
+  /** Scores a made-up payment, and leaves nothing behind. Returns whether all parts were available. */
   rehearse(): Promise<boolean>
   sleep(ms: number): Promise<void>
   /** Monotonic ms. */

@@ -6,7 +6,10 @@ import { isoTime } from '../rules/model.ts'
 
 const MAX_VALUE = 320
 const MAX_REASON = 500
-/** A year, which only bounds the input. For more than 720 hours, the answer names the limit. */
+/**
+ * Maximum number of hours in a request, a year. The actual limit is 720 hours, which the error for a longer snooze
+ * names.
+ */
 const MAX_HOURS = 8_760
 /** The form of the hashes of e-mail addresses. */
 const HASH = /^[0-9a-f]{32}$/
@@ -16,12 +19,10 @@ const entityType = z.enum(['USER', 'DEVICE', 'IP', 'CARD_HASH', 'EMAIL', 'MERCHA
 export const NewSnoozeBody = z
   .strictObject({
     entity_type: entityType,
-    entity_value: z
-      .string()
-      .trim()
-      .min(1, 'must not be empty')
-      .max(MAX_VALUE)
-      .openapi({ description: 'As in scoring requests; for EMAIL an address, or its hash as shown with a transaction.', example: 'u1' }),
+    entity_value: z.string().trim().min(1, 'must not be empty').max(MAX_VALUE).openapi({
+      description: 'The value as in scoring requests. For EMAIL, it may also be the hash of the address that a transaction shows.',
+      example: 'u1',
+    }),
     hours: z.int().min(1).max(MAX_HOURS).openapi({ description: 'At most 720.', example: 24 }),
     reason: z.string().trim().min(1).max(MAX_REASON).nullable().default(null),
   })
@@ -45,8 +46,8 @@ export const SnoozeListSchema = z
   .openapi('FraudSnoozes')
 
 /**
- * Returns a value in the form that the facts of transactions use; undefined if no entity of the type can have this
- * value.
+ * Returns an entity's value in the form that the facts of transactions use; undefined if no entity of the type can have
+ * this value.
  */
 export function snoozedValue(type: FraudSnoozeEntity, value: string, hashes: Pick<PersonalHashes, 'email'>): string | undefined {
   if (type === 'IP') return canonicalIp(value)

@@ -9,20 +9,20 @@ export const TransactionSchema = z
   .object({
     transaction_id: z.string(),
     request: z.record(z.string(), z.unknown()).openapi({
-      description: 'The request; null: missing. E-mail address and phone number are `email_hash` and `phone_hash`.',
+      description:
+        'The request. A value of null means that the field was missing. `email_hash` and `phone_hash` replace the e-mail address and the phone number.',
     }),
-    features: z
-      .record(z.string(), value)
-      .nullable()
-      .openapi({ description: 'The features as scored; null: missing. All are null after 30 days.' }),
-    ip: z.record(z.string(), value).openapi({ description: 'What was known of the IP address.' }),
+    features: z.record(z.string(), value).nullable().openapi({
+      description: 'The features that were scored. A feature with the value null was missing. After 30 days, `features` is null.',
+    }),
+    ip: z.record(z.string(), value).openapi({ description: 'What was known about the IP address.' }),
     answer: ScoreAnswerSchema,
     shadow_rules: z.array(z.string()).openapi({ description: 'The rules in shadow that matched.' }),
     scored_at: z.string(),
     feedback: z
       .record(z.string(), z.unknown())
       .nullable()
-      .openapi({ description: 'The newest verdict; null if there is none, or while ClickHouse is unavailable.' }),
+      .openapi({ description: 'The newest verdict; null if the transaction has no verdict or ClickHouse is unavailable.' }),
   })
   .openapi('ScoredTransaction')
 

@@ -9,7 +9,7 @@ export const transactionRoute = defineRoute({
   path: '/api/v1/transactions/{transaction_id}',
   operationId: 'getTransaction',
   summary: 'Read a scored transaction',
-  description: 'Returns the request, its features and the answer of a transaction of the last 90 days.',
+  description: 'Returns a transaction of the last 90 days with its request, features and answer.',
   auth: READERS,
   params: z.object({ transaction_id: z.string().openapi({ example: 't1' }) }),
   answers: { 200: { description: 'The transaction.', schema: TransactionSchema } },

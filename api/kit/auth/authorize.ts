@@ -10,16 +10,19 @@ export type UserIdForm = (subject: string) => boolean
 /** What a client certificate proves. */
 export type ShownCertificate =
   | { readonly caller: Caller }
-  /** The certificate is not accepted, with the reason as a clause. A new connection may help. */
+  /**
+   * The certificate is not accepted, and `refused` has the reason as a clause. If `mayReconnect` is true, a new
+   * connection may help.
+   */
   | { readonly refused: string; readonly mayReconnect?: boolean }
 
-/** The proofs of the caller's identity in a request. */
+/** The proofs of identity that a request contains. */
 export interface Credentials {
   /** The Authorization header. */
   readonly authorization: string | null
-  /** The session of the page that made the request. An Authorization header takes precedence over it. */
+  /** The session of the page that made the request. An Authorization header takes precedence over the session. */
   readonly session?: ShownSession
-  /** Returns undefined if the connection has no client certificate. */
+  /** Returns what the client certificate proves; undefined if the connection has no client certificate. */
   certificate(): ShownCertificate | undefined
   /** The address of the socket's peer. */
   readonly remote: string | undefined
@@ -29,7 +32,7 @@ export interface Credentials {
 export interface Authority {
   readonly verifier: TokenVerifier
   readonly isUserId: UserIdForm
-  /** The addresses that the route accepts without any other proof. */
+  /** Addresses that the route accepts without any other proof. */
   readonly gateways?: AddressRanges
 }
 
@@ -47,7 +50,7 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
 /**
  * Checks a request's credentials against a route's rule. A bad token is refused even if another proof would be enough,
- * because its sender expects to be identified by it.
+ * because the sender of a token expects to be identified by the token.
  * @returns undefined for an anonymous caller
  */
 export async function authorize(rule: AuthRule, shown: Credentials, authority: Authority): Promise<Caller | undefined> {
@@ -64,7 +67,7 @@ export async function authorize(rule: AuthRule, shown: Credentials, authority: A
   return byToken
 }
 
-/** Returns the scopes of which a token needs one. */
+/** Returns the scopes that a rule accepts. A token needs one of them. */
 export function scopesOf({ scope }: ScopeRule): readonly string[] {
   return typeof scope === 'string' ? [scope] : scope
 }
@@ -76,7 +79,10 @@ async function tokenCaller({ authorization, session }: Credentials, verifier: To
   return await verifier.verify(token)
 }
 
-/** Ends a session whose token is no longer valid, so that the browser is anonymous from then on. */
+/**
+ * Returns the caller of a session. If the session's token is no longer valid, the session is ended, so that the browser
+ * is anonymous from then on.
+ */
 async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: TokenVerifier): Promise<Caller> {
   const caller = await verifier.verify(token).catch((error: unknown) => {
     if (!(error instanceof ApiError) || error.definition !== errors.unauthorized) throw error
@@ -86,7 +92,7 @@ async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: 
   return caller
 }
 
-/** Any one proof is enough: a token without the scope does not invalidate a certificate. */
+/** Accepts any one proof. A token without the scope does not invalidate a certificate. */
 function scopeCaller(rule: ScopeRule, byToken: Caller | undefined, shown: Credentials, { gateways }: Authority): Caller {
   const scopes = scopesOf(rule)
   if (byToken !== undefined && scopes.some((scope) => byToken.scopes.has(scope))) return byToken

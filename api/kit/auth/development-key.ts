@@ -10,7 +10,7 @@ const ALGORITHM = 'ES256'
 interface DevelopmentKeyPaths {
   /** The private key. It never leaves this machine. */
   readonly key: string
-  /** The public key, as a key set like that of an identity provider. */
+  /** The public key, as a key set in the format of an identity provider. */
   readonly jwks: string
 }
 
@@ -19,8 +19,8 @@ export function developmentKeyPaths(home: string): DevelopmentKeyPaths {
 }
 
 /**
- * Creates the development key on first use. If several processes start at once, all of them use the key that was
- * written first. Callers must never do this in production.
+ * Creates the development key on first use. If several processes start at once, all use the key that was written first.
+ * Callers must never call this function in production.
  * @returns the private key
  */
 export async function ensureDevelopmentKey(home: string): Promise<JWK> {

@@ -8,13 +8,15 @@ import {
 } from 'jose'
 import { ApiError, errors } from '../errors.ts'
 
-/** Finds the key that a token was signed with. */
+/** Finds the key with which a token was signed. */
 export interface KeySet {
   /** Throws jose's JWKSNoMatchingKey when there is none. */
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>
-  /** Increases with every key set that is loaded, so that callers can discard decisions made with an older one. */
+  /**
+   * Increases with every loaded key set, so that callers can discard decisions that they made with an older key set.
+   */
   readonly generation: number
-  /** Epoch ms at which the loaded keys expire unless they are loaded again. -Infinity before the first load. */
+  /** Epoch ms at which the loaded keys expire unless they are loaded again; -Infinity before the first load. */
   readonly expiresAt: number
 }
 
@@ -23,15 +25,16 @@ export interface KeySetOptions {
   /** Epoch ms. */
   now(): number
   /**
-   * A token with an unknown key id makes the set reload, but only this long after the last attempt. Otherwise, forged
-   * key ids would flood the identity provider.
+   * Minimum time between a load and a reload for a token with an unknown key id. Without this pause, forged key ids
+   * would flood the identity provider.
    */
   readonly cooldownMs?: number
-  /** The set reloads when it is older than this, so that it rejects tokens signed with a removed key. */
+  /** Age at which the key set is reloaded, so that tokens signed with a removed key are rejected. */
   readonly maxAgeMs?: number
   /**
-   * Keys of this age are no longer used, even if no newer ones can be loaded. Otherwise a withdrawn key would stay
-   * valid for as long as the provider is unreachable, and the thief might be able to cause that.
+   * Age at which keys are no longer used, even if no newer keys can be loaded. Without this limit, a withdrawn key
+   * would stay valid as long as the identity provider is unreachable, and the thief of the key might be able to cause
+   * such an outage.
    */
   readonly expiryMs?: number
   /** Called after every failed load. */
@@ -40,12 +43,12 @@ export interface KeySetOptions {
 
 const COOLDOWN_MS = 10_000
 const MAX_AGE_MS = 600_000
-/** How long loaded keys stay valid. An identity provider can be repaired within this time. */
+/** How long loaded keys stay valid, which is long enough to repair an identity provider. */
 const EXPIRY_MS = 3_600_000
 
 /**
- * Creates a key set from a JWKS. The JWKS is loaded on first use, for an unknown key id (key rotation), and when it is
- * too old.
+ * Creates a key set from a JWKS, which is loaded on first use, for an unknown key id (key rotation), and when it is too
+ * old.
  */
 export function keySet(options: KeySetOptions): KeySet {
   const cooldownMs = options.cooldownMs ?? COOLDOWN_MS
@@ -69,7 +72,7 @@ export function keySet(options: KeySetOptions): KeySet {
     generation++
   }
 
-  /** Allows one load at a time. Concurrent callers share it. */
+  /** Loads the key set. Concurrent callers share one load. */
   function reload(): Promise<void> {
     loading ??= load().finally(() => {
       loading = undefined
@@ -81,7 +84,7 @@ export function keySet(options: KeySetOptions): KeySet {
     return loading === undefined && options.now() - triedAt < cooldownMs
   }
 
-  /** Loads the set when verification cannot continue without it. */
+  /** Loads the key set when verification cannot continue without it. */
   async function requiredLoad(): Promise<void> {
     if (coolingDown()) throw new ApiError(errors.unavailable, { message: 'The keys that verify tokens cannot be loaded.' })
     try {
@@ -94,7 +97,7 @@ export function keySet(options: KeySetOptions): KeySet {
   return {
     async keyFor(header, token) {
       if (find === undefined || options.now() - loadedAt >= expiryMs) await requiredLoad()
-      // If the refresh fails, the old set stays in use until it expires. The next refresh follows after the cooldown.
+      // If the reload fails, the old set stays in use until it expires. The next reload follows after the cooldown.
       else if (options.now() - loadedAt > maxAgeMs && !coolingDown()) await reload().catch(() => undefined)
       try {
         return await find!(header, token)

@@ -7,7 +7,7 @@ import { isLoopbackHost } from '../client-address.ts'
 export interface AuthSettings {
   readonly issuer: string
   readonly audience: string
-  /** The source of the identity provider's keys. `development` uses a key that is created on first start. */
+  /** The source of the identity provider's keys. `development` means a key that is created at the first start. */
   readonly keys:
     | { readonly kind: 'url'; readonly url: string }
     | { readonly kind: 'file'; readonly path: string }
@@ -15,8 +15,8 @@ export interface AuthSettings {
 }
 
 /**
- * Returns whether the keys are protected from being replaced in transit, which would allow an attacker to sign tokens.
- * This requires TLS or a loopback address.
+ * Returns whether the keys cannot be replaced in transit, which requires TLS or a loopback address. An attacker who
+ * replaced the keys could sign tokens.
  */
 function isProtected(url: string): boolean {
   if (!URL.canParse(url)) return true

@@ -2,11 +2,11 @@ import { errors as jose, jwtVerify } from 'jose'
 import { ApiError, errors } from '../errors.ts'
 import type { KeySet } from './key-set.ts'
 
-/** The caller of a request, as described by its token or another proof. */
+/** The caller of a request, whom a token or another proof identifies. */
 export interface Caller {
   /**
    * The proof of the caller's identity: a token, a client certificate, or the address of a gateway that the operator
-   * trusts. Only routes that accept the other proofs get callers without a token.
+   * trusts. Callers without a token reach only routes that accept their kind of proof.
    */
   readonly kind: 'token' | 'certificate' | 'gateway'
   /** The token's `sub`, the name in the certificate, or the address of the gateway. */
@@ -20,7 +20,7 @@ export interface Caller {
 }
 
 export interface TokenVerifier {
-  /** Throws ApiError: `unauthorized` for a bad token, `unavailable` if the keys to verify it cannot be loaded. */
+  /** Verifies a token. Throws ApiError: `unauthorized` for a bad token, `unavailable` if the keys cannot be loaded. */
   verify(token: string): Promise<Caller>
 }
 
@@ -32,13 +32,13 @@ export interface TokenVerifierOptions {
   now(): number
 }
 
-/** Asymmetric algorithms only, because a party that can verify a token must not be able to sign one. */
+/** Accepted algorithms. They are asymmetric, because a party that can verify a token must not be able to sign one. */
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
-/** Tolerance for the difference between the clocks of this machine and the issuer. */
+/** Tolerated difference between the clocks of this machine and the issuer. */
 const CLOCK_TOLERANCE_SECONDS = 5
-/** Maximum length of a token. No legitimate token is longer, so longer ones are rejected before any parsing. */
+/** Maximum length of a token. No legitimate token is longer, so a longer token is rejected before any parsing. */
 const MAX_TOKEN_CHARACTERS = 8_192
-/** Verifying a signature costs about 100 µs, so a verified token is cached for this long. */
+/** How long a verified token is cached. Verifying a signature costs about 100 µs. */
 const KNOWN_TOKEN_MS = 60_000
 const MAX_KNOWN_TOKENS = 10_000
 const MAX_USERNAME_CHARACTERS = 128
@@ -110,8 +110,8 @@ export function badToken(reason: string, cause?: unknown): ApiError {
 }
 
 /**
- * Returns a reason that helps the token's owner but not a forger. It contains no quotes, because the challenge quotes
- * it.
+ * Returns a reason that helps the owner of the token but not a forger. The reason contains no quotes, because the
+ * challenge puts it in quotes.
  */
 function reasonOf(error: unknown): string {
   if (error instanceof jose.JWTExpired) return 'it has expired'

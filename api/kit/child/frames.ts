@@ -1,6 +1,6 @@
 /**
- * Messages between a process and its child, on a pipe. A frame is the length of what follows (4 bytes), a kind (1), the
- * number of the request to which it belongs (4), and a body; numbers are big-endian.
+ * A message between a process and its child, on a pipe. A frame consists of the length of the remaining bytes (4
+ * bytes), a kind (1), the number of the request to which the frame belongs (4), and a body. Numbers are big-endian.
  */
 export interface Frame {
   readonly kind: number
@@ -13,7 +13,7 @@ const HEAD_BYTES = 5
 const KIND_AT = LENGTH_BYTES
 const ID_AT = KIND_AT + 1
 const BODY_AT = LENGTH_BYTES + HEAD_BYTES
-/** Larger frames mean that the two sides no longer agree on where a frame begins. */
+/** Maximum length of a frame. A larger frame means that the two processes no longer agree on where a frame begins. */
 const MOST_BYTES = 64 * 1024 * 1024
 
 export function encodeFrame({ kind, id, body }: Frame): Buffer {

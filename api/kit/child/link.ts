@@ -4,11 +4,11 @@ import { encodeFrame, frameReader } from './frames.ts'
 
 /** A running child process that answers requests. */
 export interface ChildLink {
-  /** Resolves to the answer. Rejects with `ChildGone` when the child ends first, however late that is. */
+  /** Resolves to the answer. Rejects with `ChildGone` if the child ends before it answers, however late that is. */
   request(kind: number, body: Buffer): Promise<Buffer>
   /** Ends the child at once. */
   kill(): void
-  /** Resolves when the child has ended, with the way in which it ended. */
+  /** Resolves when the child has ended, with the reason. */
   readonly ended: Promise<string>
 }
 
@@ -16,7 +16,9 @@ export class ChildGone extends Error {
   override readonly name = 'ChildGone'
 }
 
-/** The descriptor of the pipe in the child. Native libraries may write to the first three. */
+/**
+ * The descriptor of the pipe in the child. Descriptors 0 to 2 are not used, because native libraries may write to them.
+ */
 export const CHILD_PIPE = 3
 const MOST_ID = 2 ** 32
 
@@ -28,8 +30,8 @@ export interface ChildOptions {
 }
 
 /**
- * Starts a child process with a pipe of frames and without this one's environment, which holds secrets. It ends by
- * itself when this process does.
+ * Starts a child process with a pipe of frames. The child does not get the environment of this process, which contains
+ * secrets. It ends by itself when this process ends.
  */
 export function startChild({ file, onLine }: ChildOptions): ChildLink {
   const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
@@ -50,7 +52,7 @@ export function startChild({ file, onLine }: ChildOptions): ChildLink {
 
   child.on('error', (error) => gone(error.message))
   child.on('exit', (code, signal) => gone(signal ?? `exit code ${code}`))
-  // A child that is killed while this process writes breaks the pipe first.
+  // If the child is killed while this process writes, the pipe reports an error before the child's exit is reported.
   pipe.on('error', (error) => gone(error.message))
   const read = frameReader(({ id, body }) => {
     waiting.get(id)?.resolve(body)

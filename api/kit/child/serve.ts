@@ -3,8 +3,8 @@ import { encodeFrame, frameReader } from './frames.ts'
 import { CHILD_PIPE } from './link.ts'
 
 /**
- * Answers the requests of the parent process one after the other. Ends this process when the parent ends, and when a
- * request fails, because the parent starts another one.
+ * Answers the requests of the parent process one after another. Ends this process when the parent ends. Also ends it
+ * when a request fails, because the parent then starts a new process.
  */
 export function serveParent(answer: (kind: number, body: Buffer) => Promise<Buffer>): void {
   const pipe = new Socket({ fd: CHILD_PIPE })
@@ -16,7 +16,7 @@ export function serveParent(answer: (kind: number, body: Buffer) => Promise<Buff
   pipe.on('data', read)
   pipe.on('error', () => process.exit())
   pipe.on('end', () => process.exit())
-  // Ctrl-C reaches the whole group of processes; the parent decides when this one ends.
+  // Ctrl-C reaches the whole process group, but the parent decides when this process ends.
   process.on('SIGINT', () => {})
 }
 

@@ -1,34 +1,37 @@
 import type { CancelTimer } from '../../../runtime/runtime.ts'
 import type { ChildLink } from './link.ts'
 
-/** A child process that is started again whenever it ends or hangs. */
+/** A child process that is restarted whenever it ends or hangs. */
 export interface SupervisedChild {
-  /** The child, once it is prepared; undefined while there is none. */
+  /** The running child once it is prepared; undefined while no child is ready. */
   readonly ready: ChildLink | undefined
-  /** Why no child is ready; undefined while one is. */
+  /** Why no child is ready; undefined while a child is ready. */
   readonly trouble: string | undefined
   close(): Promise<void>
 }
 
 export interface SuperviseOptions {
   start(): ChildLink
-  /** Makes a new child ready. If it fails or takes too long, the child is ended and another one is started. */
+  /**
+   * Prepares a new child for use. If the preparation fails or takes too long, the child is ended and a new one is
+   * started.
+   */
   prepare(child: ChildLink): Promise<void>
-  /** Resolves once a child has answered all earlier requests. */
+  /** Resolves once the child has answered all earlier requests. */
   ping(child: ChildLink): Promise<unknown>
   onStart?(): void
-  /** Called when a child has ended although it was not closed. */
+  /** Called when a child has ended without having been closed. */
   onEnd?(how: string, restartInMs: number): void
   readonly timers: { setTimer(ms: number, callback: () => void): CancelTimer }
 }
 
 const PREPARE_LIMIT_MS = 30_000
 const PING_EVERY_MS = 500
-/** A child that answers nothing for this long is ended. */
+/** Time after which a child that answers nothing is ended. */
 const HUNG_AFTER_MS = 2_000
 const FIRST_RESTART_MS = 50
 const LONGEST_RESTART_MS = 10_000
-/** A child that was ready for this long starts again without delay. */
+/** Time for which a child must have been ready to be restarted without delay. */
 const STABLE_MS = 10_000
 
 export function supervise({ start, prepare, ping, onStart, onEnd, timers }: SuperviseOptions): SupervisedChild {

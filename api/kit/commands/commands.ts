@@ -10,14 +10,16 @@ import { answering, type Bindings, commandIdOf, hashOf, idempotencyConflict, isU
 import type { ResultChannel } from './result-channel.ts'
 import { type Result, type ResultPlace, waitingRoom } from './waiting.ts'
 
-/** The caller of a command and its keys. A handler's input has the first four fields. */
+/** The caller of a command, and the keys of the command. The input of a handler has all fields except `keyScope`. */
 export interface CommandRequest {
   readonly caller: Caller | undefined
   readonly address: string
   readonly idempotencyKey: string | undefined
-  /** Distinguishes the keys of anonymous callers, in place of the address. */
+  /** Replaces the address as the scope of an anonymous caller's keys. */
   readonly keyScope?: string
-  /** The key for repeating the request, reported with a 503. If undefined, `open` creates one. */
+  /**
+   * The key with which to repeat the request, which a 503 reports to the caller. If undefined, `open` creates a key.
+   */
   readonly offeredKey?: string | undefined
   readonly requestId: string
 }
@@ -25,8 +27,8 @@ export interface CommandRequest {
 /** Sends commands to topologies that decide them, and waits for the decisions. */
 export interface Commands {
   /**
-   * Opens a command: gives it an id and binds the caller's Idempotency-Key to this request for 24 hours.
-   * @param request identifies the request: the operation and all of its input
+   * Opens a command. Gives it an id and binds the caller's Idempotency-Key to this request for 24 hours.
+   * @param request the operation and all of its input, which identify the request
    * Throws ApiError: `idempotency_conflict` if the key belongs to another request, `unavailable`.
    */
   open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand>
@@ -36,15 +38,15 @@ export interface Commands {
 
 export interface OpenCommand {
   /**
-   * The command's id, which is the same for every repetition. Names of new things derive from it, so a repetition
-   * requests the same names.
+   * The command's id, which is the same for every repetition. The names of new entities are derived from it, so a
+   * repetition requests the same names.
    */
   readonly id: string
   /**
    * Sends the command and waits for its answer. When the answer arrives, the decision is committed, and every API
    * instance can read its changes. A repeated command gets the first answer. A request may take several steps, each
    * with a different name. Throws ApiError `unavailable` with `command_id` if no answer arrives in time. The command
-   * may still be executed later; repeating it with the same id returns its answer.
+   * may still be executed later. Repeating the command with the same id returns its answer.
    */
   run<C, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C, step?: string): Promise<A>
 }
@@ -63,14 +65,14 @@ export interface CommandsDeps {
   readonly registry?: Registry
 }
 
-/** Time limit for the results of all steps of a command together. Shorter than the time limit of handlers. */
+/** Time limit for the results of all steps of a command together. It is shorter than the time limit of handlers. */
 const ANSWER_TIMEOUT_MS = 5_000
 /**
- * Deadline for deciding a command. A command that waited longer in the log is dropped. Must exceed the difference
- * between the clocks of two machines.
+ * Deadline for deciding a command. A command that has waited in the log for longer is dropped. The deadline must exceed
+ * the difference between the clocks of two machines.
  */
 const COMMAND_LIFE_MS = 30_000
-/** Maximum number of waiting commands. Each costs a timer and two reads from Redis per second. */
+/** Maximum number of waiting commands. Each waiting command costs a timer and two reads from Redis per second. */
 const MAX_WAITING = 20_000
 const RETRY_AFTER_SECONDS = 1
 const LATENCY_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5]
@@ -90,7 +92,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     const id = commandIdOf(from.caller, from.keyScope ?? from.address, shownId)
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
-    // Nobody else can know a key that was created here, so it is bound only if a 503 reports it to the caller.
+    // Nobody else can know a key that was created here, so the key is bound only if a 503 reports it to the caller.
     const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
     if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 
@@ -126,7 +128,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     const wait = room.wait(place, Math.max(0, until - monotonic()))
     try {
       const command = { command_id: commandId, reply_to: channel.name, request_hash: requestHash, deadline: now() + COMMAND_LIFE_MS, body }
-      // A result may arrive before a late acknowledgement, and need not wait for it.
+      // The result may arrive before a late acknowledgement, so it does not wait for the acknowledgement.
       const sentAt = monotonic()
       const sent = facts.publish(flow.commands, key, command).then(() => acknowledged.observe((monotonic() - sentAt) / MS_PER_SECOND))
       const result = await Promise.race([wait.result, sent.then(() => wait.result)])
@@ -138,7 +140,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     }
   }
 
-  /** Throws `not_ready` until the partition counts are known. */
+  /** Returns the partition of a command. Throws `not_ready` until the partition counts are known. */
   function partitionOf<C, V, A>(flow: CommandFlow<C, V, A>, key: string): number {
     const counts = [flow.commands, flow.decisions].map((topic) => facts.partitionsOf(topic))
     if (counts[0] !== counts[1])

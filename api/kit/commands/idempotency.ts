@@ -3,24 +3,28 @@ import type { Caller } from '../auth/verify.ts'
 import { ApiError, errors } from '../errors.ts'
 
 /**
- * Remembers which request an id belongs to. Bindings may get lost. The topology that decides the command also detects a
- * conflict, provided that the repetition goes to the same partition. A command's key must therefore follow from the
- * request and the id alone.
+ * Remembers the request to which each command id belongs. Bindings may get lost. The topology that decides the command
+ * also detects a conflict, provided that the repetition goes to the same partition. A command's key must therefore
+ * follow from the request and the id alone.
  */
 export interface Bindings {
   /**
-   * @returns the hash of the request that the id was bound to before, or undefined. Throws ApiError `unavailable`.
+   * Binds an id to a request. Throws ApiError `unavailable`.
+   * @returns the hash of the request to which the id was bound before; undefined if it was not bound
    */
   bind(commandId: string, requestHash: string): Promise<string | undefined>
 }
 
 /** Redis' SET with NX and GET. */
 export interface SetIfAbsent {
-  /** @returns the value that was there before; null if this call set it */
+  /**
+   * Sets a value unless the key has a value.
+   * @returns the previous value; null if this call has set the value
+   */
   setIfAbsent(key: string, value: string, seconds: number): Promise<string | null>
 }
 
-/** How long a binding is kept, which equals the time for which the deciding partition remembers a command. */
+/** How long a binding is kept, which is as long as the deciding partition remembers a command. */
 const BOUND_SECONDS = 24 * 3_600
 /** Length of a hash in base64url. Its 132 bits rule out accidental collisions. */
 const HASH_CHARACTERS = 22
@@ -34,14 +38,17 @@ export function redisBindings(redis: SetIfAbsent): Bindings {
 }
 
 /**
- * Ids are scoped to the caller, so equal keys of two callers give different ids. The address identifies anonymous
- * callers.
+ * Returns the id of a command. Ids are scoped to the caller, so equal keys of two callers give different ids. The
+ * address identifies an anonymous caller.
  */
 export function commandIdOf(caller: Caller | undefined, address: string, key: string): string {
   return hashOf([namespaceOf(caller), caller?.subject ?? address, key])
 }
 
-/** A certificate may have the name of a user, who must not get the certificate's answers. */
+/**
+ * Returns the kind of caller. A certificate may have the same name as a user, who must not get the answers to the
+ * certificate's requests.
+ */
 function namespaceOf(caller: Caller | undefined): string {
   if (caller === undefined) return 'address'
   return caller.kind === 'token' ? 'user' : caller.kind
@@ -59,7 +66,7 @@ export function isUnavailable(error: unknown): error is ApiError {
   return error instanceof ApiError && error.definition.status === errors.unavailable.status
 }
 
-/** Adds the id for repeating the request to an `unavailable` error. */
+/** Adds the id with which to repeat the request to an `unavailable` error. */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -4,30 +4,36 @@ import type { Logger } from '../logging.ts'
 
 /** Receives the results of commands that this API instance sent. */
 export interface ResultChannel {
-  /** Name of the channel. Commands contain it as `reply_to`. */
+  /** Name of the channel, which commands contain as `reply_to`. */
   readonly name: string
-  /** While false, results would be missed, so no command should be sent. */
+  /** Whether results can be received. While false, results would be missed, so no command should be sent. */
   readonly isOpen: boolean
-  /** @param opened called whenever the channel opens; results published while it was closed were missed */
+  /**
+   * Starts to receive results.
+   * @param opened called whenever the channel opens, because results that were published while it was closed were
+   * missed
+   */
   listen(listener: (result: ResultMessage) => void, opened: () => void): void
   close(): void
 }
 
 export interface ResultChannelOptions {
   readonly url: string
-  /** True if `url` is any node of a cluster. */
+  /** Whether `url` is the address of a node of a Redis cluster. */
   readonly cluster: boolean
-  /** A name that differs between API instances and between restarts. */
+  /** Name of the channel. It must differ between API instances and between restarts. */
   readonly name: string
   readonly log: Logger
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** Longest pause between attempts to reconnect. Redis restarts faster, so a longer pause would only cost time. */
+/**
+ * Longest pause between attempts to reconnect. Redis restarts within this time, so a longer pause would only cost time.
+ */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 
-/** Subscribes on a separate connection, at the start and after every loss. */
+/** Subscribes on a separate connection, at the start and after every connection loss. */
 export function redisResultChannel({ url, cluster, name, log }: ResultChannelOptions): ResultChannel {
   const channel = RESULT_CHANNEL_PREFIX + name
   const common = { connectTimeout: CONNECT_TIMEOUT_MS, autoResubscribe: false, maxRetriesPerRequest: 0 }
@@ -45,7 +51,7 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
       isOpen = true
       onOpen()
     } catch (error) {
-      // The connection was lost again. The next one subscribes.
+      // The connection was lost again. The channel subscribes on the next connection.
       log.warn({ reason: (error as Error).message }, 'results_not_subscribed')
     }
   }
@@ -54,7 +60,7 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
   redis.on('close', () => {
     isOpen = false
   })
-  // The connection that reads views logs the same errors.
+  // The errors are not logged here, because the connection that reads views logs the same errors.
   redis.on('error', () => undefined)
   redis.on('message', (_channel: string, text: string) => onResult(parseResultMessage(text)))
 

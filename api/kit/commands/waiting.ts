@@ -2,7 +2,7 @@ import { readResult, type StoredResult } from '../../../state/views/results.ts'
 import type { ViewReader } from '../../../state/views/view.ts'
 import type { ResultChannel } from './result-channel.ts'
 
-/** Where the result of a command will be stored. */
+/** The place at which the result of a command will be stored. */
 export interface ResultPlace {
   readonly commandId: string
   readonly view: string
@@ -34,8 +34,8 @@ interface Waiter extends ResultPlace {
 }
 
 /**
- * Interval at which waiting requests read the view, because a message can get lost when a connection breaks or a
- * cluster changes.
+ * Interval at which waiting requests read the view. A message can get lost when a connection breaks or a cluster
+ * changes.
  */
 const LOOK_EVERY_MS = 500
 
@@ -47,7 +47,7 @@ export interface WaitingRoomDeps {
 }
 
 export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): WaitingRoom {
-  /** Waiting requests by command id. Several may wait for the same command. */
+  /** Waiting requests by command id. Several requests may wait for the same command. */
   const waiters = new Map<string, Set<Waiter>>()
   let size = 0
   let timer: NodeJS.Timeout | undefined
@@ -62,7 +62,7 @@ export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): Wa
   }
 
   async function look(place: ResultPlace): Promise<Result | undefined> {
-    // An unreachable store counts as no result. The caller's time limit still applies.
+    // An unreachable store counts as no result. The time limit of the request still applies.
     const found: StoredResult | undefined = await readResult(reader, place.view, place.partition, place.commandId).catch(() => undefined)
     return found === undefined ? undefined : { outcome: 'decided', answer: found.answer, requestHash: found.requestHash }
   }

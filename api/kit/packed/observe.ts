@@ -4,7 +4,10 @@ import type { PackedTable } from './packed-table.ts'
 
 type Measured = Pick<PackedTable<unknown, unknown>, 'size' | 'bytes' | 'staleMs' | 'isFromSnapshot'>
 
-/** Creates the metrics of all packed tables of a process. @returns a function that adds the table of a topic */
+/**
+ * Creates the metrics of all packed tables of a process.
+ * @returns a function that adds the table of a topic
+ */
 export function packedTableMetrics(registry: Registry): (topic: string, table: Measured) => void {
   const measure = tableMetrics(registry, 'packed_table')
   const measureBytes = measuredTables<Measured>(registry, [['packed_table_bytes', 'Memory of a packed table', ({ bytes }) => bytes]])

@@ -1,18 +1,18 @@
 import type { Hash128 } from './sip-hash.ts'
 
 export interface PackedLayout {
-  /** Bytes of one value; 0 if the presence of an entry is all there is to know. */
+  /** Number of bytes of a value; 0 if only the presence of an entry matters. */
   readonly valueBytes: number
-  /** Whether entries can expire, which costs four bytes each. */
+  /** Whether entries can expire. An expiry costs four bytes per entry. */
   readonly canExpire: boolean
 }
 
-/** The expiry of an entry that never expires. */
+/** Expiry of an entry that never expires. */
 export const NEVER = 0
 
 /**
- * Number of parts. Each grows on its own, so that growing five million entries takes a thousand pauses of a fraction of
- * a millisecond instead of one of a second.
+ * Number of segments. Each segment grows on its own. A table of five million entries therefore grows with a thousand
+ * pauses of a fraction of a millisecond, instead of a single pause of a second.
  */
 const SEGMENTS = 1_024
 const SEGMENT_SHIFT = 22
@@ -20,22 +20,25 @@ const HASH_WORDS = 4
 const HASH_BYTES = 16
 const EXPIRY_BYTES = 4
 const MIN_SLOTS = 8
-/** Above this share of used slots, chains of neighbours get long. */
+/** Share of used slots above which a segment grows. With a larger share, chains of adjacent entries would get long. */
 const MAX_LOAD = 0.75
 /**
- * A segment shrinks below this load. It is far below the load after growing, so that the segment does not soon grow
- * again.
+ * Share of used slots below which a segment shrinks. It is far below the share after growing, so that the segment does
+ * not soon grow again.
  */
 const MIN_LOAD = 0.2
 const GROWTH = 1.5
 const UINT32_RANGE = 2 ** 32
-/** Replaces a first word of 0, which marks an empty slot. It makes two hashes of 2^128 equal. */
+/**
+ * Value that replaces a first word of 0, because 0 marks an empty slot. Two hashes become equal only if they differ in
+ * nothing but this word.
+ */
 const INSTEAD_OF_EMPTY = 1
 
 /**
- * A hash table for millions of small entries: keys are hashes of 128 bits, and there is no object per entry. It uses
- * open addressing with linear probing. Deleting moves the following entries of a chain up instead of leaving a marker,
- * so that neither lookups nor memory get worse with the number of changes.
+ * A hash table for millions of small entries. Keys are hashes of 128 bits, and there is no object per entry. The table
+ * uses open addressing with linear probing. Deleting an entry moves the following entries of its chain up instead of
+ * leaving a marker, so that neither lookup time nor memory grows with the number of changes.
  */
 export class PackedMap {
   readonly layout: PackedLayout
@@ -60,8 +63,9 @@ export class PackedMap {
   }
 
   /**
+   * Looks up an entry.
    * @param nowSeconds epoch seconds
-   * @returns what `read` makes of the value; undefined if there is no entry or it has expired
+   * @returns the result of `read` for the value; undefined if there is no entry or it has expired
    */
   get<T>(hash: Hash128, nowSeconds: number, read: (view: DataView, at: number) => T): T | undefined {
     const segment = this.#segments[segmentOf(hash)]
@@ -73,7 +77,7 @@ export class PackedMap {
 
   /**
    * Adds or replaces an entry.
-   * @param value contains the value's bytes from `at` on
+   * @param value buffer with the bytes of the value, which begin at `at`
    * @param expiry epoch seconds from which the entry no longer counts, or `NEVER`
    */
   set(hash: Hash128, value: Uint8Array, at: number, expiry: number, nowSeconds: number): void {
@@ -95,12 +99,15 @@ export class PackedMap {
     else if (segment.isSparse) this.#segments[index] = resized(segment, this.layout, nowSeconds)
   }
 
-  /** Returns the entries of one segment, each as hash, expiry (if entries can expire) and value; undefined if none. */
+  /**
+   * Returns the entries of one segment; undefined if it has none. An entry is its hash, its expiry (if entries can
+   * expire) and its value.
+   */
   packed(index: number): Buffer | undefined {
     return this.#segments[index]?.packed()
   }
 
-  /** Adds the entries that `packed` returned for one segment, without those that have expired. */
+  /** Adds the entries that `packed` returned for one segment. Expired entries are left out. */
   addPacked(bytes: Buffer, nowSeconds: number): void {
     const { valueBytes, canExpire } = this.layout
     const hash = new Int32Array(HASH_WORDS)
@@ -120,17 +127,17 @@ export class PackedMap {
   }
 }
 
-/** Returns the bytes of one entry in the form of `packed`. */
+/** Returns the number of bytes of one entry in the form of `packed`. */
 export function packedBytes({ valueBytes, canExpire }: PackedLayout): number {
   return HASH_BYTES + (canExpire ? EXPIRY_BYTES : 0) + valueBytes
 }
 
-/** The last word chooses the segment, and the first one the slot in it. */
+/** Returns the segment of a hash, which its last word determines. The first word determines the slot in the segment. */
 function segmentOf(hash: Hash128): number {
   return hash[3] >>> SEGMENT_SHIFT
 }
 
-/** Copies a segment to one with room to grow, without the entries that have expired. */
+/** Copies a segment to a new one with room to grow. Expired entries are left out. */
 function resized(old: Segment | undefined, layout: PackedLayout, nowSeconds: number): Segment {
   if (old === undefined) return new Segment(layout, MIN_SLOTS)
   const live = old.countLive(nowSeconds)
@@ -179,7 +186,10 @@ class Segment {
     return expiry !== NEVER && expiry <= nowSeconds
   }
 
-  /** @returns the slot of an entry, or the complement of the empty slot at which its chain ends */
+  /**
+   * Returns the slot of an entry. If the entry is missing, returns the complement of the empty slot at the end of its
+   * chain.
+   */
   find(hash: Hash128): number {
     const hashes = this.#hashes
     const first = firstWord(hash)
@@ -213,8 +223,8 @@ class Segment {
     this.count--
     for (let slot = this.#next(hole); this.#hashes[slot * HASH_WORDS] !== 0; slot = this.#next(slot)) {
       const home = this.#homeOf(this.#hashes[slot * HASH_WORDS])
-      // If the home slot of an entry comes cyclically after the hole, a lookup does not pass the hole, so the entry
-      // stays.
+      // If the home slot of an entry comes cyclically after the hole, a lookup of the entry does not reach the hole, so
+      // the entry stays where it is.
       const staysBehind = hole < slot ? home > hole && home <= slot : home > hole || home <= slot
       if (staysBehind) continue
       this.#move(slot, hole)

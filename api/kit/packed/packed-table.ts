@@ -8,22 +8,24 @@ import { readSnapshot, type SnapshotForm, writeSnapshot } from './snapshot.ts'
 
 /** Describes how a topic's values are packed into a few bytes. */
 export interface Packing<V, P> {
-  /** Increases when the meaning of the bytes changes, so that older snapshots are ignored. */
+  /** Version of the packed bytes. Increase it when their meaning changes, so that older snapshots are ignored. */
   readonly version: number
-  /** Bytes of a packed value; 0 if the presence of an entry is all there is to know. */
+  /** Number of bytes of a packed value; 0 if only the presence of an entry matters. */
   readonly bytes: number
   /** Writes exactly `bytes` bytes. */
   pack(value: V, view: DataView, at: number): void
   unpack(view: DataView, at: number): P
-  /** Epoch ms from which an entry no longer counts, rounded up to a second; undefined if it never expires. */
+  /**
+   * Returns the epoch ms from which an entry no longer counts, rounded up to a second; undefined if it never expires.
+   */
   expiresAt?(value: V): number | undefined
 }
 
-/** Keeps a compacted topic with millions of small entries in memory. Every process has the whole topic. */
+/** Keeps a compacted topic with millions of small entries in memory. Every process reads the whole topic. */
 export interface PackedTable<K, P> extends TableState {
   /**
    * Returns the packed value of a key; undefined if there is no entry or it has expired. Throws ApiError `not_ready`
-   * until the table is read, or until Kafka has been unavailable for so long that the snapshot is used.
+   * until the table is read, or until Kafka has been unavailable so long that the snapshot is used.
    */
   get(key: K): P | undefined
   /** Number of entries, including expired ones that are still stored. */
@@ -36,7 +38,7 @@ export interface PackedTableOptions<K, V, P> extends TableOptions<K, V> {
   readonly packing: Packing<V, P>
 }
 
-/** Writing five million entries takes seconds, so a change waits for the interval. */
+/** Interval between snapshots. Writing five million entries takes seconds, so changes are collected for this time. */
 const SNAPSHOT_INTERVAL_MS = 300_000
 const KEY_BYTES = 64
 const MS_PER_SECOND = 1_000
@@ -48,7 +50,7 @@ interface Contents {
   readonly hash: ReturnType<typeof sipHash128>
 }
 
-/** Reads the snapshot, then the topic, and continues until it is closed. */
+/** Opens a table. It reads the snapshot and then the topic, and follows the topic until it is closed. */
 export async function packedTable<K, V, P>(options: PackedTableOptions<K, V, P>): Promise<PackedTable<K, P>> {
   const { topic, packing, log, now, monotonic } = options
   const { folder, files, intervalMs = SNAPSHOT_INTERVAL_MS } = options.snapshots

@@ -1,4 +1,4 @@
-/** Words of a hash, from its first bytes on. The array is reused by the next call. */
+/** The words of a hash. The array is reused by the next call. */
 export type Hash128 = Int32Array
 
 /** Bytes of the secret key. */
@@ -8,7 +8,9 @@ const COMPRESSION_ROUNDS = 2
 const FINAL_ROUNDS = 4
 const BITS_PER_BYTE = 8
 const TOP_BYTE_SHIFT = 24
-/** Constants at the start and between the two halves, which distinguish the 128-bit variant from the 64-bit one. */
+/**
+ * Constants used at the start and between the two halves. They distinguish the 128-bit variant from the 64-bit variant.
+ */
 const WIDE = 0xee
 const SECOND_HALF = 0xdd
 
@@ -35,7 +37,7 @@ export function sipHash128(key: Uint8Array): (bytes: Uint8Array, start: number, 
     let v3l = k1l ^ 0x79746573
     let v3h = k1h ^ 0x74656462
     let at = start
-    // First come all blocks, the last of which contains the length, and then the two halves of the result.
+    // All blocks come first. The last block contains the length. Then the two halves of the result are computed.
     for (let step = 0; step <= wholeBlocks + 2; step++) {
       let low = 0
       let high = 0

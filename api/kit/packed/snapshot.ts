@@ -3,23 +3,23 @@ import type { SpoolFiles } from '../spool/files.ts'
 import { type PackedLayout, PackedMap, packedBytes } from './packed-map.ts'
 import { SIP_KEY_BYTES } from './sip-hash.ts'
 
-/** What a snapshot must match to be used. */
+/** Properties that a snapshot must match to be used. */
 export interface SnapshotForm extends PackedLayout {
   readonly topic: string
   /** The packing's version. */
   readonly version: number
 }
 
-/** The contents of a table at some time. */
+/** The contents of a table at a point in time. */
 export interface Snapshot {
   readonly map: PackedMap
   /** The secret key of the hashes. */
   readonly key: Buffer
-  /** The offset of the next record to read, by partition. Entries may contain later changes. */
+  /** The offset of the next record to read, by partition. The entries may already include later changes. */
   readonly positions: ReadonlyMap<number, number>
-  /** The id of the topic to which they belong; undefined in files of earlier versions. */
+  /** The id of the topic to which the positions belong; undefined in files of earlier versions. */
   readonly topicId: string | undefined
-  /** Epoch ms at which the table had been read to these positions. */
+  /** Epoch ms at which the table had been read up to `positions`. */
   readonly savedAt: number
 }
 
@@ -35,8 +35,8 @@ const MAGIC = Buffer.from('MRTABLE1')
 const MS_PER_SECOND = 1_000
 
 /**
- * Replaces the snapshot of a table. The table may change in the meantime, because reading from `positions` applies the
- * same changes again.
+ * Replaces the snapshot of a table. The table may change while it is being written, because a reader that starts from
+ * `positions` applies the same changes again.
  */
 export async function writeSnapshot(files: SpoolFiles, folder: string, form: SnapshotForm, snapshot: Snapshot): Promise<void> {
   const { map, key, positions, topicId, savedAt } = snapshot
@@ -54,8 +54,8 @@ function* blocksOf(map: PackedMap): Generator<Buffer> {
 
 /**
  * Reads the snapshot of a table.
- * @returns undefined if there is none
- * @throws SnapshotError when it is damaged or has another form
+ * @returns undefined if there is no snapshot
+ * @throws SnapshotError if the snapshot is damaged or does not match the form
  */
 export async function readSnapshot(
   files: SpoolFiles,
@@ -68,7 +68,7 @@ export async function readSnapshot(
     assertForm(header, form)
     const map = new PackedMap(form)
     for await (const { body, at } of reader.blocks) {
-      if (body.length % packedBytes(form) !== 0) throw new SnapshotError(`the block at ${at} has no whole entries`)
+      if (body.length % packedBytes(form) !== 0) throw new SnapshotError(`the block at ${at} does not consist of whole entries`)
       map.addPacked(body, now() / MS_PER_SECOND)
     }
     return {

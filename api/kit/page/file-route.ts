@@ -2,10 +2,10 @@ import { z } from '@hono/zod-openapi'
 import { errors } from '../errors.ts'
 import { defineRoute } from '../route.ts'
 
-/** What the documentation says about the files of a page. */
+/** Texts of the API documentation for the files of a page. */
 const OWN_FILES = {
   summary: 'Read a script or the style sheet of the page',
-  description: 'Only the page itself needs these files. Their names may change.',
+  description: 'Returns a file that only the page itself needs. File names may change.',
   example: 'style.css',
 }
 

@@ -5,9 +5,9 @@ import { ApiError, errors } from '../errors.ts'
 const TYPES = { html: 'text/html; charset=utf-8', css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' }
 
 /**
- * Content security policy of a page. It loads files only from its own server and calls only this server, so no other
- * server learns who looks at what. Other answers of this server cannot run as scripts, because they have other types
- * and must not be sniffed. No text can become HTML.
+ * Content security policy of a page. The page loads files only from its own server and calls only this server, so no
+ * other server learns what a user looks at. Other answers of this server cannot run as scripts, because they have other
+ * types and must not be sniffed. No text can become HTML.
  */
 const PAGE_POLICY = [
   "default-src 'none'",
@@ -22,28 +22,29 @@ const PAGE_POLICY = [
 ].join('; ')
 
 /**
- * Browsers ask each time, and get 304 unless the file has changed, so that all files of a page have the same version.
+ * Cache-Control of page files. Browsers ask each time, and get 304 if the file has not changed, so all files of a page
+ * have the same version.
  */
 const CACHING = 'no-cache'
 
 export interface PageFilesOptions {
   /**
-   * The folder with the files. Browsers get them as they are, so scripts are JavaScript, with types in comments, which
-   * tsc checks.
+   * The folder with the files, which browsers get unchanged. Scripts are therefore JavaScript, and tsc checks the types
+   * in their comments.
    */
   readonly folder: URL
-  /** The files that a browser may ask for. No other name is ever opened. */
+  /** Names of the files that a browser may request. No other file is ever opened. */
   readonly files: readonly string[]
 }
 
 export interface PageFiles {
-  /** Answers with an HTML file and the policy of pages. */
+  /** Answers with an HTML file and the content security policy of pages. */
   page(file: string): Promise<Answer>
-  /** Answers with a script or a style sheet. Throws ApiError `not_found` for other names. */
+  /** Answers with a script or a style sheet. Throws ApiError `not_found` for a name that is not in the list. */
   file(file: string): Promise<Answer>
 }
 
-/** Serves the files of a page. Each is read once. */
+/** Serves the files of a page. Each file is read once. */
 export function pageFiles({ folder, files }: PageFilesOptions): PageFiles {
   const allowed = new Set(files)
   const loaded = new Map<string, Promise<Answer>>()

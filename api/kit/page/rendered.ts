@@ -2,10 +2,12 @@ import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
 import { PRIVATE } from '../headers.ts'
 
-/** Escaped HTML. All texts in templates are escaped. */
+/** Escaped HTML. Templates escape all texts. */
 export type Html = ReturnType<typeof html>
 
-/** Rendered pages have no scripts. Their style sheets and images come from this server alone. */
+/**
+ * Content security policy of rendered pages, which have no scripts. Style sheets and images come only from this server.
+ */
 const PAGE_POLICY = [
   "default-src 'none'",
   "style-src 'self'",

@@ -3,12 +3,12 @@ import { pageFileRoute } from './file-route.ts'
 import { pageFiles } from './files.ts'
 
 /**
- * The address mirrors the folder tree, so that relative imports resolve to the same file on disk, where tsc checks
- * them, and in a browser.
+ * The path of the route mirrors the folder tree, so that relative imports resolve to the same file in a browser and on
+ * disk, where tsc checks them.
  */
 const sharedFileRoute = pageFileRoute('/kit/page/browser', 'sharedPageFile', {
   summary: 'Read a script or a style sheet that pages share',
-  description: 'Only pages need these files. Their names may change.',
+  description: 'Returns a file that only the HTML pages need. File names may change.',
   example: 'base.css',
 })
 

@@ -1,35 +1,43 @@
 /**
- * The name of the cookie that keeps a signed-in page's token. Over TLS it has a prefix, with which browsers accept it
- * only from this very host over TLS. Otherwise a neighbouring host could plant a cookie of its own.
+ * Name of the cookie that contains a signed-in page's token. Over TLS the name has a prefix, so browsers accept the
+ * cookie only from this exact host over TLS. Without the prefix, a neighbouring host could set the cookie.
  */
 const NAME = 'millrace-session'
 const SECURE_PREFIX = '__Host-'
 /**
- * The longest token in characters. Browsers drop cookies whose name and value have more than 4,096 bytes, and a page
- * would then never learn why its requests have no session.
+ * Maximum length of a token, in characters. Browsers drop cookies whose name and value have more than 4,096 bytes, and
+ * a page would never learn why its requests have no session.
  */
 export const MAX_COOKIE_TOKEN = 4_000
 
-/** Scripts cannot read the cookie, and browsers send it only with requests that pages of this site make. */
+/**
+ * Attributes of the cookie. Scripts cannot read it, and browsers send it only with requests from pages of this site.
+ */
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict'
 const LONG_AGO = new Date(0).toUTCString()
 
 /** Writes and reads the cookie of sessions. */
 export interface SessionCookie {
-  /** Returns the token in a Cookie header; undefined if it has none. */
+  /** Returns the token in a Cookie header; undefined if the header has no token. */
   read(header: string | undefined): string | undefined
-  /** Returns the Set-Cookie header that keeps a token until it expires. @param expiresAt epoch ms */
+  /**
+   * Returns the Set-Cookie header that stores a token until it expires.
+   * @param expiresAt epoch ms
+   */
   keep(token: string, expiresAt: number): string
   /** The Set-Cookie header that ends a session. */
   readonly clear: string
 }
 
-/** Returns whether a Cookie header may contain a session, under either name. It is cheap. */
+/** Returns whether a Cookie header may contain a session, under either name. This check is cheap. */
 export function mayHaveSession(header: string | undefined): boolean {
   return header?.includes(NAME) === true
 }
 
-/** @param publicUrl the address that browsers use; with https the cookie is never sent without TLS */
+/**
+ * Creates the reader and writer of session cookies.
+ * @param publicUrl the address that browsers use. If it has https, the cookie is never sent without TLS.
+ */
 export function sessionCookie(publicUrl: string): SessionCookie {
   const isSecure = publicUrl.startsWith('https:')
   const name = isSecure ? `${SECURE_PREFIX}${NAME}` : NAME

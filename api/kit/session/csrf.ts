@@ -1,17 +1,17 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * The header in which a page proves that it can read this server's answers. Pages of other origins cannot send it,
- * because answers to preflight requests do not allow it.
+ * The header with which a page proves that it can read this server's answers. Pages of other origins cannot send this
+ * header, because answers to preflight requests do not allow it.
  */
 export const CSRF_HEADER = 'x-csrf-token'
 
 const PURPOSE = 'millrace-csrf'
 
 /**
- * Returns the value of the header for a session. It is derived from the session's token, which only the browser and
- * this server know. It is therefore valid for no other session, every API process computes the same value, and nothing
- * has to be stored. It does not reveal the token.
+ * Returns the value of the CSRF header for a session. The value is derived from the session's token, which only the
+ * browser and this server know. It is therefore valid for no other session, and every API process can compute it
+ * without storing anything. It does not reveal the token.
  */
 export function csrfTokenOf(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update(PURPOSE).digest('base64url')

@@ -1,14 +1,14 @@
-/** The parts of a request that show which page made it. */
+/** The parts of a request that show which page made the request. */
 export interface RequestOrigin {
   header(name: string): string | undefined
-  /** The address of the request, with the Host header's name. */
+  /** The address of the request, with the host from the Host header. */
   readonly url: string
 }
 
 /**
- * Returns whether a page of another origin made the request. Browsers say so in Sec-Fetch-Site, which scripts cannot
- * change. They leave it out over plain HTTP, except on this machine; then Origin says where the page comes from.
- * Requests with neither come from programs, from older browsers, or are reads.
+ * Returns whether a page of another origin made the request. Browsers state this in Sec-Fetch-Site, which scripts
+ * cannot change. Over plain HTTP, browsers omit this header except for requests to the same machine, and Origin shows
+ * the origin of the page. Requests with neither header come from programs or older browsers, or only read.
  * @param publicUrl the address that browsers use, if a proxy forwards their requests under another name
  */
 export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string): boolean {

@@ -17,11 +17,11 @@ const MAX_BODY_BYTES = 8_192
 
 const Session = z
   .object({
-    subject: z.string().openapi({ description: 'Whom the token is for.', example: '42' }),
+    subject: z.string().openapi({ description: 'The user for whom the token was issued.', example: '42' }),
     username: z.string().nullable(),
     scopes: z.array(z.string()).openapi({ example: ['admin'] }),
     expires_at: z.string().openapi({ description: 'When the token and the session end.', example: '2026-01-15T12:00:00.000Z' }),
-    csrf_token: z.string().openapi({ description: 'Belongs in the header `X-CSRF-Token` of requests other than GET and HEAD.' }),
+    csrf_token: z.string().openapi({ description: 'Send this token in the header `X-CSRF-Token` of all requests except GET and HEAD.' }),
   })
   .openapi('Session')
 
@@ -32,7 +32,7 @@ const SignIn = z
       .min(1)
       .max(MAX_COOKIE_TOKEN)
       .openapi({
-        description: `A JWT, as for \`Authorization: Bearer\`. Browsers keep no cookie with a token above ${MAX_COOKIE_TOKEN} characters.`,
+        description: `A JWT, as for \`Authorization: Bearer\`. It can have at most ${MAX_COOKIE_TOKEN} characters, because browsers do not keep larger cookies.`,
       }),
   })
   .openapi('SignIn')
@@ -43,7 +43,7 @@ const signInRoute = defineRoute({
   operationId: 'signIn',
   summary: 'Sign in a page',
   description:
-    'Keeps the token in a cookie that scripts cannot read. Requests of the page then need no Authorization header. Only pages of this server may sign in.',
+    'Stores the token in a cookie that scripts cannot read. Later requests from this browser then need no Authorization header. Only pages of this server may sign in.',
   auth: { kind: 'open' },
   body: SignIn,
   bodyExample: { token: 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiI0MiJ9.c2lnbmF0dXJl' },
@@ -63,7 +63,8 @@ const readSessionRoute = defineRoute({
   path: PATH,
   operationId: 'readSession',
   summary: 'Read the session of this browser',
-  description: 'A page asks when it is loaded, because it cannot read the cookie.',
+  description:
+    'Returns the subject, the scopes and the CSRF token of the session. Pages call this when they load, because scripts cannot read the cookie.',
   auth: { kind: 'optional' },
   answers: {
     200: { description: 'Who is signed in.', schema: Session },
@@ -77,7 +78,7 @@ const signOutRoute = defineRoute({
   path: PATH,
   operationId: 'signOut',
   summary: 'Sign out',
-  description: 'Deletes the cookie. The token itself stays valid until it expires, for those who know it.',
+  description: 'Deletes the cookie. The token itself remains valid until it expires, so anyone who has a copy can still use it.',
   auth: { kind: 'optional' },
   answers: { 204: { description: 'Nobody is signed in any more.', headers: { 'Set-Cookie': 'Deletes the cookie.' } } },
   errors: [],
@@ -88,16 +89,17 @@ export interface SessionServiceOptions {
   readonly cookie: SessionCookie
 }
 
-/** Creates the routes with which pages sign in and out, and the files that they share. */
+/** Creates the routes with which pages sign in and out, and the routes of the files that all pages share. */
 export function sessionService({ verifier, cookie }: SessionServiceOptions): ServiceRoutes {
   return {
     name: 'pages',
-    description: 'What all pages share: signing in, scripts and styles.',
-    // A session may be for anybody. The routes that use it check the form of user ids.
+    description: 'Signing in, and the scripts and styles that all HTML pages share.',
+    // A session may have any subject. The routes that use the session check the form of user ids.
     isUserId: () => true,
     routes: [
       bind(signInRoute, async ({ body, isForeignPage }) => {
-        // Another site could otherwise sign a visitor in with its own token, and then read what the visitor enters.
+        // Only pages of this server may sign in. Another site could sign a visitor in with its own token, and then read
+        // what the visitor enters.
         if (isForeignPage()) throw new ApiError(errors.forbidden, { message: 'Only a page of this server may sign in.' })
         const caller = await verifier.verify(body.token)
         const headers = { ...PRIVATE, 'Set-Cookie': cookie.keep(body.token, expiryOf(body.token)) }
@@ -114,7 +116,10 @@ export function sessionService({ verifier, cookie }: SessionServiceOptions): Ser
   }
 }
 
-/** Returns epoch ms. @param token a verified one, which always has `exp` */
+/**
+ * Returns the expiry of a token, epoch ms.
+ * @param token a verified token, which always has `exp`
+ */
 function expiryOf(token: string): number {
   return decodeJwt(token).exp! * MS_PER_SECOND
 }

@@ -5,9 +5,9 @@ import { isForeignPage, type RequestOrigin } from './origin.ts'
 
 /** The session that the cookie of a request identifies. */
 export interface ShownSession {
-  /** The token that the page signed in with. It is not verified yet. */
+  /** The token with which the page signed in. It is not verified yet. */
   readonly token: string
-  /** Why the cookie alone does not permit this request; undefined if it does. */
+  /** Why the cookie alone does not permit this request; undefined if the cookie permits the request. */
   readonly refusal: ApiError | undefined
   /** The Set-Cookie header that ends the session. */
   readonly clear: string
@@ -21,9 +21,9 @@ export interface SessionRequest extends RequestOrigin {
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Reads a request's session. Browsers send cookies on their own, so the cookie shows who uses the browser, but not that
- * this person wants the request. Reads for pages of other origins are therefore anonymous, and a request that changes
- * something also needs the header that only this server's own pages can send.
+ * Reads a request's session. Browsers send cookies on their own. The cookie therefore shows who uses the browser, but
+ * not that this person intended the request. Reads for pages of other origins are treated as anonymous. A request that
+ * changes something also needs a header that only this server's own pages can send.
  */
 export function shownSession(request: SessionRequest, cookie: SessionCookie, publicUrl: string): ShownSession | undefined {
   const token = cookie.read(request.header('cookie'))

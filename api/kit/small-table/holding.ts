@@ -1,17 +1,17 @@
 /** Describes how a table keeps the values of a topic. */
 export interface Holding<V, H> {
-  /** Increases when the meaning of the JSON changes, so that older snapshots are ignored. */
+  /** Version of the JSON. Increase it when the meaning of the JSON changes, so that older snapshots are ignored. */
   readonly version: number
-  /** Returns the form of a value in memory. Throws CodecError for a value that must be skipped. */
+  /** Returns the value in its in-memory form. Throws CodecError for a value that must be skipped. */
   hold(value: V): H
-  /** Returns what the snapshot contains, as a value for JSON. */
+  /** Returns a JSON value that represents the entry in the snapshot. */
   save(held: H): unknown
   load(saved: unknown): H
-  /** Called after every change, and when the table serves other contents. */
+  /** Called after every change, and when the table begins to serve different contents. */
   onChange?(): void
 }
 
-/** Keeps values as they are. Only for records without bigints and bytes, which JSON cannot represent. */
+/** Keeps values unchanged. It is only for records without bigints and bytes, which JSON cannot represent. */
 export function heldAsIs<V>(version: number, onChange?: () => void): Holding<V, V> {
   return { version, hold: (value) => value, save: (held) => held, load: (saved) => saved as V, onChange }
 }

@@ -17,10 +17,10 @@ export interface SmallTableOptions<V, H> extends TableOptions<string, V> {
   readonly holding: Holding<V, H>
 }
 
-/** A small table is written within milliseconds, so changes reach the disk soon. */
+/** Interval between snapshots. A small table is written within milliseconds, so the interval can be short. */
 const SNAPSHOT_INTERVAL_MS = 5_000
 
-/** Reads the snapshot, then the topic, and continues until it is closed. */
+/** Opens a table. It reads the snapshot and then the topic, and follows the topic until it is closed. */
 export async function smallTable<V, H>(options: SmallTableOptions<V, H>): Promise<SmallTable<H>> {
   const { topic, holding, log, now, monotonic } = options
   const { folder, files, intervalMs = SNAPSHOT_INTERVAL_MS } = options.snapshots

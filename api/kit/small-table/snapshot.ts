@@ -17,7 +17,10 @@ interface Header {
 /** The first bytes of a file. The digit is the version of the format. */
 const MAGIC = Buffer.from('MRSMALL1')
 
-/** Replaces the snapshot of a table: a block of JSON per entry, because values outlive the schemas of their records. */
+/**
+ * Replaces the snapshot of a table. Each entry is a block of JSON, because values must remain readable when the schemas
+ * of their records are gone.
+ */
 export async function writeEntries<H>(
   files: SpoolFiles,
   folder: string,
@@ -34,8 +37,8 @@ export async function writeEntries<H>(
 
 /**
  * Reads the snapshot of a table.
- * @returns undefined if there is none
- * @throws SnapshotError when it is damaged or has another version
+ * @returns undefined if there is no snapshot
+ * @throws SnapshotError if the snapshot is damaged or has a different version
  */
 export async function readEntries<H>(
   files: SpoolFiles,

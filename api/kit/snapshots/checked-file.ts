@@ -3,31 +3,34 @@ import { join } from 'node:path'
 import { crc32c } from '../../../kafka/record-batch/checksum.ts'
 import type { SpoolFile, SpoolFiles } from '../spool/files.ts'
 
-/** Thrown for a file that is damaged, or that belongs to another form of the table. */
+/** Error for a file that is damaged, or whose contents have a different form from that of the table. */
 export class SnapshotError extends Error {
   override readonly name = 'SnapshotError'
 }
 
-/** Length (u32) and CRC-32C (u32) of the bytes that follow, both little-endian. */
+/** Size of the prefix of a block: length (u32) and CRC-32C (u32) of the bytes that follow, both little-endian. */
 const PREFIX_BYTES = 8
-/** Small blocks are written together up to about this size. */
+/** Approximate size up to which small blocks are collected for one write. */
 const WRITE_BYTES = 1_048_576
 
-/** Returns the path of a table's snapshot. All processes of a machine share it, because each file is complete. */
+/**
+ * Returns the path of a table's snapshot. All processes on a machine share this file, which is safe because each file
+ * is complete.
+ */
 export function snapshotPath(folder: string, topic: string): string {
   return join(folder, `${topic}.snapshot`)
 }
 
-/** What a file contains after its first bytes: a header as JSON, and non-empty blocks of bytes. */
+/** Contents of a file after its first bytes: a header as JSON, and non-empty blocks of bytes. */
 export interface CheckedContent {
   readonly header: object
   readonly blocks: Iterable<Buffer>
 }
 
 /**
- * Replaces a file. The new file is complete on disk before it gets its name, so that a crash leaves the old one. The
- * blocks are taken one by one while the file is written.
- * @param magic the first bytes, which name the format and its version
+ * Replaces a file. The new file is complete on disk before it is renamed, so a crash leaves the old file intact. The
+ * blocks are generated one by one while the file is written.
+ * @param magic the first bytes, which identify the format and its version
  */
 export async function writeCheckedFile(
   files: SpoolFiles,
@@ -36,10 +39,11 @@ export async function writeCheckedFile(
   magic: Buffer,
   content: CheckedContent,
 ): Promise<void> {
-  // Containers that share the folder have equal process ids, but names of their own.
+  // The draft has the host name as well as the process id, because containers that share the folder may have equal
+  // process ids.
   const draft = `${path}.${hostname()}.${process.pid}.draft`
   await files.makeFolder(folder)
-  // An earlier process with this id may have left one.
+  // An earlier process with the same id may have left a draft.
   await files.remove(draft)
   const file = await files.create(draft)
   try {
@@ -74,7 +78,7 @@ async function writeAll(file: SpoolFile, magic: Buffer, { header, blocks }: Chec
     waiting = []
     waitingBytes = 0
   }
-  // The empty block at the end shows that nothing is missing.
+  // An empty block at the end shows that the file is complete.
   await append(Buffer.concat([...waiting, framed(Buffer.alloc(0))]))
 }
 
@@ -85,7 +89,7 @@ function framed(body: Buffer): Buffer {
   return Buffer.concat([prefix, body])
 }
 
-/** One block, and where it begins, for messages. */
+/** One block with its position in the file, which error messages contain. */
 export interface CheckedBlock {
   readonly body: Buffer
   readonly at: number
@@ -95,15 +99,15 @@ export interface CheckedBlock {
 export interface CheckedReader {
   /** The parsed header. */
   readonly header: unknown
-  /** Reads one block after the other. Throws SnapshotError where the file is damaged. */
+  /** Reads one block after another. Throws SnapshotError if the file is damaged. */
   readonly blocks: AsyncIterable<CheckedBlock>
 }
 
 /**
  * Reads a file.
  * @param read uses the file, which is closed afterwards
- * @returns what `read` returns; undefined if there is no file
- * @throws SnapshotError if it is damaged
+ * @returns the result of `read`; undefined if there is no file
+ * @throws SnapshotError if the file is damaged
  */
 export async function readCheckedFile<T>(
   files: SpoolFiles,
@@ -115,7 +119,8 @@ export async function readCheckedFile<T>(
   if (file === undefined) return undefined
   try {
     const found = Buffer.alloc(magic.length)
-    if ((await file.read(found, 0)) < magic.length || !found.equals(magic)) throw new SnapshotError('the file does not begin as a snapshot')
+    if ((await file.read(found, 0)) < magic.length || !found.equals(magic))
+      throw new SnapshotError('the file does not begin like a snapshot')
     const size = await file.size()
     const first = await readFrame(file, magic.length, size)
     return await read({ header: JSON.parse(first.body.toString()), blocks: readBlocks(file, first.next, size) })

@@ -5,7 +5,10 @@ type Measured = Pick<TableState, 'staleMs' | 'isFromSnapshot'> & { readonly size
 
 const MS_PER_SECOND = 1_000
 
-/** Adds gauges that read each table of a process. @returns a function that adds the table of a topic */
+/**
+ * Adds gauges whose values are read from each table of a process.
+ * @returns a function that adds the table of a topic
+ */
 export function measuredTables<T>(
   registry: Registry,
   gauges: readonly (readonly [name: string, help: string, read: (table: T) => number])[],
@@ -26,7 +29,8 @@ export function measuredTables<T>(
 }
 
 /**
- * Creates the metrics of all tables of a kind. @param kind the beginning of their names
+ * Creates the metrics of all tables of a kind.
+ * @param kind prefix of the names of the metrics
  * @returns a function that adds the table of a topic
  */
 export function tableMetrics(registry: Registry, kind: string): (topic: string, table: Measured) => void {

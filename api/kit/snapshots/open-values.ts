@@ -20,12 +20,11 @@ export interface SnapshotTablesOptions {
   monotonic(): number
 }
 
-/** An id that no schema has, so that each value is resolved from the schema with which it was written. */
+/** An id that no schema has. With it, each value is resolved from the schema with which the value was written. */
 const READ_ONLY_SCHEMA = -1
 
 /**
- * Returns the codec of a topic's values and the loader of their schemas. Neither Kafka nor the registry need be
- * reachable.
+ * Returns the codec of a topic's values and the loader of their schemas. Kafka and the registry need not be reachable.
  */
 export async function openValues<K, V>({ registry }: Pick<SnapshotTablesOptions, 'registry'>, topic: Topic<K, V>) {
   const { schemas } = await openSerdes(registry, [])

@@ -8,18 +8,18 @@ import type { SpoolFiles } from '../spool/files.ts'
 import { followTopic, type TopicFollower } from '../topic-follower.ts'
 import { SnapshotError } from './checked-file.ts'
 
-/** The contents of a table at some time. */
+/** The contents of a table at a point in time. */
 export interface Saved<C> {
   readonly contents: C
   /** The offset of the next record to read, by partition. The contents may include later changes. */
   readonly positions: ReadonlyMap<number, number>
-  /** The id of the topic to which they belong; undefined in files of earlier versions. */
+  /** The id of the topic to which the positions belong; undefined in files of earlier versions. */
   readonly topicId: string | undefined
-  /** Epoch ms at which the table had been read to these positions. */
+  /** Epoch ms at which the table had been read up to `positions`. */
   readonly savedAt: number
 }
 
-/** How a kind of table keeps what it reads, in memory and on the disk. */
+/** How a kind of table keeps its entries, in memory and on disk. */
 export interface SnapshotTableOptions<C> {
   readonly topic: string
   readonly transport: Transport
@@ -27,36 +27,36 @@ export interface SnapshotTableOptions<C> {
   create(): C
   /** Number of entries. */
   sizeOf(contents: C): number
-  /** Creates the function that applies a record that has a key to the contents that `filling` returns. */
+  /** Creates the function that applies a record with a key to the contents that `filling` returns. */
   applier(filling: () => C): (chunk: RecordChunk, index: number) => void | Promise<void>
-  /** Reads the snapshot; undefined if there is none. Throws SnapshotError if it cannot be used. */
+  /** Reads the snapshot; undefined if there is no snapshot. Throws SnapshotError if the snapshot cannot be used. */
   read(): Promise<Saved<C> | undefined>
-  /** Replaces the snapshot. The contents may change in the meantime. */
+  /** Replaces the snapshot. The contents may change while they are being written. */
   write(saved: Saved<C>): Promise<void>
-  /** Called when callers get other contents than before, or the contents that they get have changed. */
+  /** Called when callers get different contents than before, or when the contents in use have changed. */
   onChange?(): void
   readonly log: Logger
   /** Epoch ms. */
   now(): number
   /** Monotonic ms. */
   monotonic(): number
-  /** How often a snapshot is written, if anything has changed. */
+  /** Interval between snapshots while the table is changing. */
   readonly intervalMs: number
 }
 
-/** What tables of all kinds have in common. */
+/** The state that tables of all kinds have in common. */
 export interface TableState {
-  /** Whether the contents are those of a snapshot, because Kafka has been unavailable since the start. */
+  /** Whether a snapshot provides the contents, because Kafka has been unavailable since the start. */
   readonly isFromSnapshot: boolean
   /**
-   * For how long the table may lack changes, in ms: the age of a snapshot in use, else the time since the last response
-   * from Kafka. At most a few seconds while all is well; Infinity while the table is not ready.
+   * Time for which the table may lack changes, in ms. It is the age of a snapshot in use, or else the time since the
+   * last response from Kafka. It is normally at most a few seconds, and Infinity while the table is not ready.
    */
   readonly staleMs: number
-  /** Whether the table lacks changes of more than a few seconds, for example because Kafka is unavailable. */
+  /** Whether the table may lack changes that are older than a few seconds, for example because Kafka is unavailable. */
   readonly isStale: boolean
   /**
-   * The first probe reports that the table is not ready. The second one is optional and reports that the table is
+   * Two probes. The first reports that the table is not ready. The second is optional and reports that the table is
    * stale.
    */
   readonly probes: readonly ReadinessProbe[]
@@ -68,16 +68,16 @@ export interface TableState {
 export interface SnapshotOptions {
   readonly folder: string
   readonly files: SpoolFiles
-  /** How often a snapshot is written, if anything has changed. The kind of table has a default. */
+  /** Interval between snapshots while the table is changing. Each kind of table has a default. */
   readonly intervalMs?: number
 }
 
-/** What a table of any kind needs to read its topic and to keep its snapshot. */
+/** Everything that a table of any kind needs to read its topic and to keep its snapshot. */
 export interface TableOptions<K, V> {
   readonly transport: Transport
   readonly topic: Topic<K, V>
   readonly values: Codec<V>
-  /** Loads the schema with which a value was written, after UnknownSchemaError. */
+  /** Loads the schema with which a value was written. Called after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly log: Logger
   /** Epoch ms. */
@@ -93,35 +93,34 @@ export interface TableOptions<K, V> {
  */
 export interface SnapshotTable<C> extends TableState {
   /**
-   * The contents for callers; undefined until the topic is read, or the snapshot is used because Kafka is unavailable.
+   * The contents for callers; undefined until the topic is read, or until the snapshot is used because Kafka is
+   * unavailable.
    */
   readonly serving: C | undefined
-  /** The contents that the topic is applied to, which are not complete while they are not served. */
+  /** The contents to which records of the topic are applied. They may be incomplete while they are not served. */
   readonly filling: C
 }
 
-/**
- * The longest wait for records, and therefore the interval at which Kafka responds about a topic without new records.
- */
+/** Maximum wait for records. It is also the interval at which Kafka responds about a topic without new records. */
 const POLL_MS = 1_000
-/** Applying this many bytes takes a few milliseconds, during which requests wait. */
+/** Maximum number of bytes per fetch. Applying this many bytes takes a few milliseconds, during which requests wait. */
 const MAX_POLL_BYTES = 262_144
 /**
- * After this time without a response from Kafka, the table is stale, and a table that is not read yet uses its
+ * Time without a response from Kafka after which the table is stale. A table that is not read yet then uses its
  * snapshot.
  */
 const STALE_AFTER_MS = 5_000
 const CHECK_INTERVAL_MS = 250
-/** How often the snapshot of an unchanged table is written, so that reading can always continue from it. */
+/** Interval between snapshots of an unchanged table, so that reading can always continue from the snapshot. */
 const UNCHANGED_INTERVAL_MS = 3_600_000
 /**
- * Reading does not continue from a snapshot of this age. Kafka removes tombstones after `delete.retention.ms` (24 hours
- * by default), so a reader that continued later would keep deleted entries forever.
+ * Age from which a snapshot is too old to continue reading from it. Kafka removes tombstones after
+ * `delete.retention.ms` (24 hours by default), so a reader that continued later would keep deleted entries forever.
  */
 const MAX_CONTINUED_MS = 12 * 3_600_000
 const MS_PER_SECOND = 1_000
 
-/** Reads the snapshot, then the topic, and continues until it is closed. */
+/** Opens a table. It reads the snapshot and then the topic, and follows the topic until it is closed. */
 export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promise<SnapshotTable<C>> {
   const { topic, log, now, monotonic } = options
   const startedAt = monotonic()
@@ -129,15 +128,15 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   const isContinued = loaded !== undefined && now() - loaded.savedAt < MAX_CONTINUED_MS && loaded.savedAt <= now()
   let filling = isContinued ? loaded.contents : options.create()
   let serving: C | undefined
-  /** The snapshot in use, whose age is that of the contents; undefined once the topic is read. */
+  /** The snapshot in use, whose age is the age of the contents; undefined once the topic is read. */
   let snapshot = loaded
-  /** The last monotonic ms at which the topic was still applied to `serving`; undefined if it still is. */
+  /** Monotonic ms at which records were last applied to `serving`; undefined while records are still applied to it. */
   let frozenAt: number | undefined
   /** The monotonic ms at which Kafka last responded. */
   let heardAt = startedAt
   let isWriting: Promise<void> | undefined
   let isChanged = false
-  /** Epoch ms of the last snapshot that was written. */
+  /** Epoch ms of the last snapshot that was written by this process. */
   let savedAt: number | undefined
   const apply = options.applier(() => filling)
 
@@ -159,7 +158,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
     onStartOver(reason) {
       log.warn({ topic, reason }, 'table_starts_over')
       filling = options.create()
-      // Until the topic is read again, callers get the contents so far, which no longer change.
+      // Until the topic has been read again, callers get the existing contents, which no longer change.
       if (serving !== undefined) frozenAt ??= monotonic() - silentMs()
     },
     onCaughtUp() {
@@ -168,7 +167,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
       frozenAt = undefined
       log.info({ topic, entries: options.sizeOf(filling), took_ms: Math.round(monotonic() - startedAt) }, 'table_ready')
       options.onChange?.()
-      // Without a file, a process that is killed before the first interval would leave nothing to its successor.
+      // The first snapshot is written at once. If this process were killed before the first interval, the next process
+      // would have no snapshot.
       if (loaded === undefined) void save()
     },
   })
@@ -193,7 +193,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
     }
   }
 
-  /** Answers from the snapshot once Kafka has been unavailable for too long. */
+  /** Serves the snapshot once Kafka has been unavailable for too long. */
   function useSnapshot(): void {
     if (serving !== undefined) clearInterval(checking)
     if (serving !== undefined || snapshot === undefined || silentMs() < STALE_AFTER_MS) return
@@ -203,7 +203,10 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
     options.onChange?.()
   }
 
-  /** Writes a snapshot if the table is current. A failure leaves the older one, and the next interval tries again. */
+  /**
+   * Writes a snapshot if the table is current. If writing fails, the older snapshot stays, and the next interval tries
+   * again.
+   */
   function save(): Promise<void> {
     const isCurrent = serving === filling && snapshot === undefined && !isStale()
     const isDue = isChanged || savedAt === undefined || now() - savedAt >= UNCHANGED_INTERVAL_MS
@@ -215,7 +218,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   }
 
   async function write(): Promise<void> {
-    // The positions come first, because changes during the write may already be in the file.
+    // The positions are copied first, because the file may include changes that arrive while it is being written.
     const { positions, topicId } = follower
     const saved = { contents: filling, positions: new Map(positions), topicId, savedAt: now() - silentMs() }
     isChanged = false

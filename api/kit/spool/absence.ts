@@ -1,10 +1,13 @@
-/** How many sends in a row must be late or fail before Kafka counts as unavailable. A single one may be a hiccup. */
+/**
+ * Number of sends in a row that must be late or fail before Kafka counts as unavailable. A single late send may be
+ * chance.
+ */
 const LATE_IN_A_ROW = 3
 
 /**
- * Tracks whether Kafka is unavailable, as a whole or for single partitions. It counts as unavailable after three late
- * or failed sends in a row, until it answers one. The publisher retries at least once a second, so no other probe is
- * needed.
+ * Tracks whether Kafka is unavailable, as a whole or for single partitions. Kafka counts as unavailable after three
+ * late or failed sends in a row, until it answers a send. The publisher retries at least once a second, so no other
+ * probe is needed.
  */
 export class Absence {
   readonly #lanes = new Map<string, number>()
@@ -20,7 +23,10 @@ export class Absence {
     this.#lanes.delete(lane)
   }
 
-  /** @param lane a partition; if omitted, Kafka as a whole */
+  /**
+   * Returns whether Kafka is unavailable.
+   * @param lane a partition; if omitted, Kafka as a whole
+   */
   isAway(lane?: string): boolean {
     return this.#all >= LATE_IN_A_ROW || (lane !== undefined && (this.#lanes.get(lane) ?? 0) >= LATE_IN_A_ROW)
   }

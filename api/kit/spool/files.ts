@@ -5,7 +5,7 @@ export interface SpoolFiles {
   /** Creates the file. Fails if it exists. */
   create(path: string): Promise<SpoolFile>
   open(path: string): Promise<SpoolFile>
-  /** Makes the names in a folder survive a loss of power. */
+  /** Makes changes of file names in a folder survive a loss of power. */
   syncFolder(path: string): Promise<void>
   makeFolder(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
@@ -16,9 +16,9 @@ export interface SpoolFiles {
 
 export interface SpoolFile {
   size(): Promise<number>
-  /** Fills the buffer. Returns fewer bytes at the end of the file. */
+  /** Fills the buffer. Returns the number of bytes read, which is smaller at the end of the file. */
   read(into: Buffer, position: number): Promise<number>
-  /** Writes the whole buffer. After an error, any part of it may have been written. */
+  /** Writes the whole buffer. If this fails, any part of the buffer may have been written. */
   write(bytes: Buffer, position: number): Promise<void>
   /** Resolves when everything that was written before the call survives a loss of power. */
   datasync(): Promise<void>
@@ -26,7 +26,7 @@ export interface SpoolFile {
   close(): Promise<void>
 }
 
-/** Swipes and payments are private, so only the API's own user may read them. */
+/** File mode. Swipes and payments are private, so only the API's own user may read the files. */
 const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700
 
@@ -46,7 +46,7 @@ export const diskFiles: SpoolFiles = {
   },
   rename,
   list: (path) => readdir(path),
-  // Another process may create a lock in a folder that is being removed.
+  // Deletion is retried, because another process may create a lock in the folder at the same time.
   remove: (path) => rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 10 }),
 }
 

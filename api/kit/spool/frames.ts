@@ -3,18 +3,23 @@ import type { SpoolFile } from './files.ts'
 
 /** The first bytes of each segment. The digit is the version of the format. */
 export const SEGMENT_HEADER = Buffer.from('MRSPOOL1')
-/** Length (u32) and CRC-32C (u32) of the body that follows, both little-endian. */
+/** Size of the prefix of a frame: length (u32) and CRC-32C (u32) of the body that follows, both little-endian. */
 const PREFIX_BYTES = 8
-/** A longer frame must be damaged, because Kafka accepts no request of this size. */
+/**
+ * Maximum length of a body. A frame with a longer body must be damaged, because Kafka accepts no request of this size.
+ */
 const MAX_BODY_BYTES = 16 * 1_048_576
 /** Number of bytes that the reader reads from the file at a time. */
 const READ_BYTES = 256 * 1_024
 const TOPIC = 1
 const RECORD = 2
-/** Kind, number of the topic, timestamp, length of the key, and 1 for a value or 0 for a tombstone. */
+/**
+ * Size of the fixed fields: kind, number of the topic, timestamp, length of the key, and 1 for a value or 0 for a
+ * tombstone.
+ */
 const RECORD_FIELDS_BYTES = 1 + 2 + 8 + 4 + 1
 
-/** A topic as a segment declares it, so that any process can send its records. */
+/** A topic as a segment declares it. The declaration lets any process send the records of the topic. */
 export interface SpooledTopic {
   readonly name: string
   /** The Avro schema as JSON; empty for raw values. */
@@ -26,7 +31,10 @@ export interface SpooledRecord {
   /** Epoch ms. */
   readonly timestamp: number
   readonly key: Buffer
-  /** In the wire format of the topic. The schema id of Avro values is meaningless. Null is a tombstone. */
+  /**
+   * The value in the wire format of the topic, in which the schema id of Avro values is meaningless; null for a
+   * tombstone.
+   */
   readonly value: Buffer | null
 }
 
@@ -81,8 +89,8 @@ export class FrameReader {
   }
 
   /**
-   * Returns the next record before `end`. Returns undefined at the end and at a frame that is incomplete or damaged;
-   * a later call tries the same position again.
+   * Returns the next record before `end`; undefined at the end and at an incomplete or damaged frame. A later call
+   * tries the same position again.
    */
   async next(end: number): Promise<FoundRecord | undefined> {
     for (;;) {
@@ -117,7 +125,7 @@ export class FrameReader {
     return frame !== undefined && body !== undefined && crc32c(body) >>> 0 === frame.readUInt32LE(4) ? body : undefined
   }
 
-  /** Returns the bytes from `position`; undefined if fewer than `count` precede `end`. */
+  /** Returns the bytes from `position`; undefined if there are fewer than `count` bytes before `end`. */
   async #bytes(count: number, end: number): Promise<Buffer | undefined> {
     const { position } = this
     if (position + count > end) return undefined

@@ -2,7 +2,10 @@ import type { SpoolFiles } from './files.ts'
 import { recordFrame, type SpooledRecord, topicFrame } from './frames.ts'
 import { Segment } from './segment.ts'
 
-/** A sealed segment is deleted as soon as all of it is sent, so small segments free the disk early. */
+/**
+ * Maximum size of a segment. A full segment is deleted once all of its records are sent, so small segments free the
+ * disk early.
+ */
 const SEGMENT_BYTES = 4 * 1_048_576
 /** Bounds the copy that one write makes. */
 const MAX_WRITE_BYTES = 1_048_576
@@ -17,15 +20,15 @@ interface Waiting {
   readonly record: SpooledRecord
   readonly frame: Buffer
   readonly isDurable: boolean
-  /** Called when the record is in the file, before it is synced. */
+  /** Called when the record is in the file, before the file is synced. */
   onPlaced(placed: Placed): void
   resolve(): void
   reject(error: Error): void
 }
 
 /**
- * Appends records to the segments of one folder. All records that arrive during a write share the next one, and all
- * that arrive during an fdatasync share the next one.
+ * Appends records to the segments of one folder. All records that arrive during a write share the next write. All
+ * records that arrive during an fdatasync share the next fdatasync.
  */
 export class Journal {
   readonly #folder: string
@@ -37,26 +40,34 @@ export class Journal {
   #active: Segment | undefined
   #segments = 0
   #isSyncing = false
-  /** Segments of which a sync has failed. The disk may lack any of their pages, and the next sync may not report it. */
+  /**
+   * Segments of which a sync has failed. Any of their pages may be missing on disk, and the next sync may not report
+   * this.
+   */
   readonly #broken = new WeakSet<Segment>()
   #writing: Promise<void> | undefined
   #syncing: Promise<void> | undefined
-  /** Bytes that were accepted and are not in a file yet. */
+  /** Number of bytes that were accepted but are not in a file yet. */
   queuedBytes = 0
 
-  /** @param onSegment called with each new segment, in order */
+  /**
+   * Creates a journal without segments.
+   * @param onSegment called with each new segment, in the order of creation
+   */
   constructor(folder: string, files: SpoolFiles, onSegment: (segment: Segment) => void) {
     this.#folder = folder
     this.#files = files
     this.#onSegment = onSegment
   }
 
-  /** Creates the first segment, so that the first record need not wait for it. */
+  /** Creates the first segment in advance, so that the first record need not wait for it. */
   async open(): Promise<void> {
     await this.#roll()
   }
 
-  /** Resolves when the record is in the file, and on the disk if it is durable. Rejects if it cannot be written. */
+  /**
+   * Resolves when the record is in the file, or on disk if the record must be durable. Rejects if it cannot be written.
+   */
   append(record: SpooledRecord, isDurable: boolean, onPlaced: (placed: Placed) => void): Promise<void> {
     const topicKey = `${record.topic.name} ${record.topic.schema}`
     let topic = this.#topics.get(topicKey)
@@ -72,7 +83,9 @@ export class Journal {
     return promise
   }
 
-  /** Begins a new segment if all records of the current one are settled, so that the current one can be deleted. */
+  /**
+   * Begins a new segment if all records of the current segment are settled, so that the current segment can be deleted.
+   */
   sealIfDone(): void {
     const active = this.#active
     if (active === undefined || active.oldest === undefined || active.unsettled > 0 || this.#queue.length > 0) return
@@ -92,7 +105,7 @@ export class Journal {
   }
 
   async #writeAll(): Promise<void> {
-    // Records of the same turn of the event loop share a write.
+    // All records of one turn of the event loop share a write.
     await Promise.resolve()
     while (this.#queue.length > 0) {
       let segment: Segment
@@ -167,7 +180,7 @@ export class Journal {
     this.#isSyncing = false
   }
 
-  /** Cuts off what a failed write has left, and continues in another file. */
+  /** Cuts off the remains of a failed write, and continues in a new segment. */
   async #abandon(segment: Segment): Promise<void> {
     await segment.file.truncate(segment.end).catch(() => undefined)
     this.#seal()

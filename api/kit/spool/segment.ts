@@ -5,7 +5,7 @@ import { FrameReader, SEGMENT_HEADER } from './frames.ts'
 
 const SEGMENT_SUFFIX = '.records'
 const MARKS_SUFFIX = '.sent'
-/** Offset of a record that need not be sent again (u32), and the CRC-32C of these bytes (u32). */
+/** Size of a mark: offset of a record that need not be sent again (u32), and CRC-32C of the offset (u32). */
 const MARK_BYTES = 8
 const NAME_DIGITS = 8
 
@@ -18,8 +18,8 @@ export function isSegmentName(name: string): boolean {
 }
 
 /**
- * A file of records, and a file that marks the records that Kafka has acknowledged. Marks are not synced, because a
- * record without its mark is merely sent again.
+ * A file of records, and a second file with marks for the records that Kafka has acknowledged. Marks are not synced,
+ * because a record without its mark is merely sent again.
  */
 export class Segment {
   readonly folder: string
@@ -35,13 +35,13 @@ export class Segment {
   isSealed = false
   /** Records that still have to reach Kafka. */
   unsettled = 0
-  /** Epoch ms of the first record; undefined while there is none. */
+  /** Epoch ms of the first record; undefined while the segment has no records. */
   oldest: number | undefined
   /** Numbers of the topics that the file declares. */
   readonly declared = new Set<number>()
-  /** Offsets of records that were sent or refused. */
+  /** Offsets of records that Kafka has acknowledged or refused. */
   readonly settled = new Set<number>()
-  /** Offsets of records that the publisher has and that are not settled. */
+  /** Offsets of records that were given to the publisher and are not settled. */
   readonly published = new Set<number>()
 
   private constructor(folder: string, name: string, files: SpoolFiles, file: SpoolFile) {
@@ -67,7 +67,7 @@ export class Segment {
     return new Segment(folder, name, files, file)
   }
 
-  /** Opens a segment of a dead process. Its records are counted by `scan`. */
+  /** Opens a segment of a dead process. `scan` then counts its records. */
   static async open(files: SpoolFiles, folder: string, name: string): Promise<Segment> {
     const segment = new Segment(folder, name, files, await files.open(join(folder, name)))
     segment.isSealed = true
@@ -89,15 +89,15 @@ export class Segment {
   }
 
   /**
-   * Finds the end of the whole records and reports each one that is not settled.
-   * @returns the bytes after that end, which a crash has left incomplete
+   * Finds the end of the complete records, and reports each record that is not settled.
+   * @returns number of bytes after that end, which a crash has left incomplete
    */
   async scan(found: (topic: string, key: Buffer) => void): Promise<number> {
     const size = await this.file.size()
     const reader = this.reader()
     const header = Buffer.alloc(SEGMENT_HEADER.length)
     await this.file.read(header, 0)
-    // A crash during the creation leaves a file without a header, and without records.
+    // A crash while the segment was being created leaves a file without a header and without records.
     if (!header.equals(SEGMENT_HEADER)) return size
     for (;;) {
       const next = await reader.next(size)
@@ -118,7 +118,7 @@ export class Segment {
     const bytes = Buffer.alloc(await file.size())
     await file.read(bytes, 0)
     for (let at = 0; at + MARK_BYTES <= bytes.length; at += MARK_BYTES) {
-      // A torn or damaged mark only means that its record is sent again.
+      // A torn or damaged mark is ignored, so its record is sent again.
       if (crc32c(bytes.subarray(at, at + 4)) >>> 0 === bytes.readUInt32LE(at + 4)) this.settled.add(bytes.readUInt32LE(at))
     }
     this.#marksEnd = bytes.length - (bytes.length % MARK_BYTES)
@@ -159,7 +159,7 @@ export class Segment {
     await Promise.all([this.file.close(), this.#marks?.close()])
   }
 
-  /** Deletes both files, the records first: marks without records are harmless. */
+  /** Deletes both files. The records are deleted first, because marks without records are harmless. */
   async remove(): Promise<void> {
     await this.close()
     await this.#files.remove(join(this.folder, this.#name))

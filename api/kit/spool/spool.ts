@@ -7,38 +7,38 @@ import type { FrameReader, SpooledRecord } from './frames.ts'
 import { Journal, type Placed } from './journal.ts'
 import { isSegmentName, Segment } from './segment.ts'
 
-/** How often unfinished work is tried again, and how often records that were sent are removed from the disk. */
+/** How often failed sends and deletions are tried again. */
 const RETRY_MS = 1_000
 /**
- * How long outcomes are collected before they are written. If the process is killed in the meantime, their records are
- * sent again.
+ * How long outcomes are collected before they are written. If the process is killed during this time, the records of
+ * these outcomes are sent again.
  */
 const MARK_EVERY_MS = 50
-/** How many bytes of the spool may wait in the publisher. This also bounds the length of the publisher's own queue. */
+/** Maximum number of bytes from the spool that wait in the publisher. This also limits the publisher's own queue. */
 const MAX_PUBLISHED_BYTES = 4 * 1_048_576
-/** Number of counters for keys. Two keys that share one only wait for each other. */
+/** Number of counters for keys. Records of two keys with the same counter wait for each other, which is harmless. */
 const KEY_COUNTERS = 65_536
 /** Prefix of the names of folders that their process has not locked yet. */
 const UNLOCKED_PREFIX = '.'
-/** Bytes that a record needs in the file and in memory, in addition to its key and value. */
+/** Number of bytes that a record needs in the file and in memory, in addition to its key and value. */
 const RECORD_OVERHEAD_BYTES = 64
 
-/** The outcome of handing a record to the publisher. */
+/** The outcome of giving a record to the publisher. */
 export type Outcome =
   /** Every in-sync replica has it. */
   | 'sent'
   /** Kafka never accepts this record. */
   | 'refused'
-  /** It may or may not have been written, and must be sent again. */
+  /** The record may or may not have been written, so it must be sent again. */
   | 'failed'
 
 /**
- * Hands a spooled record to the publisher, which keeps the order of the calls. `settled` is called once unless the
+ * Gives a spooled record to the publisher, which keeps the order of the calls. `settled` is called once unless the
  * promise rejects.
  */
 export type Deliver = (record: SpooledRecord, settled: (outcome: Outcome) => void) => Promise<void>
 
-/** Thrown when the spool is full, or the record cannot be written to the disk. */
+/** Error for a record that the spool cannot store, because the spool is full or the disk cannot be written. */
 class SpoolError extends Error {
   override readonly name = 'SpoolError'
 }
@@ -52,15 +52,15 @@ export interface SpoolOptions {
 }
 
 export interface AppendOptions {
-  /** Whether the record must survive a loss of power. It always survives the end of the process. */
+  /** Whether the record must survive a loss of power. It survives the end of the process in any case. */
   readonly isDurable: boolean
-  /** Whether the publisher has the record already. Then the caller reports its outcome with `settle`. */
+  /** Whether the publisher already has the record. If so, the caller reports its outcome with `settle`. */
   readonly isPublished: boolean
 }
 
 /** A record that was given to the spool. */
 export interface Spooled {
-  /** Resolves when the spool has the record. Rejects with SpoolError. */
+  /** Resolves when the record is stored. Rejects with SpoolError. */
   readonly stored: Promise<void>
   settle(outcome: Outcome): void
 }
@@ -68,7 +68,7 @@ export interface Spooled {
 export interface SpoolState {
   readonly records: number
   readonly bytes: number
-  /** Epoch ms of the first record of the oldest file with unsent records; undefined if nothing waits. */
+  /** Epoch ms of the first record in the oldest file with unsent records; undefined if all records are sent. */
   readonly oldest: number | undefined
   /** Records since the start of the process. */
   readonly spooled: number
@@ -84,29 +84,32 @@ interface Folder {
 }
 
 /**
- * Keeps in files the records that Kafka does not accept in time, and sends them in the order in which they were
- * spooled. Records of dead processes come first; the spool adopts their folders when it opens.
+ * Stores the records that Kafka does not accept in time in files, and sends them in the order in which they were
+ * spooled. When the spool opens, it adopts the folders of dead processes, whose records are sent first.
  */
 export class Spool {
   readonly #options: SpoolOptions
   readonly #own: Folder
   readonly #adopted: Folder[]
   readonly #journal: Journal
-  /** All files with records, in the order of sending. */
+  /** All segments with records, in the order of sending. */
   #segments: Segment[]
-  /** Unsettled records per hash of topic and key. */
+  /** Number of unsettled records per hash of topic and key. */
   readonly #held: Uint32Array
   #deliver: Deliver | undefined
   #reader: { readonly segment: Segment; readonly frames: FrameReader } | undefined
   #publishedBytes = 0
-  /** Records that were read from a file, given to the publisher and are not settled. */
+  /** Number of records that were read from a file, given to the publisher and are not settled. */
   #delivering = 0
   #draining: Promise<void> | undefined
-  /** True when there may be something to send that the current round does not see. */
+  /** Whether there may be records to send that the current round does not see. */
   #hasNews = false
-  /** Why sending last stopped, so that it is logged only once. */
+  /** Why sending last stopped. It is kept so that each reason is logged only once. */
   #trouble: string | undefined
-  /** True when a record must be sent again. Nothing else is sent until the outcome of all others is known. */
+  /**
+   * Whether a record must be sent again. In that case, nothing else is sent until the outcome of all other records is
+   * known.
+   */
   #isBehind = false
   #isClosed = false
   readonly #closing = new AbortController()
@@ -123,7 +126,7 @@ export class Spool {
     this.#journal = new Journal(own.path, options.files, (segment) => void this.#segments.push(segment))
   }
 
-  /** Creates and locks a folder for this process, and adopts those of dead processes. */
+  /** Creates and locks a folder for this process, and adopts the folders of dead processes. */
   static async open(options: SpoolOptions): Promise<Spool> {
     const { files, folder, runtime } = options
     await files.makeFolder(folder)
@@ -136,7 +139,7 @@ export class Spool {
       adopted.push(found.folder)
       segments.push(...found.segments)
     }
-    // The names of folders sort by age, so that the oldest records are sent first.
+    // Folder names sort by age, so the oldest records are sent first.
     const own = await makeOwn(files, folder, `${String(runtime.now()).padStart(15, '0')}-${runtime.id()}`)
     const spool = new Spool(options, own, adopted, segments, held)
     await spool.#journal.open()
@@ -145,14 +148,14 @@ export class Spool {
   }
 
   /**
-   * True while records with this key wait, so that later ones must queue behind them. Rarely, the waiting records have
-   * another key.
+   * Returns whether records with this key are waiting, so that later records must queue behind them. Rarely, the result
+   * is true although only records with another key are waiting.
    */
   holds(topic: string, key: Uint8Array): boolean {
     return this.#held[counterOf(topic, key)] > 0
   }
 
-  /** Appends a record. Until it is settled, later records with the same key must queue behind it. */
+  /** Appends a record. Until the record is settled, later records with the same key must queue behind it. */
   append(record: SpooledRecord, { isDurable, isPublished }: AppendOptions): Spooled {
     const size = RECORD_OVERHEAD_BYTES + record.key.length + (record.value?.length ?? 0)
     const counter = counterOf(record.topic.name, record.key)
@@ -172,7 +175,7 @@ export class Spool {
           place = placed
           if (isPublished) placed.segment.published.add(placed.offset)
           if (early !== undefined) this.#settle(placed, counter, early)
-          // A record that the publisher has need not be read from the file, unless sending it fails.
+          // A record that the publisher already has need not be read from the file, unless sending it fails.
           else if (!isPublished) this.#drain()
         })
         this.#counts.spooled++
@@ -194,13 +197,16 @@ export class Spool {
     this.#drain()
   }
 
-  /** Reads the records that still have to reach Kafka, in the order of sending. New ones may be missing. */
+  /**
+   * Yields the records that Kafka does not have yet, in the order of sending. Records that are appended during the call
+   * may be missing.
+   */
   async *unsent(): AsyncGenerator<SpooledRecord> {
     for (const segment of [...this.#segments]) {
       const frames = segment.reader()
       const { end } = segment
       for (;;) {
-        // The file is deleted as soon as all of it was sent.
+        // A file is deleted once all of its records are sent, possibly during this loop.
         if (this.#isClosed || segment.unsettled === 0 || !this.#segments.includes(segment)) break
         const found = await frames.next(end).catch((error: Error) => {
           if (this.#segments.includes(segment)) throw error
@@ -226,8 +232,8 @@ export class Spool {
   }
 
   /**
-   * Stops sending, and closes the files. What was not sent stays for the next process. Close the publisher first, so
-   * that no outcome is pending.
+   * Stops sending, and closes the files. The next process sends the remaining records. Close the publisher before the
+   * spool, so that no outcome is pending.
    */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -296,7 +302,8 @@ export class Spool {
       const found = await frames.next(segment.end).catch((error: Error) => {
         if (this.#segments.includes(segment)) throw error
       })
-      // Late acknowledgements may have settled the rest of the file, so that it was deleted in the meantime.
+      // Late acknowledgements may have settled the remaining records of the file, so that it has been deleted in the
+      // meantime.
       if (!this.#segments.includes(segment)) continue
       if (found === undefined) {
         if (frames.position < segment.end) throw new Error(`a spool file is damaged at byte ${frames.position}`)
@@ -342,7 +349,7 @@ export class Spool {
     return next && { segment: next, frames: next.reader() }
   }
 
-  /** Marks what was sent, and deletes files of which all was sent. */
+  /** Writes the marks of sent records, and deletes files whose records are all sent. */
   #tidy(): Promise<void> {
     this.#tidying ??= this.#tidyAll()
       .catch((error: Error) => this.#options.runtime.log.warn({ reason: error.message }, 'spool_not_tidied'))
@@ -353,7 +360,7 @@ export class Spool {
   }
 
   async #tidyAll(): Promise<void> {
-    // All outcomes that arrive in the meantime share a write.
+    // All outcomes that arrive during this pause share one write.
     if (!this.#isClosed) await this.#options.runtime.sleep(MARK_EVERY_MS, this.#closing.signal)
     for (;;) {
       const dirty = this.#segments.find((segment) => segment.isDone || segment.needsMarks)
@@ -379,7 +386,7 @@ function counterOf(topic: string, key: Uint8Array): number {
   return (crc32c(key) ^ crc32c(Buffer.from(topic))) & (KEY_COUNTERS - 1)
 }
 
-/** Locks the folder under a name that no other process adopts, and only then gives it its final name. */
+/** Creates and locks a folder under a name that no other process adopts, and then gives the folder its final name. */
 async function makeOwn(files: SpoolFiles, parent: string, name: string): Promise<Folder> {
   const unlocked = join(parent, `${UNLOCKED_PREFIX}${name}`)
   const path = join(parent, name)
@@ -397,7 +404,7 @@ async function adopt({ files, folder, runtime }: SpoolOptions, name: string, hel
   const release = lockFolder(path)
   if (release === undefined) return undefined
   const segments: Segment[] = []
-  // A process that has just sent the last record of the folder may have deleted it.
+  // Another process may have deleted the folder after it sent the last record.
   const names = await files.list(path).catch(() => [])
   for (const file of names.filter(isSegmentName).toSorted()) {
     const segment = await Segment.open(files, path, file)

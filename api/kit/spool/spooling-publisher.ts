@@ -13,38 +13,38 @@ export interface SpoolingOptions {
   /** How long to wait for Kafka, in ms; 0 if the request has already used up its time. */
   readonly withinMs: number
   /**
-   * Whether the record goes to the spool in any case, while it is being sent. Then there is no wait, and Kafka does not
-   * count as unavailable when it is slow. It must be the same for all records of a topic, because their order depends
-   * on it.
+   * Whether the record is always spooled while it is being sent. If true, the caller does not wait for Kafka, and Kafka
+   * does not count as unavailable when it is slow. The value must be the same for all records of a topic, because their
+   * order depends on it.
    */
   readonly isAlwaysSpooled?: boolean
-  /** Whether a spooled record must survive a loss of power, and not only the end of the process. */
+  /** Whether a spooled record must also survive a loss of power. It survives the end of the process in any case. */
   readonly isDurable: boolean
 }
 
 export type Published = 'acknowledged' | 'spooled'
 
-/** Publishes facts that Kafka need not accept at once. */
+/** Publishes facts, and spools them if Kafka does not accept them in time. */
 export interface SpoolingFacts {
   /**
    * Resolves with `acknowledged` when every in-sync replica has the record, or with `spooled` when the record is in a
    * file of this process, from which it will be sent. Records of one key are sent in the order of the calls. A record
-   * is sent twice only if the process ends between sending it and recording that, so consumers drop duplicates by the
-   * record's id.
-   * @throws ApiError `unavailable` if neither Kafka nor the spool accepts the record; it may still have been written.
-   *   `internal_error` if Kafka rejects it permanently
+   * is sent twice only if the process ends after sending the record and before noting that it was sent, so consumers
+   * drop duplicates by the record's id.
+   * @throws ApiError `unavailable` if neither Kafka nor the spool accepts the record, which may still have been
+   * written; `internal_error` if Kafka rejects the record permanently
    */
   publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, options: SpoolingOptions): Promise<Published>
   /**
-   * Returns the records of a topic that wait in the spool, including those of dead processes, in the order of sending.
-   * Records that an older version has written are converted.
+   * Yields the records of a topic that wait in the spool, in the order of sending. Records of dead processes are
+   * included. Records that an older version of the software has written are converted.
    */
   spooled<K, V>(topic: Topic<K, V>): AsyncIterable<{ readonly key: K; readonly value: V | null }>
 }
 
 export interface SpoolingDeps {
   readonly publisher: Publisher
-  /** Sends records that are spooled in any case. It may collect them for a while. */
+  /** Sends records that are spooled in any case. It may collect records for a while before it sends them. */
   readonly background: Publisher
   readonly spool: Spool
   readonly registry: SchemaRegistry
@@ -57,7 +57,7 @@ export interface SpoolingDeps {
   askPartitions(topic: string): Promise<number>
 }
 
-/** These errors concern the record itself. After any other error, a later attempt may succeed. */
+/** Errors that concern the record itself. After any other error, a later attempt may succeed. */
 const REFUSED: ReadonlySet<string> = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',
@@ -67,16 +67,16 @@ const REFUSED: ReadonlySet<string> = new Set([
 ])
 /** Position of the schema id in an Avro value. */
 const SCHEMA_ID_AT = 1
-/** An id that no schema has, so that each value is resolved from the schema with which it was written. */
+/** An id that no schema has. With it, each value is resolved from the schema with which the value was written. */
 const UNREGISTERED = -1
 const NO_SCHEMAS: SchemaLookup = { get: () => undefined }
 
-/** A record that the publisher has, and for which a caller waits. */
+/** A record that was given to the publisher, and for which a caller waits. */
 interface Waiting {
   readonly record: SpooledRecord
   readonly isDurable: boolean
   cancelTimer: CancelTimer | undefined
-  /** Set once the record was given to the spool. */
+  /** The record in the spool; undefined until it is spooled. */
   spooled: Spooled | undefined
   readonly resolve: (published: Published) => void
   readonly reject: (error: Error) => void
@@ -85,10 +85,10 @@ interface Waiting {
 export class SpoolingPublisher implements SpoolingFacts {
   readonly #deps: SpoolingDeps
   readonly #absence = new Absence()
-  /** Records in the publisher that are not spooled, by topic and key, oldest first. */
+  /** Records that the publisher has but the spool does not, by topic and key, oldest first. */
   readonly #waiting = new Map<string, Set<Waiting>>()
   readonly #topics = new Map<string, { readonly topic: SpooledTopic; readonly unregistered: Codec<unknown> }>()
-  /** Topics whose records are spooled in any case. */
+  /** Topics whose records are always spooled. */
   readonly #alwaysSpooled = new Set<string>()
   readonly #schemaIds = new Map<string, number>()
   readonly #counts = new Map<string, number>()
@@ -134,7 +134,10 @@ export class SpoolingPublisher implements SpoolingFacts {
     }
   }
 
-  /** @param wait how long to wait before the record is spooled, ms; `spool` spools it at once */
+  /**
+   * Publishes a record, and spools it if Kafka does not accept it in time.
+   * @param wait ms to wait before the record is spooled; `spool` spools it at once
+   */
   #publish(waiting: Waiting, line: string, partition: number, wait: number | 'spool'): void {
     const { record } = waiting
     const lane = laneOf(record.topic.name, partition)
@@ -178,7 +181,7 @@ export class SpoolingPublisher implements SpoolingFacts {
     return (this.#alwaysSpooled.has(topic) ? background : publisher).appender(topic, partition)
   }
 
-  /** Spools all records of a key that wait, so that the spool has them in their order and before later ones. */
+  /** Spools all waiting records of a key, so that the spool has them in order and before later records. */
   #spoolLine(line: string): void {
     for (const waiting of this.#waiting.get(line) ?? []) this.#spool(waiting, true)
     this.#waiting.delete(line)

@@ -1,11 +1,13 @@
 import type { X509Certificate } from 'node:crypto'
 
-/** Maximum length of a name in logs and audit records. RFC 5280 allows common names half as long. */
+/** Maximum length of a name in logs and audit records. RFC 5280 limits common names to half this length. */
 const MAX_NAME_CHARACTERS = 128
-/** One alternative name, as Node formats it. Node quotes values with special characters as JSON strings. */
+/** Matches one alternative name in Node's format. Node quotes values with special characters as JSON strings. */
 const ALTERNATIVE_NAME = /(DNS|URI|email):("(?:[^"\\]|\\.)*"|[^,]*)(?:, |$)/g
 
-/** Returns the common names of a certificate, then its alternative names (DNS, URI, e-mail), exactly as they are. */
+/**
+ * Returns the names of a certificate, unchanged: first its common names, then its alternative names (DNS, URI, e-mail).
+ */
 export function certificateNames(certificate: X509Certificate): string[] {
   const { subject } = certificate.toLegacyObject()
   const common: string | string[] | undefined = subject?.CN
@@ -13,7 +15,9 @@ export function certificateNames(certificate: X509Certificate): string[] {
   return [...(common === undefined ? [] : [common].flat()), ...alternative].filter((name) => name !== '')
 }
 
-/** Returns the name of a certificate for logs and audit records: the first one, else the certificate's fingerprint. */
+/**
+ * Returns the name of a certificate for logs and audit records: its first name, or its fingerprint if it has no name.
+ */
 export function shownName(names: readonly string[], { fingerprint256 }: X509Certificate): string {
   const plain = (names[0] ?? '')
     .toWellFormed()

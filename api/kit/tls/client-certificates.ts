@@ -8,24 +8,28 @@ import type { TlsMaterial } from './material.ts'
 
 export interface ClientCertificates {
   /**
-   * Notes the certificates of the API with which a connection was opened, because OpenSSL has verified the client's
-   * certificate with their authorities.
+   * Remembers a new connection with the TLS material with which it was opened. OpenSSL has verified the client's
+   * certificate with the authorities in this material.
    */
   opened(socket: Socket, material: TlsMaterial): void
-  /** Returns what the client certificate of a connection proves; undefined if it has none. */
+  /**
+   * Returns what the client certificate of a connection proves; undefined if the connection has no client certificate.
+   */
   of(socket: Socket): ShownCertificate | undefined
 }
 
 export interface ClientCertificatesOptions {
   /** The certificates in use. */
   material(): TlsMaterial
-  /** Names, one of which a certificate must have. Empty accepts every certificate of the authorities. */
+  /**
+   * Accepted names. A certificate must have one of them. If empty, every certificate of the authorities is accepted.
+   */
   readonly names: readonly string[]
   /** Epoch ms. */
   now(): number
 }
 
-/** A connection with a client certificate, which stays the same until the connection closes. */
+/** A connection with a client certificate, which does not change until the connection closes. */
 interface Connection {
   readonly certificate: X509Certificate
   readonly caller: Caller
@@ -34,14 +38,14 @@ interface Connection {
   readonly refused: string | undefined
   /** Epoch ms. */
   readonly expiresAt: number
-  /** The material whose authorities were compared last, with the result. */
+  /** The material whose authorities were compared last, and the result of this comparison. */
   compared: { readonly material: TlsMaterial; readonly isTrusted: boolean }
 }
 
 const NO_SCOPES: ReadonlySet<string> = new Set()
 const EXPIRED = 'it has expired'
 const UNTRUSTED = 'its issuer is not trusted here'
-/** Reasons that help the certificate's owner, by OpenSSL's code. */
+/** Reasons that help the owner of a certificate, by OpenSSL's error code. */
 const REASONS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: EXPIRED,
   CERT_NOT_YET_VALID: 'it is not valid yet',
@@ -55,9 +59,9 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Determines what client certificates prove. OpenSSL verifies a certificate once, when the connection is opened. A
- * connection may stay open for a long time, so each request checks again that the certificate has not expired, and that
- * no authority that may have signed it has been withdrawn.
+ * Determines what client certificates prove. OpenSSL verifies a certificate only once, when the connection is opened. A
+ * connection may stay open for a long time. Each request therefore checks again that the certificate has not expired,
+ * and that no authority that may have signed it has been withdrawn.
  */
 export function clientCertificates({ material, names, now }: ClientCertificatesOptions): ClientCertificates {
   const connections = new WeakMap<Socket, Connection>()
@@ -78,8 +82,9 @@ export function clientCertificates({ material, names, now }: ClientCertificatesO
   }
 
   /**
-   * Node does not show the chain with which OpenSSL verified a certificate. Therefore, once an authority is withdrawn,
-   * a connection is still trusted only if an authority in force has signed its certificate directly.
+   * Returns whether the authorities in force still vouch for a certificate. Node does not show the chain with which
+   * OpenSSL verified the certificate. Once any authority is withdrawn, a connection is therefore trusted only if an
+   * authority in force has signed its certificate directly.
    */
   function isStillTrusted(connection: Connection): boolean {
     const [{ material: before, isTrusted }, current] = [connection.compared, material()]
@@ -104,7 +109,10 @@ export function clientCertificates({ material, names, now }: ClientCertificatesO
   return { opened, of }
 }
 
-/** Node gives a server the code as text, and not the Error that its types promise. */
+/**
+ * Returns why a certificate was not accepted. Node passes the error code to a server as text, although its types
+ * promise an Error.
+ */
 function reasonOf(error: unknown): string {
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : error
   return REASONS[String(code)] ?? 'it is not valid'

@@ -9,14 +9,14 @@ import type { ClientCertificates } from './client-certificates.ts'
 import { secureContext, type TlsMaterial } from './material.ts'
 import type { WatchedMaterial } from './watched-material.ts'
 
-/** The certificates of the API and those of its clients. */
+/** The API's own certificate and the certificates of clients. */
 export interface ListenerTls {
   readonly material: Pick<WatchedMaterial, 'current' | 'onChange'>
   readonly clients: Pick<ClientCertificates, 'opened'>
 }
 
 export interface SecureServerOptions {
-  /** The options of a plain server. `headersTimeout` also bounds the handshake. */
+  /** The options of a plain server. `headersTimeout` also limits the handshake. */
   readonly serverOptions: HttpOptions & { readonly headersTimeout: number }
   readonly onRequest: RequestListener
   readonly tls: ListenerTls
@@ -33,24 +33,27 @@ interface Handshake {
 
 export interface SecureServer {
   readonly server: Server
-  /** Closes the connections whose handshake is not finished, which the server itself does not know yet. */
+  /**
+   * Closes connections whose handshake is not finished. The server itself does not close them, because it does not
+   * count them yet.
+   */
   cutHandshakes(): void
 }
 
-/** Error codes of peers that end the connection during the handshake, as health checks of load balancers do. */
+/** Error codes for peers that end the connection during the handshake, as health checks of load balancers do. */
 const PEER_LEFT = new Set(['ECONNRESET', 'EPIPE'])
 
 /**
- * Creates a server that asks for client certificates. It also accepts connections with a bad certificate or none:
- * callers with a token need none, and each route decides what it accepts. New connections use the newest certificates
- * of the API, while open ones continue.
+ * Creates a server that asks for client certificates. It also accepts connections with a bad certificate or none,
+ * because callers with a token need no certificate and each route decides which proofs it accepts. New connections use
+ * the newest certificates of the API. Open connections continue unchanged.
  */
 export function secureServer({ serverOptions, onRequest, tls, log, registry }: SecureServerOptions): SecureServer {
   const { material, clients } = tls
   const tlsOptions = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: serverOptions.headersTimeout }
   const server = createServer({ ...serverOptions, ...contextOptions(material.current), ...tlsOptions }, onRequest)
   const failures = counter(registry, 'tls_handshakes_failed_total', 'TLS handshakes that failed, except those that the peer left')
-  /** Connections in their handshake, by the address and port of the peer. */
+  /** Connections whose handshake is not finished, by the address and port of the peer. */
   const open = new Map<string, Handshake>()
 
   material.onChange((changed) => server.setSecureContext(contextOptions(changed)))
@@ -80,8 +83,8 @@ export function secureServer({ serverOptions, onRequest, tls, log, registry }: S
 }
 
 /**
- * Connections are never resumed from tickets: a resumed one would keep the verdict about its client certificate, even
- * after the authority has been withdrawn.
+ * Returns the options of the TLS context. Connections are never resumed from tickets, because a resumed connection
+ * would keep the verdict about its client certificate even after the authority has been withdrawn.
  */
 function contextOptions({ contents }: TlsMaterial) {
   return { ...secureContext(contents), minVersion: 'TLSv1.2' as const, secureOptions: constants.SSL_OP_NO_TICKET }

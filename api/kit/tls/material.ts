@@ -9,15 +9,15 @@ export interface TlsFiles {
   readonly clientAuthorities: string
 }
 
-/** The contents of the files, as they are on the disk. */
+/** The contents of the files on disk. */
 export type TlsContents = Readonly<Record<keyof TlsFiles, Buffer>>
 
 /** Contents that a server can use. */
 export interface TlsMaterial {
   readonly contents: TlsContents
   /**
-   * The public keys of the authorities that sign client certificates, by their bytes as text. An authority that renews
-   * its certificate keeps its key.
+   * The public keys of the authorities that sign client certificates, by the bytes of the key as text. An authority
+   * keeps its key when it renews its certificate.
    */
   readonly authorities: ReadonlyMap<string, KeyObject>
   /** Epoch ms at which the server's own certificate expires. */
@@ -32,7 +32,7 @@ const SETTINGS: Readonly<Record<keyof TlsFiles, string>> = {
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
-/** Reads the files. Throws an Error that names the setting of one that cannot be read. */
+/** Reads the files. Throws an Error that names the setting whose file cannot be read. */
 export async function readContents(files: TlsFiles): Promise<TlsContents> {
   const read = async (name: keyof TlsFiles) => {
     try {
@@ -45,10 +45,10 @@ export async function readContents(files: TlsFiles): Promise<TlsContents> {
   return { certificate, key, clientAuthorities }
 }
 
-/** Checks contents. Throws an Error that names the setting to correct. */
+/** Checks the contents of the files. Throws an Error that names the setting to correct. */
 export function checkedMaterial(contents: TlsContents): TlsMaterial {
   const [own] = certificatesOf(contents, 'certificate')
-  // Without a check, Node would ignore a file that has no certificates, and would then trust no client at all.
+  // Without this check, Node would ignore a file that has no certificates, and would then trust no client at all.
   const keys = certificatesOf(contents, 'clientAuthorities').map(({ publicKey }) => publicKey)
   const authorities = new Map(keys.map((key) => [key.export({ type: 'spki', format: 'der' }).toString('base64'), key]))
   try {
@@ -59,7 +59,7 @@ export function checkedMaterial(contents: TlsContents): TlsMaterial {
   return { contents, authorities, expiresAt: own.validToDate.getTime() }
 }
 
-/** Returns the options of a TLS server that follow from the files. */
+/** Returns the options of a TLS server that the files determine. */
 export function secureContext({ certificate, key, clientAuthorities }: TlsContents) {
   return { cert: certificate, key, ca: clientAuthorities }
 }

@@ -8,7 +8,10 @@ export interface TlsSettings {
   /** 0 chooses any free port. */
   readonly port: number
   readonly files: TlsFiles
-  /** Names, one of which a client certificate must have. Empty accepts every certificate of the authorities. */
+  /**
+   * Accepted names. A client certificate must have one of them. If empty, every certificate of the authorities is
+   * accepted.
+   */
   readonly clientNames: readonly string[]
 }
 

@@ -20,15 +20,15 @@ export interface WatchOptions {
 }
 
 /**
- * How often the files are read. They are small, and a comparison of their contents also sees what file events miss,
- * such as Kubernetes replacing a linked folder.
+ * Interval between reads of the files, which are small. Comparing their contents also detects changes that file events
+ * miss, such as Kubernetes replacing a linked folder.
  */
 const CHECK_INTERVAL_MS = 5_000
 const MS_PER_SECOND = 1_000
 
 /**
- * Reads the files now and whenever they change. Later contents that are not usable are logged once, and the files in
- * use stay in use: a certificate may be replaced a moment before its key.
+ * Reads the files now and whenever they change. If later contents are not usable, this is logged once, and the earlier
+ * contents stay in use. For example, a certificate may be replaced a moment before its key.
  * @throws Error that names the setting to correct, if the files are not usable at the start
  */
 export async function watchMaterial({ files, log, registry, intervalMs = CHECK_INTERVAL_MS }: WatchOptions): Promise<WatchedMaterial> {

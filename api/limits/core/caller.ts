@@ -9,7 +9,10 @@ export interface ApiClient {
 }
 
 export interface ApiClients {
-  /** @returns undefined if the key is unknown or revoked. Throws until the keys have been read. */
+  /**
+   * Finds the client of a key. Throws until the keys have been read.
+   * @returns undefined if the key is unknown or revoked
+   */
   find(keyHash: string): ApiClient | undefined
 }
 
@@ -24,21 +27,24 @@ export interface ShownIdentity {
 
 export interface KnownCaller {
   readonly caller: LimitedCaller
-  /** The key is unknown or was revoked. The caller then counts by its address, so that guesses are limited. */
+  /**
+   * Whether the key is unknown or was revoked. The caller is then counted by its address, so that guesses of keys are
+   * limited.
+   */
   readonly isKeyRefused: boolean
-  /** The request has a key, but the keys have not been read yet. */
+  /** Whether the request has a key that cannot be checked, because the keys have not been read yet. */
   readonly areKeysLoading: boolean
 }
 
 /** The tier of callers without a key. */
 const FREE_TIER = 'free'
-/** Maximum length of a key. Keys that this service issues are shorter. */
+/** Maximum length of a key. This service issues only shorter keys. */
 const MAX_KEY_CHARACTERS = 256
 const NOT_READY = Symbol('not ready')
 
 /**
- * Identifies a caller by its key, otherwise by its user, its client certificate, or its address. Until the keys have
- * been read, no key is refused.
+ * Identifies a caller by the first of these that it has: its key, its user, its client certificate, or its address.
+ * Until the keys have been read, no key is refused.
  */
 export function callerOf({ apiKey, userId, certificate, ip }: ShownIdentity, clients: ApiClients): KnownCaller {
   const found = apiKey === undefined ? undefined : clientOf(apiKey, clients)

@@ -9,19 +9,19 @@ export interface CounterStoreOptions {
   monotonic(): number
   readonly timeoutMs?: number
   /**
-   * This instance's own counts, which learn from every answer. The units that they owe are charged with the next
-   * request for the same counter.
+   * This instance's own counts, which are updated with every answer. Units of requests that Redis has not counted are
+   * charged with the next request for the same counter.
    */
   readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
   /** Called for every failed batch, with its cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
 
-/** Time after which a store that has not answered is treated as down. */
+/** Time without an answer after which the store is treated as down. */
 export const TIMEOUT_MS = 5
 
 /**
- * Counts in Redis with a short time-out. All decisions of one event loop turn that concern the same shard share one
+ * Counts in Redis with a short time limit. All decisions of one event loop turn that concern the same shard share one
  * script.
  */
 export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, onFailure }: CounterStoreOptions): CounterStore {
@@ -38,11 +38,11 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
     return isOneGroup ? decideOnShard(group, asks) : decidePerShard(asks)
   }
 
-  /** Decides with counters that are all on one shard, in one atomic step. */
+  /** Decides with counters on one shard, in a single atomic step. */
   function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
     const node = scripts.nodeOf(group)
-    // No request waits for returned units. A store that hangs accepts them later. One that is down has lost the
-    // counter or will lose it.
+    // No request waits for returned units. A store that hangs accepts the units later. A store that is down has lost
+    // the counter or will lose it.
     if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
     const admission = batches.circuitOf(node).admit()
     if (admission === 'skip') return CIRCUIT_OPEN
@@ -50,22 +50,25 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
       const charges = own?.chargesFor(asks) ?? NONE
       return charges.length === 0 ? batches.add(group, node, 'awaited', asks) : decideCharged(group, node, charges, asks)
     }
-    // A probe takes no slices, since no request waits for them.
+    // A probe takes no slices, because no request waits for its answer.
     const probe = asks.map((ask) => (ask.mode === 'up-to' ? { ...ask, units: 0 } : ask))
     void batches.add(group, node, 'probe', probe)
     return CIRCUIT_OPEN
   }
 
-  /** Charges the owed units and decides, in one atomic step. */
+  /** Charges the owed units and decides, in a single atomic step. */
   async function decideCharged(group: string, node: string, charges: readonly Ask[], asks: readonly Ask[]): Promise<Outcome> {
     const outcome = await batches.add(group, node, 'awaited', [...charges, ...asks])
     if (!('undecided' in outcome)) return outcome.slice(charges.length)
-    // A store that is only late still charges the owed units.
+    // After a time-out, the units are not owed again, because a store that is only late still charges them.
     if (outcome.undecided !== 'timeout') own?.owe(charges)
     return outcome
   }
 
-  /** Decides in one step per group, all sent together. If one group refuses, the others get their units back. */
+  /**
+   * Decides in one step per group. All steps are sent together. If one group refuses, the other groups get their units
+   * back.
+   */
   async function decidePerShard(asks: readonly Ask[]): Promise<Outcome> {
     const byGroup = Map.groupBy(asks, ({ counter }) => scripts.groupOf(counter.tag))
     const groups = [...byGroup.values()]
@@ -78,7 +81,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
     }
     const isRefused = [...readings].some(([ask, { taken }]) => ask.mode === 'hard' && taken < ask.units)
     if (isRefused) giveBack(readings)
-    // If one shard refuses, the request is refused, whether or not another one answers.
+    // If one shard refuses, the request is refused, even if another shard does not answer.
     if (undecided !== undefined && !isRefused) return { ...undecided, decided: readings }
     return asks.map((ask) => readings.get(ask) ?? UNREAD)
   }
@@ -92,8 +95,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   }
 
   /**
-   * Handles an answer that came too late. Its requests were decided without it and stay counted. No lease uses the
-   * slices that the answer grants, so they are given back.
+   * Handles an answer that came too late. The requests were decided without it and stay counted. No lease uses the
+   * slices that the answer grants, so the slices are given back.
    */
   function giveBackUnclaimed(asks: readonly Ask[], readings: readonly Reading[]): void {
     for (const [index, { mode, counter }] of asks.entries()) {
@@ -107,7 +110,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
 const NONE: readonly Ask[] = []
 const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
 
-/** Stands in for the reading of a counter whose shard did not answer, when another shard refused the request. */
+/** Reading for a counter whose shard did not answer, although another shard has refused the request. */
 const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
 
 function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 'nowUs'>): Ask {

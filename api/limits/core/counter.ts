@@ -1,20 +1,20 @@
 import type { Limit } from './formulas.ts'
 
-/** The counter of a rule for one caller. */
+/** The counter of one rule for one caller. */
 export interface Counter {
   readonly key: string
-  /** The key's hash tag. Counters with equal tags are decided in one step. */
+  /** The key's hash tag. Counters with the same tag are decided in one step. */
   readonly tag: string
   readonly limit: Limit
 }
 
 /**
- * What to take from a counter.
- * - `hard` takes all units. If there are too few, the whole request takes nothing.
- * - `soft` takes all units or none. If there are too few, the rest of the request is not affected.
- * - `up-to` takes as many of the units as there are.
- * - `give-back` returns units that were taken in the window of that index (0 for buckets).
- * - `charge` takes units that have already been spent, regardless of the limit, in the window of that index.
+ * The units to take from a counter.
+ * - `hard` takes all units. If there are too few units, the whole request takes nothing.
+ * - `soft` takes all units or none. If there are too few units, the other asks of the request are not affected.
+ * - `up-to` takes as many of the units as are left.
+ * - `give-back` returns units that were taken in the window with this index (0 for buckets).
+ * - `charge` takes units that have already been spent in the window with this index, regardless of the limit.
  */
 export type Ask =
   | { readonly mode: 'hard' | 'soft'; readonly counter: Counter; readonly units: number }
@@ -23,33 +23,34 @@ export type Ask =
       readonly counter: Counter
       readonly units: number
       /**
-       * Called if the connection broke before the answer. In that case the number of taken units is unknown, and none
-       * are returned.
+       * Called if the connection broke before the answer. The number of taken units is then unknown, and no units are
+       * returned.
        */
       onUnknownOutcome?(): void
     }
   | { readonly mode: 'give-back' | 'charge'; readonly counter: Counter; readonly units: number; readonly windowIndex: number }
 
-/** The state of a counter, and what was taken from it. */
+/** The state of a counter, and the units that were taken from it. */
 export interface Reading {
   readonly taken: number
   /** The shard's clock, µs since 1970. */
   readonly nowUs: number
-  /** The window's current count, or the bucket's µ-tokens, before anything was taken. */
+  /** The current count of the window, or the µ-tokens of the bucket, before units were taken. */
   readonly held: number
-  /** The count of the previous window before anything was taken; 0 for a bucket. */
+  /** The count of the previous window before units were taken; 0 for a bucket. */
   readonly heldBefore: number
 }
 
-/** Why the store did not decide a request. */
+/** Reasons why the store did not decide a request. */
 export type FailureReason = 'timeout' | 'unreachable' | 'error_reply' | 'circuit_open'
 
 export interface Undecided {
   readonly undecided: FailureReason
-  /** The asks that were decided nevertheless: by another shard, or from a held slice. */
+  /** The asks that were decided nevertheless, by another shard or from a slice of this instance. */
   readonly decided?: ReadonlyMap<Ask, Reading>
   /**
-   * True if the store was asked for a slice, so that it will not count the request itself, even if its answer is late.
+   * Whether the store was asked for a slice. If so, the store will not count the request itself, even if its answer
+   * arrives late.
    */
   readonly isUncounted?: boolean
 }
@@ -58,18 +59,18 @@ export type Outcome = readonly Reading[] | Undecided
 
 export interface CounterStore {
   /**
-   * Returns one reading per ask, in order. All asks of a call that share a shard are decided in one atomic step.
-   * Returns a plain value instead of a promise if no store is needed. Never rejects.
+   * Returns one reading per ask, in order. All asks of a call for counters on the same shard are decided in one atomic
+   * step. Returns a plain value instead of a promise if the store is not needed. Never rejects.
    */
   decide(asks: readonly Ask[]): Outcome | Promise<Outcome>
 }
 
-/** The functions of a Redis client that the counters use. */
+/** The functions of a Redis client that the counters need. */
 export interface ScriptRunner {
   /** Runs DECIDE_SCRIPT. Rejects if Redis does not accept it. */
   run(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]>
-  /** Returns the group of a hash tag. One script can decide all counters whose tags have the same group. */
+  /** Returns the group of a hash tag. One script can decide counters whose tags have the same group. */
   groupOf(tag: string): string
-  /** Returns the server of a group. Groups of one server fail together. */
+  /** Returns the server of a group. All groups of a server fail together. */
   nodeOf(group: string): string
 }

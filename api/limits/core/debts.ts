@@ -2,22 +2,22 @@ import type { Ask } from './counter.ts'
 
 type Charge = Extract<Ask, { mode: 'give-back' | 'charge' }>
 
-/** The units of requests that this instance allowed without the store, as long as the store has not counted them. */
+/** Units of requests that this instance allowed without the store, and that the store has not counted yet. */
 export interface Debts {
   /** Adds to the debts. */
   owe(charges: readonly Ask[]): void
-  /** Removes and returns the debts of the counters in these asks. The caller sends them, or adds them again. */
+  /** Removes and returns the debts of the counters in these asks. The caller must send the debts, or add them again. */
   chargesFor(asks: readonly Ask[]): readonly Ask[]
 }
 
-/** Maximum number of counters with debts. Beyond it, the oldest debts are dropped. */
+/** Maximum number of counters with debts. When there are more, the oldest debts are dropped. */
 const MAX_DEBTS = 50_000
 const NONE: readonly Ask[] = []
 
-/** The debts, with a method for the instance's own counts. */
+/** The debts, with the methods that the instance's own counts need. */
 export interface OpenDebts extends Debts {
   readonly isEmpty: boolean
-  /** Returns the units that are owed for a counter in the window of that index. */
+  /** Returns the units that are owed for a counter in the window with this index. */
   unitsOf(key: string, windowIndex: number): number
   forget(key: string): void
 }
@@ -28,7 +28,7 @@ export function debts(): OpenDebts {
   function add(charge: Charge): void {
     const { key } = charge.counter
     const before = owed.get(key)
-    // Requests of an earlier window hardly matter any more.
+    // Requests of an earlier window no longer matter much.
     if (before !== undefined && before.windowIndex > charge.windowIndex) return
     const units = charge.units + (before?.windowIndex === charge.windowIndex ? before.units : 0)
     if (before === undefined && owed.size >= MAX_DEBTS) owed.delete(owed.keys().next().value!)

@@ -1,16 +1,16 @@
-/** The parts of a pattern: `POST /a/*` has the method POST and the prefix `/a/`. */
+/** The parts of a pattern. For example, `POST /a/*` has the method POST and the prefix `/a/`. */
 export interface EndpointPattern {
   /** The method; undefined for any. */
   readonly method: string | undefined
   readonly kind: 'exact' | 'prefix' | 'global'
-  /** The exact path, or the prefix with its last slash; empty for `*`. */
+  /** The exact path, or the prefix including its last slash; empty for `*`. */
   readonly path: string
 }
 
-/** An optional method in capitals with a space, then `*` or an absolute path, which may end in `/*`. */
+/** Matches an optional method in capitals with a space, followed by `*` or an absolute path, which may end in `/*`. */
 const PATTERN = /^(?:([A-Z]{3,10}) )?(?:(\*)|(\/[^\s*?#]*\/|\/)\*|(\/[^\s*?#]*))$/
 
-/** @returns undefined if the text is not a pattern */
+/** Parses a pattern. Returns undefined if the text is not a pattern. */
 export function parsePattern(text: string): EndpointPattern | undefined {
   const found = PATTERN.exec(text)
   if (found === null) return undefined
@@ -26,11 +26,11 @@ export function matchesPath({ kind, path: own }: EndpointPattern, path: string):
 
 /** Returns whether any path matches both patterns, regardless of the method. */
 export function sharesPaths(one: EndpointPattern, other: EndpointPattern): boolean {
-  // A prefix matches itself as a path, and the empty prefix of `*` begins every other prefix.
+  // A prefix is also a path that matches itself. The empty prefix of `*` begins every other prefix.
   return matchesPath(one, other.path) || matchesPath(other, one.path)
 }
 
-/** Returns the method under which a request counts. A HEAD is a GET whose body is not sent, so it counts as a GET. */
+/** Returns the method as which a request counts. A HEAD counts as a GET, because it is a GET whose body is not sent. */
 export function limitedMethod(method: string): string {
   return method === 'HEAD' ? 'GET' : method
 }

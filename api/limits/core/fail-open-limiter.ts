@@ -1,13 +1,13 @@
 import type { FailureReason } from './counter.ts'
 import type { LimitedRequest, Limiter, Verdict } from './limiter.ts'
 
-/** Receives every decision, for records and later replays. */
+/** Called with every decision, for records and later replays. */
 export type DecisionListener = (request: LimitedRequest, verdict: Verdict) => void
 
-/** Receives decisions and failures, for metrics and warnings. */
+/** Called with decisions and failures, for metrics and warnings. */
 export interface DecisionObserver {
   decided(verdict: Verdict, elapsedMs: number): void
-  /** Called when a batch of the counter store has failed, or the limiter itself has thrown. */
+  /** Called when a batch of the counter store has failed, or when the limiter itself has thrown. */
   failed(reason: FailureReason | 'fault', cause: Error | undefined): void
   /** Called when a decision was made but could not be reported. */
   recordingFailed(cause: Error): void
@@ -21,7 +21,10 @@ export interface FailOpenLimiterOptions {
   readonly onDecision?: DecisionListener
 }
 
-/** Decides with a limiter and reports every decision. If deciding or reporting fails, requests are unaffected. */
+/**
+ * Decides with a limiter and reports every decision. If the limiter fails, the request is allowed. If a report fails,
+ * the decision still applies.
+ */
 export function failOpenLimiter({ limiter, observer, monotonic, onDecision }: FailOpenLimiterOptions): Limiter {
   function reported(request: LimitedRequest, startedAt: number, verdict: Verdict): Verdict {
     try {

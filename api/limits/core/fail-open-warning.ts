@@ -4,7 +4,7 @@ import type { Verdict } from './limiter.ts'
 
 export type UndecidedReason = Extract<Verdict, { outcome: 'undecided' }>['reason']
 
-/** How many requests Redis has not decided since the last warning, and why. */
+/** The number of requests that Redis has not decided since the last warning, and the reason. */
 export interface FailedOpen {
   readonly requests: number
   readonly reason: UndecidedReason | undefined
@@ -12,12 +12,15 @@ export interface FailedOpen {
 }
 
 /**
- * Warns while requests are decided without Redis or not at all: immediately the first time, then at most once a second.
- * Every such request is counted in exactly one warning.
+ * Warns while requests are decided without Redis or not at all. The first warning is immediate, and further warnings
+ * follow at most once a second. Every such request is counted in exactly one warning.
  */
 export interface FailOpenWarning {
   undecided(reason: UndecidedReason): void
-  /** Keeps the cause for the next warning: a batch of the counter store failed, or the limiter itself threw. */
+  /**
+   * Keeps the cause of a failure for the next warning. Either a batch of the counter store failed, or the limiter
+   * itself threw.
+   */
   failed(reason: FailureReason | 'fault', cause: Error | undefined): void
   /** Logs a warning for requests that no warning has counted yet. */
   flush(): void
@@ -25,7 +28,7 @@ export interface FailOpenWarning {
 
 const WARN_EVERY_MS = 1_000
 
-/** Returns the reason if this instance's own counts decided. */
+/** Returns why Redis did not decide, if this instance's own counts decided. */
 export function withoutStore(verdict: Verdict): FailureReason | undefined {
   return 'withoutStore' in verdict ? verdict.withoutStore : undefined
 }
@@ -37,7 +40,7 @@ export function failOpenWarning(warn: (warning: FailedOpen) => void, later?: Lat
 
   return {
     undecided(why) {
-      // While the circuit is open, the reason is the failure that opened it.
+      // While the circuit is open, the warning keeps the reason of the failure that opened it.
       if (why !== 'circuit_open') reason = why
       warning.happened()
     },

@@ -2,11 +2,14 @@
 export interface Limit {
   readonly limit: number
   readonly windowSeconds: number
-  /** If above 0, the rule is a token bucket of `limit` + `burst` tokens; if 0, a sliding window counter. */
+  /**
+   * Additional tokens of a bucket. If above 0, the rule is a token bucket of `limit` + `burst` tokens; if 0, it is a
+   * sliding window counter.
+   */
   readonly burst: number
 }
 
-/** Requests counted in a window and in the previous one. */
+/** Numbers of requests in a window and in the previous window. */
 export interface WindowCounts {
   readonly current: number
   readonly previous: number
@@ -14,11 +17,11 @@ export interface WindowCounts {
 
 /** A caller's use of a rule's limit. */
 export interface LimitStatus {
-  /** Number of requests that currently count: the window's estimate, or the tokens missing from the bucket. */
+  /** Number of requests that currently count: the estimate for the window, or the tokens missing from the bucket. */
   readonly estimate: number
-  /** Number of requests left after this one; a whole number, at least 0. */
+  /** Number of requests that are left after this request. It is a whole number and at least 0. */
   readonly remaining: number
-  /** Epoch seconds: the end of the window, or the time when the bucket is full. */
+  /** Epoch seconds of the end of the window, or of the time when the bucket is full. */
   readonly resetAt: number
   /** Whole seconds from now until `resetAt`. */
   readonly resetAfterSeconds: number
@@ -28,17 +31,17 @@ export interface LimitStatus {
 
 export const US_PER_SECOND = 1_000_000
 
-/** Returns the index of the window at a time. Windows begin at multiples of their length. */
+/** Returns the index of the window at a given time. Windows begin at multiples of their length. */
 export function windowIndexAt(nowUs: number, windowSeconds: number): number {
   return Math.floor(nowUs / (windowSeconds * US_PER_SECOND))
 }
 
-/** Returns the time since the start of a window; 0 if the clock was set back to before that start. */
+/** Returns the time since the start of a window; 0 if the clock was set back to a time before this start. */
 export function elapsedUs(nowUs: number, index: number, windowSeconds: number): number {
   return Math.max(0, nowUs - index * windowSeconds * US_PER_SECOND)
 }
 
-/** Estimates the requests of a sliding window: previous × (1 − elapsed / window) + current. */
+/** Estimates the number of requests in a sliding window: previous × (1 − elapsed / window) + current. */
 export function estimateOf({ current, previous }: WindowCounts, elapsed: number, windowSeconds: number): number {
   return previous * (1 - elapsed / (windowSeconds * US_PER_SECOND)) + current
 }
@@ -54,8 +57,8 @@ export function refilled(limit: Limit, tokens: number, passedUs: number): number
 
 /**
  * Computes the status of a sliding window after a request.
- * @param counts before this request
- * @param units requests that this one counts for
+ * @param counts the counts before this request
+ * @param units number of requests as which this request counts
  */
 export function windowStatus(limit: Limit, counts: WindowCounts, nowUs: number, units: number): LimitStatus {
   const index = windowIndexAt(nowUs, limit.windowSeconds)
@@ -72,8 +75,8 @@ export function windowStatus(limit: Limit, counts: WindowCounts, nowUs: number, 
 
 /**
  * Computes the status of a token bucket after a request.
- * @param tokens before this request
- * @param units requests that this one counts for
+ * @param tokens the tokens before this request
+ * @param units number of requests as which this request counts
  */
 export function bucketStatus(limit: Limit, tokens: number, nowUs: number, units: number): LimitStatus {
   const perSecond = limit.limit / limit.windowSeconds

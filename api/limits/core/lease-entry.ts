@@ -1,20 +1,20 @@
 import type { Counter, Reading, Undecided } from './counter.ts'
 import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND, windowIndexAt } from './formulas.ts'
 
-/** Share of a limit that one instance may hold unspent. */
+/** Maximum share of a limit that one instance may have taken but not spent. */
 const GREATEST_SLICE = 0.01
 /**
- * Share of a limit that all instances together may hold unspent. In the worst case, when all hold a whole slice and the
- * limit is reached, the limiter refuses this share too early; the project allows 5 %. Each instance gets a part in
- * proportion to its requests.
+ * Maximum share of a limit that all instances together may have taken but not spent. In the worst case, all instances
+ * have an unspent slice when the limit is reached, and the limiter then refuses requests too early by this share. The
+ * project allows 5 %. Each instance gets a part in proportion to its requests.
  */
 const ALL_SLICES = 0.04
-/** The share that an instance assumes until it knows its share of the requests. */
+/** The share of the requests that an instance assumes until it has measured its share. */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
-/** Shortest interval for measuring the share. With many instances, each of them asks the store rarely. */
+/** Minimum interval for measuring the share. If there are many instances, each of them asks the store rarely. */
 const SHARE_INTERVAL_MS = 20
 /**
- * Interval at which an instance asks the store again after a refusal, so that it notices resets and units that other
+ * Interval at which an instance asks the store again after a refusal, so that it notices resets, and units that other
  * instances have returned.
  */
 const RECHECK_EVERY_MS = 25
@@ -29,26 +29,28 @@ export interface LeaseEntry {
   intervalAt: number
   /** Requests per ms. */
   rate: number
-  /** Number of units that this instance holds and has not spent. */
+  /** Number of units that this instance has taken but not spent. */
   units: number
-  /** Number of units in hand after the last slice. */
+  /** Number of unspent units when the last slice arrived. */
   slice: number
-  /** Units of slices whose answers were lost. They may be taken, so they count as held here until `lostUntil`. */
+  /**
+   * Units of slices whose answers were lost. The store may have granted them, so they count as taken until `lostUntil`.
+   */
   lost: number
   lostUntil: number
-  /** This instance's share of all units that are taken from the counter, measured since the answer `shareFrom`. */
+  /** This instance's share of all units taken from the counter, measured since the reading `shareFrom`. */
   share: number
   shareFrom: Reading | undefined
-  /** Units that this instance has taken since `shareFrom`. */
+  /** Number of units that this instance has taken since the reading `shareFrom`. */
   takenSince: number
-  /** The store's answer from which local readings continue, and the time at which it was requested. */
+  /** The store's answer on which local readings are based. `readAt` is the time at which the answer was requested. */
   reading: Reading
   readAt: number
-  /** Until this time, requests are certainly refused, unless other instances return units or the counter is reset. */
+  /** Time until which requests are certainly refused, unless other instances return units or the counter is reset. */
   refusedUntil: number
-  /** Requests of at least this many units are refused. */
+  /** Number of units from which requests are refused. */
   refusedUnits: number
-  /** Time from which the instance asks the store whether there is room again. No request waits for the answer. */
+  /** Time from which the instance asks the store whether units are available again. No request waits for the answer. */
   recheckAt: number
   isRechecking: boolean
   renewal: Promise<Undecided | undefined> | undefined
@@ -63,7 +65,7 @@ export function newEntry(counter: Counter, now: number): LeaseEntry {
   return { counter, ...counts, ...share, ...refusal, reading: NOTHING, readAt: now, renewal: undefined }
 }
 
-/** Returns whether a rule was changed. Its window need not be compared, because it is part of the counter's key. */
+/** Returns whether a rule has changed. The window need not be compared, because it is part of the counter's key. */
 export function hasChanged(one: Limit, other: Limit): boolean {
   return one !== other && (one.limit !== other.limit || one.burst !== other.burst)
 }
@@ -74,15 +76,18 @@ export function greatestSlice({ counter, share, lost, lostUntil }: LeaseEntry, n
 }
 
 /**
- * Records a slice whose answer was lost. Redis may have granted it, and it cannot be returned, so it counts as held
- * until its window has ended.
+ * Records a slice whose answer was lost. Redis may have granted the slice, which then cannot be returned, so it counts
+ * as taken until its window has ended.
  */
 export function addLostSlice(entry: LeaseEntry, units: number, now: number): void {
   entry.lost = (now < entry.lostUntil ? entry.lost : 0) + units
   entry.lostUntil = now + entry.counter.limit.windowSeconds * MS_PER_SECOND
 }
 
-/** Compares two answers of the store with what this instance took between them, and learns its share. */
+/**
+ * Updates this instance's share, by comparing two answers of the store with the units that this instance took between
+ * them.
+ */
 export function learnShare(entry: LeaseEntry, reading: Reading): void {
   const { shareFrom, counter } = entry
   if (shareFrom !== undefined && reading.nowUs - shareFrom.nowUs < SHARE_INTERVAL_MS * US_PER_MS) {
@@ -96,15 +101,15 @@ export function learnShare(entry: LeaseEntry, reading: Reading): void {
   entry.takenSince = reading.taken
 }
 
-/** Returns the number of units that all instances took between two readings. */
+/** Returns the number of units that all instances together took between two readings. */
 function takenBetween(limit: Limit, from: Reading, to: Reading): number {
   if (limit.burst === 0) return to.held - from.held
   return refilled(limit, from.held / US_PER_SECOND, to.nowUs - from.nowUs) - to.held / US_PER_SECOND
 }
 
 /**
- * Estimates the store's present time from the time at which it was asked. The estimate is never late, so that a slice
- * is not spent after its window.
+ * Estimates the store's present time from the time at which the last answer was requested. The estimate is never too
+ * late, so a slice is not spent after its window.
  */
 function storeTimeUs(entry: LeaseEntry, now: number): number {
   return entry.reading.nowUs + Math.round((now - entry.readAt) * US_PER_MS)
@@ -118,7 +123,7 @@ export function isInWindow(entry: LeaseEntry, now: number): boolean {
   return windowOf(entry.counter, storeTimeUs(entry, now)) === windowOf(entry.counter, entry.reading.nowUs)
 }
 
-/** Returns the answer that the store would give if the units held here were free. */
+/** Returns the answer that the store would give if this instance's unspent units had not been taken. */
 export function localReading(entry: LeaseEntry | undefined, taken: number, now: number): Reading {
   if (entry === undefined) return NOTHING
   const { reading, units, counter } = entry
@@ -127,7 +132,10 @@ export function localReading(entry: LeaseEntry | undefined, taken: number, now: 
   return { taken, nowUs: storeTimeUs(entry, now), held, heldBefore: reading.heldBefore }
 }
 
-/** Remembers a refusal. It is certain until time alone makes room, unless another instance gives units back. */
+/**
+ * Remembers a refusal. Unless another instance returns units, requests are certainly refused until enough time has
+ * passed.
+ */
 export function rememberRefusal(entry: LeaseEntry, reading: Reading, now: number, units: number): void {
   entry.reading = entry.units === 0 ? reading : entry.reading
   if (entry.units === 0) entry.readAt = now
@@ -144,6 +152,6 @@ function timeUntilRoomUs({ limit }: Counter, reading: Reading, units: number): n
   const room = limit.limit - units + 1
   if (current >= room) return windowUs - elapsed
   const over = estimateOf({ current, previous }, elapsed, limit.windowSeconds) - room
-  // The estimate falls by previous / window per µs.
+  // The estimate decreases by previous / window per µs.
   return previous === 0 ? 0 : (over / previous) * windowUs
 }

@@ -2,21 +2,21 @@ import type { Counter, CounterStore, Undecided } from './counter.ts'
 import { addLostSlice, greatestSlice, hasChanged, type LeaseEntry, learnShare, rememberRefusal, windowOf } from './lease-entry.ts'
 import type { LeaseTable } from './lease-table.ts'
 
-/** The leases' own requests to the store: taking slices, checking refusals, and returning units. */
+/** The requests that leases send to the store: taking slices, checking refusals, and returning units. */
 export interface LeaseRenewal {
   /**
-   * Takes the next slice. There is only one request to the store at a time per counter, whose answer all waiting
-   * requests share.
+   * Takes the next slice. Only one request per counter is sent to the store at a time, and all waiting requests share
+   * its answer.
    */
   renew(entry: LeaseEntry): Promise<Undecided | undefined>
-  /** Takes the next slice of a hot counter before the last one is used up, so that requests seldom wait. */
+  /** Takes the next slice of a hot counter before the current slice is used up, so that requests seldom wait. */
   renewEarly(entry: LeaseEntry): void
   /**
-   * Asks the store whether a counter that refused a request has room again. One query serves all requests that are
-   * refused in the meantime.
+   * Asks the store whether a counter that refused a request has units again. All requests that are refused in the
+   * meantime share one query.
    */
   recheckRefusal(entry: LeaseEntry, now: number): void
-  /** Gives the units that are not spent back to the store. */
+  /** Returns the unspent units to the store. */
   giveBack(entry: LeaseEntry): Promise<void>
 }
 
@@ -28,13 +28,13 @@ export interface LeaseRenewalOptions {
 }
 
 /**
- * Rate, in requests per ms, from which a counter is leased. Below it, a slice saves too few requests to the store to
- * be worth it.
+ * Rate, in requests per ms, from which a counter is leased. At a lower rate, a slice would save too few requests to the
+ * store to be worth it.
  */
 export const HOT_PER_MS = 0.2
-/** Time for which a slice should last at the present rate. */
+/** Time for which a slice should last at the current rate. */
 const SLICE_MS = 50
-/** The next slice is taken when this share of the last one is left. */
+/** Share of the last slice that is left when the next slice is taken. */
 const RENEW_AT = 0.3
 
 export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): LeaseRenewal {
@@ -59,7 +59,7 @@ export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): 
     if (reading.taken > 0) entry.slice = entry.units
     entry.reading = reading
     entry.readAt = askedAt
-    // Nothing is refused while unspent units are held.
+    // A refusal is remembered only if there are no unspent units.
     if (reading.taken === 0 && entry.units === 0) rememberRefusal(entry, reading, askedAt, 1)
     return undefined
   }
@@ -73,7 +73,7 @@ export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): 
   async function recheck(entry: LeaseEntry, askedAt: number): Promise<void> {
     const { counter, refusedUnits } = entry
     const outcome = await store.decide([{ mode: 'soft', counter, units: 0 }])
-    // Without an answer, the next request asks the store itself, and is allowed if the store is down.
+    // If there is no answer, the next request asks the store itself, and is allowed if the store is down.
     if ('undecided' in outcome || hasChanged(entry.counter.limit, counter.limit)) entry.refusedUntil = 0
     else rememberRefusal(entry, outcome[0], askedAt, refusedUnits)
   }

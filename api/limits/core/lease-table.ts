@@ -1,39 +1,42 @@
 import type { Ask, Counter } from './counter.ts'
 import { hasChanged, type LeaseEntry, newEntry } from './lease-entry.ts'
 
-/** The counters that this instance tracks, because they may be hot or have refused a request. */
+/** The counters that this instance tracks, because they may be hot or because they have refused a request. */
 export interface LeaseTable {
   /**
-   * Adds a request to its counter's rate.
+   * Adds a request to the rate of its counter.
    * @param isNew false for a request that is decided again after it has waited for a slice
    * @returns undefined if the counter is not tracked
    */
   countRequest(ask: Ask, now: number, isNew: boolean): LeaseEntry | undefined
-  /** Tracks the counter from now on. @returns undefined if the table is full */
+  /**
+   * Tracks a counter from now on.
+   * @returns undefined if the table is full
+   */
   track(counter: Counter, now: number): LeaseEntry | undefined
-  /** Forgets the requests of counters that are not tracked. */
+  /** Forgets the counted requests of counters that are not tracked. */
   startInterval(): void
   readonly entries: Map<string, LeaseEntry>
 }
 
 /** Length of the intervals in which request rates are measured. */
 const RATE_INTERVAL_MS = 20
-/** Maximum number of tracked counters. The store decides for all others. */
+/** Maximum number of tracked counters. The store decides for all other counters. */
 const MAX_ENTRIES = 50_000
 /**
- * Number of requests between two sweeps from which a counter is tracked. Most callers send only one request, which
- * costs almost nothing.
+ * Number of requests between two sweeps from which a counter is tracked. Most callers send only one request, and such a
+ * request must cost almost nothing.
  */
 const TRACKED_FROM = 3
 /**
- * Number of slots for untracked counters, whose requests are counted by a hash of the key. Two counters that collide
- * are tracked a little earlier.
+ * Number of slots for untracked counters, whose requests are counted by a hash of the key. If two counters share a
+ * slot, they are tracked a little earlier.
  */
 const HASH_SLOTS = 65_536
 
 export function leaseTable(): LeaseTable {
   const entries = new Map<string, LeaseEntry>()
-  /** Requests of untracked counters since the last sweep. */
+  /** Number of requests for untracked counters since the last sweep, by hash slot. */
   const untracked = new Uint8Array(HASH_SLOTS)
 
   function countRequest({ mode, counter }: Ask, now: number, isNew: boolean): LeaseEntry | undefined {
@@ -46,7 +49,7 @@ export function leaseTable(): LeaseTable {
       if (entry === undefined) return undefined
     }
     if (hasChanged(entry.counter.limit, counter.limit)) {
-      // Refusals by the old rule say nothing about the new one.
+      // Refusals by the earlier rule say nothing about the changed rule.
       entry.counter = counter
       entry.refusedUntil = 0
     }
@@ -71,7 +74,10 @@ export function leaseTable(): LeaseTable {
   return { countRequest, track, startInterval: () => void untracked.fill(0), entries }
 }
 
-/** Computes FNV-1a, folded to the number of slots. @see http://www.isthe.com/chongo/tech/comp/fnv/ */
+/**
+ * Computes FNV-1a, folded to the number of slots.
+ * @see http://www.isthe.com/chongo/tech/comp/fnv/
+ */
 function hashSlotOf(key: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)

@@ -5,10 +5,10 @@ import { HOT_PER_MS, leaseRenewal } from './lease-renewal.ts'
 import { leaseTable } from './lease-table.ts'
 import { withTimeout } from './with-timeout.ts'
 
-/** A counter store that decides hot counters in this process. */
+/** A counter store that decides requests for hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
   /**
-   * Gives units that are not being spent back to the store. Runs every SWEEP_MS.
+   * Returns units that are not being spent to the store. Runs every SWEEP_MS.
    * @returns false when there is nothing to sweep until the next decision
    */
   sweep(): boolean
@@ -16,7 +16,7 @@ export interface LeasedCounters extends CounterStore {
   forget(keys: readonly string[]): void
   /** Returns all units to the store. */
   close(): Promise<void>
-  /** Number of decisions made without asking the store. */
+  /** Number of decisions that were made without asking the store. */
   readonly local: number
 }
 
@@ -24,19 +24,24 @@ export interface LeaseOptions {
   readonly store: CounterStore
   /** Monotonic ms. */
   monotonic(): number
-  /** Maximum total wait of one request. Default: the time-out of one request to the store. */
+  /** Maximum total wait of one request. Default: the time limit of one request to the store. */
   readonly timeoutMs?: number
 }
 
 export const SWEEP_MS = 25
 /** Time after which unspent units are returned. */
 const LEASE_MS = 100
-/** Time without requests after which a counter that has refused is forgotten. Its next request costs one query. */
+/**
+ * Time without requests after which a counter that has refused a request is forgotten. The next request then costs one
+ * query.
+ */
 const FORGET_REFUSED_MS = 1_000
-/** Number of slices that a request waits for before it asks the store itself, when other requests use them up. */
+/**
+ * Maximum number of slices that a request waits for. If other requests use up all of them, it asks the store itself.
+ */
 const MAX_ATTEMPTS = 3
 
-/** The time and the number of slices for which a request has waited. */
+/** How long a request has waited, and for how many slices. */
 interface Waited {
   /** Monotonic ms. */
   readonly since: number
@@ -44,14 +49,14 @@ interface Waited {
 }
 
 /**
- * How an ask is decided: from the slice in hand, by a remembered refusal, by the store, or after a new slice was taken.
+ * How an ask is decided: from the current slice, by a remembered refusal, by the store, or after a new slice was taken.
  */
 type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
 
 /**
- * Takes slices of hot counters' budgets and spends them without asking the store, and remembers refusals for as long as
+ * Takes slices of the budgets of hot counters and spends them without asking the store. Remembers refusals as long as
  * they are certain. The store has counted every unit that is spent here, so leases never exceed a limit. When the limit
- * is reached, at most 1 % of it is unspent in each instance, and at most 4 % in all of them together.
+ * is reached, at most 1 % of it is unspent in each instance, and at most 4 % in all instances together.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const table = leaseTable()
@@ -74,7 +79,9 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     return spend(asks, found, plans, now)
   }
 
-  /** Most requests have one rule, so this path avoids the arrays of the general one. */
+  /**
+   * Decides a request with one rule. Most requests have one rule, so this path avoids the arrays of the general path.
+   */
   function decideOne(asks: readonly Ask[], waited: Waited | undefined, now: number): Outcome | Promise<Outcome> {
     const [ask] = asks
     const entry = table.countRequest(ask, now, waited === undefined)
@@ -88,7 +95,9 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     return [localReading(entry, 0, now)]
   }
 
-  /** Decides most requests. The store decides, and only refusals are remembered. */
+  /**
+   * Decides a request whose counter is not tracked, as most are. The store decides, and only refusals are remembered.
+   */
   function decideUntracked(ask: Ask, now: number): Outcome | Promise<Outcome> {
     const outcome = store.decide([ask])
     return outcome instanceof Promise ? outcome.then(remembered) : outcome
@@ -112,12 +121,12 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     const outcomes = await Promise.all(hot.map((entry) => renewal.renew(entry)))
     const undecided = outcomes.find((outcome) => outcome !== undefined)
     if (undecided !== undefined) return { ...undecided, isUncounted: true }
-    // The store bounds the first wait. Later queries share the remaining time.
+    // The store limits the first wait. Later queries share the remaining time.
     const outcome = decide(asks, { since, attempts: attempts + 1 })
     return outcome instanceof Promise && attempts === 0 ? withTimeout(outcome, since + timeoutMs - monotonic()) : outcome
   }
 
-  /** Spends what is held here and asks the store for the rest. */
+  /** Spends units of slices for the asks that have them, and asks the store for the other asks. */
   function spend(
     asks: readonly Ask[],
     found: readonly (LeaseEntry | undefined)[],
@@ -136,7 +145,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     const outcome = store.decide(open.map((index) => asks[index]))
     return outcome instanceof Promise ? outcome.then(joined) : joined(outcome)
 
-    /** Adds the units that were spent from slices, which stay spent. */
+    /** Adds the units that were spent from slices. They stay spent even if the store does not decide. */
     function withSpent(answered: Undecided): Undecided {
       if (open.length === asks.length) return answered
       const spent = asks.flatMap((ask, index) => (plans[index] === 'spend' ? [[ask, readings[index]] as const] : []))

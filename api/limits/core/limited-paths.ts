@@ -9,8 +9,9 @@ export interface LimitedPaths {
 }
 
 /**
- * @param declared patterns like those of rules, without methods: `/api/v1/*`, `/exact/path`. Throws an Error that names
- *   a wrong one.
+ * Creates the set of limited paths.
+ * @param declared patterns in the form of rule patterns, without methods: `/api/v1/*`, `/exact/path`
+ * @throws Error that names an invalid pattern
  */
 export function limitedPaths(declared: Iterable<string>): LimitedPaths {
   const patterns = [...new Set(declared)].map((text) => {

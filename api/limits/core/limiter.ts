@@ -7,10 +7,10 @@ import type { RuleTable } from './matching.ts'
 import type { OwnCounts } from './own-counts.ts'
 import type { CompiledRule } from './rule.ts'
 
-/** The parts of a request that limits use. */
+/** The parts of a request that rate limits use. */
 export interface LimitedRequest {
   readonly method: string
-  /** The path as the router parses it, so that another spelling does not bypass its rule. */
+  /** The path as the router parses it, so that a different spelling of a path does not bypass its rule. */
   readonly path: string
   readonly caller: LimitedCaller
   /** The number of requests to count. Default 1. */
@@ -19,28 +19,29 @@ export interface LimitedRequest {
 
 export interface RuleStatus extends LimitStatus {
   readonly rule: LimitRule
-  /** Whether this rule has no room for the request. */
+  /** Whether the rule has too few units left for the request. */
   readonly isOver: boolean
 }
 
 export type Verdict =
   /** No rule applies. */
   | { readonly outcome: 'unlimited' }
-  /** Nothing could decide, so the request is allowed. */
+  /** Neither the store nor this instance's own counts could decide, so the request is allowed. */
   | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'fault' }
   | {
       readonly outcome: 'allowed' | 'refused'
-      /** The strictest rule that may refuse; undefined if only rules that log apply. */
+      /** The strictest rule that may refuse requests; undefined if only rules that log apply. */
       readonly strictest: RuleStatus | undefined
       /** All exhausted rules, regardless of their action. */
       readonly violations: readonly RuleStatus[]
-      /** Why the store did not decide, so that this instance's own counts did; undefined if the store decided. */
+      /** Why this instance's own counts decided instead of the store; undefined if the store decided. */
       readonly withoutStore?: FailureReason
     }
 
 export interface Limiter {
   /**
-   * Decides about a request. Returns a plain value instead of a promise if no store is needed. Never throws or rejects.
+   * Decides about a request. Returns a plain value instead of a promise if the store is not needed. Never throws or
+   * rejects.
    */
   decide(request: LimitedRequest): Verdict | Promise<Verdict>
 }
@@ -49,7 +50,7 @@ export interface LimiterOptions {
   readonly counters: CounterStore
   /** Returns the rules; undefined until they have been read. Until then, all requests are allowed. */
   rules(): RuleTable | undefined
-  /** Decides requests that the counters leave undecided. Without it, such requests are allowed. */
+  /** Decides requests that the counters leave undecided. If undefined, such requests are allowed. */
   readonly own?: Pick<OwnCounts, 'decide'>
 }
 
@@ -106,8 +107,8 @@ export function statusOf(limit: Limit, reading: Reading, units: number): LimitSt
 }
 
 /**
- * Returns whether one decision is stricter than another. A refusal is stricter than none. Of two refusals, the one with
- * the longer wait is stricter; otherwise the one with fewer requests left.
+ * Returns whether one decision is stricter than another. A refusal is stricter than a permission. Of two refusals, the
+ * refusal with the longer wait is stricter. Of two permissions, the permission with fewer requests left is stricter.
  */
 function isStricter(one: RuleStatus, other: RuleStatus): boolean {
   if (one.isOver !== other.isOver) return one.isOver

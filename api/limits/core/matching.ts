@@ -3,9 +3,12 @@ import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import { parsePattern } from './endpoint-pattern.ts'
 import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX } from './rule.ts'
 
-/** Rules compiled to a lookup, whose cost depends on the depth of the path and not on the number of rules. */
+/**
+ * Rules compiled to a lookup table. The cost of a lookup depends on the depth of the path and not on the number of
+ * rules.
+ */
 export interface RuleTable {
-  /** Returns the rules that apply to a request: the most specific one per key. */
+  /** Returns the rules that apply to a request, which are the most specific rules for each key. */
   match(method: string, path: string, caller: LimitedCaller): readonly CompiledRule[]
   readonly size: number
 }
@@ -15,17 +18,17 @@ interface PlacedRule {
   readonly method: string | undefined
 }
 
-/** The rules of one pattern, with the winners among them by tier and method. */
+/** The rules of one pattern, with the rules that apply for each tier and method. */
 interface Place {
   readonly rules: PlacedRule[]
   readonly tiers: Set<string>
   readonly methods: Set<string>
   readonly winners: Map<string, readonly PlacedRule[]>
-  /** The winners if no rule names a tier or a method, which is the usual case. */
+  /** The rules that apply if no rule of the pattern names a tier or a method, which is the usual case. */
   usual: readonly PlacedRule[] | undefined
 }
 
-/** Compiles rules to a table. Ignores inactive rules, and rules whose pattern is not valid. */
+/** Compiles rules to a table. Inactive rules, and rules whose pattern is not valid, are ignored. */
 export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEFAULT_KEY_PREFIX): RuleTable {
   const exact = new Map<string, Place>()
   const prefixes = new Map<string, Place>()
@@ -47,7 +50,7 @@ export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEF
     match(method, path, caller) {
       const found: CompiledRule[] = []
       take(exact.get(path), method, caller, found)
-      // Looks up the prefixes from the longest to the shortest. Each ends with a slash.
+      // Looks up the prefixes from the longest to the shortest. Each prefix ends with a slash.
       if (prefixes.size > 0) {
         for (let end = path.lastIndexOf('/', longestPrefix - 1); end >= 0; end = end === 0 ? -1 : path.lastIndexOf('/', end - 1)) {
           take(prefixes.get(path.slice(0, end + 1)), method, caller, found)
@@ -59,7 +62,7 @@ export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEF
   }
 }
 
-/** Adds the rules of a place, except for keys for which a more specific place has a rule. */
+/** Adds the rules of a pattern, except for keys for which a more specific pattern has a rule. */
 function take(place: Place | undefined, method: string, caller: LimitedCaller, found: CompiledRule[]): void {
   if (place === undefined) return
   for (const { compiled } of winnersOf(place, method, caller.tier)) {
@@ -77,7 +80,7 @@ function placeIn(places: Map<string, Place>, path: string): Place {
   return found
 }
 
-/** Finds the winners once for each tier and method that the rules of the place name. */
+/** Finds the rules that apply, once for each tier and method that the rules of the pattern name. */
 function winnersOf(place: Place, method: string, tier: string): readonly PlacedRule[] {
   if (place.usual !== undefined) return place.usual
   const named = place.methods.has(method) ? method : ''
@@ -99,8 +102,8 @@ function winnersOf(place: Place, method: string, tier: string): readonly PlacedR
 }
 
 /**
- * Orders the rules of one pattern: a tier before `*`, a method before no method, then the newer rule first. The id
- * breaks ties, so that all instances agree.
+ * Orders the rules of one pattern: a tier comes before `*`, a method before no method, and then the newer rule first.
+ * The id breaks ties, so that all instances agree.
  */
 function mostSpecificFirst(one: PlacedRule, other: PlacedRule): number {
   const [rule, otherRule] = [one.compiled.rule, other.compiled.rule]

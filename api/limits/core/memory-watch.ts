@@ -1,11 +1,14 @@
-/** Watches how full Redis is, without a timer, so that an idle process does not wake up. */
+/** Watches how full Redis is. It uses no timer, so that an idle process does not wake up. */
 export interface MemoryWatch {
   /**
-   * Whether Redis was almost full at the last answer. If this answer is old, reading the property also asks again,
-   * without waiting.
+   * Whether Redis was almost full when it last answered. If this answer is old, reading the property also sends a new
+   * query, without waiting for its answer.
    */
   readonly isShort: boolean
-  /** Asks Redis now. @returns the share of its memory that is in use; undefined if Redis does not answer */
+  /**
+   * Asks Redis now.
+   * @returns the share of its memory that is in use; undefined if Redis does not respond
+   */
   ratio(): Promise<number | undefined>
 }
 
@@ -14,15 +17,21 @@ export interface MemoryWatchOptions {
   read(): Promise<number>
   /** Monotonic ms. */
   monotonic(): number
-  /** Called when the memory becomes short, and when it no longer is. */
+  /** Called when the memory becomes short, and when it is no longer short. */
   onChange(isShort: boolean, ratio: number): void
 }
 
-/** With 100,000 new counters a second, 50 MB are filled in this time. */
+/** Interval between queries. With 100,000 new counters a second, 50 MB are filled in this time. */
 const ASK_EVERY_MS = 5_000
-/** Higher than the level of the alert (docs/operations.md#rate-limits), and low enough to react before writes fail. */
+/**
+ * Share of used memory from which the memory is short. It is above the level of the alert
+ * (docs/operations.md#rate-limits), and low enough to react before writes fail.
+ */
 const SHORT_FROM = 0.9
-/** Lower than `SHORT_FROM`, so that the state does not keep changing. */
+/**
+ * Share of used memory below which the memory is no longer short. It is lower than `SHORT_FROM`, so that the state does
+ * not keep changing.
+ */
 const SHORT_UNTIL = 0.8
 
 export function memoryWatch({ read, monotonic, onChange }: MemoryWatchOptions): MemoryWatch {
@@ -38,7 +47,7 @@ export function memoryWatch({ read, monotonic, onChange }: MemoryWatchOptions): 
       if (isShort !== before) onChange(isShort, ratio)
       return ratio
     } catch {
-      // If Redis does not answer, requests will notice it. The last known state remains.
+      // If Redis does not respond, requests will notice it. The last known state stays in use.
       return undefined
     }
   }

@@ -23,7 +23,7 @@ export interface RateLimitOptions {
   readonly rules: readonly GivenRule[]
   /**
    * Identifies the caller of a request.
-   * @default the client's address; `X-Forwarded-For` is trusted from `trustedProxies`
+   * @default the client's address. `X-Forwarded-For` is used if it comes from `trustedProxies`.
    */
   callerOf?(c: Context): LimitedCaller
   /**
@@ -32,24 +32,24 @@ export interface RateLimitOptions {
    */
   readonly trustedProxies?: readonly string[]
   /**
-   * Prefix of every counter's key, so that apps with equal rule ids on one Redis do not share counters. It must not
-   * contain braces.
+   * Prefix of the key of every counter. It keeps apps with the same rule ids on one Redis from sharing counters. It
+   * must not contain braces.
    * @default 'limits'
    */
   readonly keyPrefix?: string
   /**
-   * If false, the limiter asks Redis for every request. If true, it decides hot counters in memory, within 5 % of the
-   * limit.
+   * Whether hot counters are decided in memory, within 5 % of the limit. If false, the limiter asks Redis for every
+   * request.
    * @default true
    */
   readonly leases?: boolean
-  /** Called for each rule without room, whether it refuses or only logs. */
+  /** Called for each exhausted rule, whether it refuses the request or only logs. */
   onViolation?(status: RuleStatus, caller: LimitedCaller): void
-  /** Called for each failure of Redis. During a failure, this process decides alone. */
+  /** Called for each failure of Redis. During a failure, this process decides by its own counts. */
   onFailure?: CounterStoreOptions['onFailure']
   /**
-   * Called at most once a second while Redis does not decide, with the number of requests.
-   * @default emits a warning of the process
+   * Called at most once a second while Redis does not decide, with the number of requests that Redis has not decided.
+   * @default emits a process warning
    */
   warn?(warning: FailedOpen): void
 }
@@ -63,9 +63,9 @@ const TIER = 'free'
 const WARNING = 'RateLimitWarning'
 
 /**
- * Creates a middleware that limits the rates of requests to any Hono app. A request over its limit gets a 429; other
- * responses get the rate-limit headers. If Redis does not respond within 5 ms, this process decides by its own counts;
- * if anything here throws, the request proceeds. Preflights of browsers are not counted.
+ * Creates a middleware that limits the rates of requests to any Hono app. A request over its limit gets a 429. Other
+ * responses get the rate-limit headers. If Redis does not respond within 5 ms, this process decides by its own counts.
+ * If the middleware itself throws, the request proceeds. Preflight requests of browsers are not counted.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options
@@ -104,7 +104,10 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     return { clientId: `ip:${address}`, tier: TIER, ip: address }
   }
 
-  /** @returns undefined if `callerOf` throws, in which case the request proceeds */
+  /**
+   * Identifies the caller.
+   * @returns undefined if `callerOf` throws, in which case the request proceeds
+   */
   function callerOf(c: Context): LimitedCaller | undefined {
     try {
       return (options.callerOf ?? byAddress)(c)
@@ -123,15 +126,15 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     if ('violations' in verdict) for (const status of verdict.violations) safely(() => options.onViolation?.(status, caller))
     if (verdict.outcome === 'refused') return c.json(refusalBody(c, verdict.strictest!), 429, headers)
     await next()
-    // The headers of a response from fetch() or Response.redirect() are immutable, but c.header() replaces the response
-    // with a copy.
+    // The headers of a response from fetch() or Response.redirect() are immutable. c.header() works nevertheless,
+    // because it replaces the response with a copy.
     for (const [name, value] of Object.entries(headers)) c.header(name, value)
   }
 
   return Object.assign(rateLimited, { close: async () => await leases?.close() })
 }
 
-/** Runs a callback of the app. If it throws, the process emits a warning and the request is unaffected. */
+/** Runs a callback of the app. If the callback throws, the process emits a warning and the request is unaffected. */
 function safely(callback: () => void): void {
   try {
     callback()
@@ -150,8 +153,8 @@ function isPreflight(c: Context): boolean {
 }
 
 /**
- * Creates an error body like that of the API. It has a `request_id` if the app uses Hono's request-id middleware before
- * this one.
+ * Creates an error body in the form of the API. It has a `request_id` if the app uses Hono's request-id middleware
+ * before this middleware.
  */
 function refusalBody(c: Context, status: RuleStatus) {
   const requestId: unknown = c.get('requestId')

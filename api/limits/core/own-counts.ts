@@ -4,27 +4,27 @@ import { capacityOf, elapsedUs, estimateOf, refilled, US_PER_SECOND, windowIndex
 import { recentCounters } from './recent-counters.ts'
 
 /**
- * This instance's own counts, which decide while the store does not. They begin with the last counts that the store
+ * This instance's own counts, which decide while the store does not. They start from the last counts that the store
  * returned, and keep every caller within its limit in this instance.
  */
 export interface OwnCounts extends Debts {
-  /** Learns from the store's answer. A late answer may be older than the known state. */
+  /** Updates the counts from an answer of the store. A late answer may be older than the known state. */
   learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
-  /** Decides the asks of one request by the same rules as the store. */
+  /** Decides the asks of one request in the same way as the store. */
   decide(asks: readonly Ask[], undecided: Undecided): readonly Reading[]
   /** Forgets counters that were reset. */
   forget(keys: readonly string[]): void
 }
 
 export interface OwnCountsOptions {
-  /** Epoch ms. Only used before the first answer, which contains the store's time. */
+  /** Epoch ms. It is used only until the first answer, which contains the store's time. */
   now(): number
   /** Monotonic ms. */
   monotonic(): number
 }
 
 const US_PER_MS = 1_000
-/** Share of a limit by which the own counts may exceed it, because smaller counts are not remembered. */
+/** Share of a limit below which counts are not remembered. The own counts may exceed a limit by this share. */
 const NEGLIGIBLE = 1 / 64
 
 export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
@@ -42,7 +42,7 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
       const used = owed.isEmpty ? taken : taken + owed.unitsOf(counter.key, windowOf(counter, nowUs))
       const left = isBucket ? held - used * US_PER_SECOND : held + used
       if (nowUs !== clockUs && !isLate) {
-        // All requests of a batch have the same time.
+        // All requests of a batch have the same time, so most readings do not change the clock.
         clockUs = nowUs
         clockAt = monotonic()
       }
@@ -50,7 +50,7 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
       const known = isLate ? recent.find(counter.key) : undefined
       const age = known === undefined ? 1 : windowOf(counter, nowUs) - windowOf(counter, known.atUs)
       if (age > 0) recent.set(counter.key, left, heldBefore, nowUs)
-      // A late answer does not include requests that were allowed since its batch was sent.
+      // A late answer does not include requests that were allowed after its batch was sent.
       else if (age === 0) {
         const most = isBucket ? Math.min(known!.held, left) : Math.max(known!.held, left)
         recent.set(counter.key, most, known!.heldBefore, known!.atUs)
@@ -61,7 +61,7 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
   function decide(asks: readonly Ask[], { undecided, decided, isUncounted = false }: Undecided): readonly Reading[] {
     const nowUs = clockUs + Math.round((monotonic() - clockAt) * US_PER_MS)
     const readings = asks.map((ask) => decided?.get(ask) ?? read(ask, nowUs))
-    // If a request is refused here, the units that other shards have taken for it stay taken.
+    // If a request is refused here, units that other shards have already taken for it stay taken.
     if (asks.some(({ mode, units }, index) => mode === 'hard' && readings[index].taken < units)) return readings
     for (const [index, { counter }] of asks.entries()) {
       if (decided?.has(asks[index]) !== true) take(counter, readings[index], isUncounted || undecided !== 'timeout')
@@ -85,7 +85,10 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
     return { taken: Math.ceil(limit.limit - estimate) >= units ? units : 0, nowUs, held: current, heldBefore: previous }
   }
 
-  /** @param isOwed false if the store, which is only late, counts the units itself */
+  /**
+   * Takes the units of an ask that was decided here.
+   * @param isOwed false if the store will count the units itself, because it is only late
+   */
   function take(counter: Counter, { taken, nowUs, held, heldBefore }: Reading, isOwed: boolean): void {
     if (taken === 0) return
     recent.set(counter.key, counter.limit.burst > 0 ? held - taken * US_PER_SECOND : held + taken, heldBefore, nowUs)
@@ -106,7 +109,10 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
   }
 }
 
-/** Most callers are far below their limits. Decisions about them are faster because they need not be remembered. */
+/**
+ * Returns whether a count is too small to be remembered. Most callers are far below their limits, and decisions about
+ * them are faster if they need not be remembered.
+ */
 function isNegligible({ limit }: Counter, held: number, heldBefore: number): boolean {
   const used = limit.burst > 0 ? capacityOf(limit) - held / US_PER_SECOND : held + heldBefore
   return used < capacityOf(limit) * NEGLIGIBLE

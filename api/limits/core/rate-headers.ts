@@ -4,7 +4,9 @@ export type RateHeaders = Readonly<Record<string, string>>
 
 const NONE: RateHeaders = {}
 
-/** Formats the strictest rule as `X-RateLimit-*` headers and as the structured fields of the IETF draft. */
+/**
+ * Formats the status of the strictest rule as `X-RateLimit-*` headers and as the structured fields of the IETF draft.
+ */
 export function rateHeaders(verdict: Verdict): RateHeaders {
   if (!('strictest' in verdict) || verdict.strictest === undefined) return NONE
   const { rule, resetAt, resetAfterSeconds, isOver, retryAfterSeconds } = verdict.strictest
@@ -21,12 +23,12 @@ export function rateHeaders(verdict: Verdict): RateHeaders {
   return verdict.outcome === 'refused' ? { ...headers, 'Retry-After': String(retryAfterSeconds) } : headers
 }
 
-/** Returns the fields of the 429 body in addition to `error` and `message`. */
+/** Returns the fields that the body of a 429 has in addition to `error` and `message`. */
 export function refusalFields({ rule, retryAfterSeconds }: RuleStatus) {
   return { limit: rule.limit_count, window: `${rule.window_seconds}s`, retry_after: retryAfterSeconds }
 }
 
-/** Formats a string of RFC 8941: ASCII, with escaped quotes and backslashes. */
+/** Formats a string as RFC 8941 requires: in ASCII, with escaped quotes and backslashes. */
 function fieldString(text: string): string {
   return `"${text.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`
 }

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 
-/** The last known state of a counter, as in a reading, and the store's time of this state. */
+/** The last known state of a counter, as in a reading. `atUs` is the store's time of this state. */
 export interface KnownCounter {
   readonly held: number
   readonly heldBefore: number
@@ -8,7 +8,7 @@ export interface KnownCounter {
   readonly atUs: number
 }
 
-/** Remembers the counters that were used last, in fixed memory. */
+/** Remembers the most recently used counters, in a fixed amount of memory. */
 export interface RecentCounters {
   find(key: string): KnownCounter | undefined
   set(key: string, held: number, heldBefore: number, atUs: number): void
@@ -16,24 +16,25 @@ export interface RecentCounters {
 }
 
 /**
- * Number of slots, which take two million bytes. With twice as many callers, more than half of them are still known.
+ * Number of slots, which take two million bytes. Even if there are twice as many callers, more than half of them are
+ * known.
  */
 const SLOTS = 65_536
-/** The key's hash (0 for an empty slot), `held`, `heldBefore` and `atUs`. */
+/** Fields of a slot: the key's hash (0 for an empty slot), `held`, `heldBefore` and `atUs`. */
 const NUMBERS_PER_SLOT = 4
 /** Exclusive upper bound. */
 const MAX_SEED = 0x1_0000_0000
 
 /**
- * Creates a hash table in which a new key replaces the previous one in its slot. Every decision writes to it, so it
- * allocates nothing and hashes once. A key is mistaken for the one in its slot with a probability of 1 in 65,536;
- * nobody can cause this on purpose, because every process hashes differently.
+ * Creates a hash table in which a new key replaces the previous key in its slot. Every decision writes to the table, so
+ * a write allocates nothing and computes one hash. A key is mistaken for the key in its slot with a probability of 1 in
+ * 65,536. Nobody can cause such a mistake on purpose, because every process hashes differently.
  */
 export function recentCounters(slots: number = SLOTS): RecentCounters {
   const numbers = new Float64Array(slots * NUMBERS_PER_SLOT)
   const seed = randomInt(MAX_SEED)
 
-  /** Returns the FNV-1a hash with a random start value. It is never 0. */
+  /** Returns the FNV-1a hash with a random start value. The result is never 0. */
   function hashOf(key: string): number {
     let hash = seed
     for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)

@@ -8,10 +8,10 @@ import type { Logger } from '../../kit/logging.ts'
 import { limitedMethod } from './endpoint-pattern.ts'
 import type { DecisionListener } from './fail-open-limiter.ts'
 
-/** Publishes records of decisions: violations, and the traffic of each second. */
+/** Publishes violations, and the traffic of each second. */
 export interface DecisionRecords {
   readonly listen: DecisionListener
-  /** Publishes the traffic of the last complete second. Runs every second. */
+  /** Publishes the traffic of the last complete second. Called every second. */
   tick(): void
   close(timeoutMs: number): Promise<void>
 }
@@ -25,19 +25,22 @@ export interface DecisionRecordsOptions {
 }
 
 export const TICK_MS = 1_000
-/** Maximum number of buffered violations, which an attack from many addresses can reach while Kafka is unreachable. */
+/** Maximum number of buffered violations. An attack from many addresses can reach it while Kafka is unreachable. */
 const VIOLATIONS_CAPACITY = 20_000
-/** Maximum number of seconds of traffic that are buffered while Kafka is unreachable. */
+/** Maximum number of seconds whose traffic is buffered while Kafka is unreachable. */
 const TRAFFIC_CAPACITY = 120
 /** Maximum number of distinct kinds of requests that are recorded per second. */
 const MAX_KINDS = 5_000
 /**
- * Maximum size of a traffic record, because Kafka refuses records above one megabyte. Further entries are only counted.
+ * Maximum size of a traffic record, because Kafka refuses records above one megabyte. Entries that do not fit are only
+ * counted.
  */
 const MAX_TRAFFIC_BYTES = 768 * 1_024
-/** Maximum size of the lengths, the counters and the method's branch in one encoded entry. */
+/**
+ * Maximum number of bytes that the lengths, the counters and the union branch of the method take in an encoded entry.
+ */
 const ENTRY_OVERHEAD_BYTES = 32
-/** Maximum length of a recorded path. Patterns of rules are not longer. */
+/** Maximum length of a recorded path. No pattern of a rule is longer. */
 const MAX_PATH_CHARACTERS = 200
 const MS_PER_SECOND = 1_000
 

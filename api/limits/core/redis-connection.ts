@@ -7,14 +7,14 @@ export type LimiterRedisOptions = ScriptRedisPlace
 
 export interface LimiterRedis {
   readonly scripts: ScriptRunner
-  /** Returns the share of memory that is in use on the fullest server. Rejects when Redis does not answer. */
+  /** Returns the share of memory that is in use on the fullest server. Rejects if Redis does not respond. */
   usedMemory(): Promise<number>
-  /** Deletes counters. Rejects when Redis does not answer. */
+  /** Deletes counters. Rejects if Redis does not respond. */
   forget(keys: readonly string[]): Promise<void>
   close(): void
 }
 
-/** Opens a connection that is used only for counters. */
+/** Opens a connection to Redis that only the counters use. */
 export function connectLimiterRedis(place: LimiterRedisOptions): LimiterRedis {
   const redis = connectScriptRedis(place)
   return {

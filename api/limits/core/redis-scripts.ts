@@ -8,7 +8,10 @@ export type RedisClient = ScriptClient
 
 const DECIDE: RedisScript = { name: 'decide', source: DECIDE_SCRIPT }
 
-/** @param redis must fail commands immediately while it is unreachable (`enableOfflineQueue: false`) */
+/**
+ * Runs the limiter's script with an ioredis client.
+ * @param redis client that fails commands immediately while Redis is unreachable (`enableOfflineQueue: false`)
+ */
 export function redisScripts(redis: RedisClient): ScriptRunner {
   return {
     run: (keys, args) => runScript(redis, DECIDE, keys, args) as Promise<number[]>,

@@ -12,12 +12,12 @@ export interface RequestLimitsOptions {
   readonly clients: ApiClients
   readonly trusted: TrustedProxies
   readonly paths: LimitedPaths
-  /** Whether the counters' memory is almost full. IPv6 addresses are then counted by /48. */
+  /** Whether the memory of the counters is almost full. While it is, IPv6 addresses are counted by /48. */
   isMemoryShort(): boolean
 }
 
 /**
- * Prefix of paths without limits for administrators and gateways, because administrators must be able to undo a wrong
+ * Prefix of paths on which administrators and gateways are not limited. Administrators must be able to undo a wrong
  * rule, and gateways send requests on behalf of many callers.
  */
 const EXEMPT_PREFIX = '/api/v1/rate-limits/'

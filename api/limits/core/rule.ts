@@ -3,25 +3,25 @@ import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import type { Counter } from './counter.ts'
 import type { Limit } from './formulas.ts'
 
-/** A rule with everything that deciding a request needs, computed once. */
+/** A rule with precomputed functions for deciding requests. */
 export interface CompiledRule {
   readonly rule: LimitRule
   readonly limit: Limit
-  /** A name for the rule's key, which is equal for rules that count the same things together. */
+  /** A name for the rule's key. Rules that count by the same parts have the same name. */
   readonly keyName: string
   /**
-   * Returns whether the rule applies to a caller. A rule by address alone applies only to callers without API key,
-   * user and client certificate.
+   * Returns whether the rule applies to a caller. A rule by address alone applies only to callers without an API key, a
+   * user and a client certificate.
    */
   appliesTo(caller: LimitedCaller): boolean
   /**
-   * Returns the text that identifies one counter of the rule. `endpoint` stands for the rule's own pattern, so all
-   * paths that it matches share a counter.
+   * Returns the text that identifies one counter of the rule. For `endpoint`, the text contains the pattern of the
+   * rule, so all paths that match the pattern share a counter.
    */
   identityOf(caller: LimitedCaller): string
   /**
-   * Returns a caller's counter. Its key is like `limits:{user:42}:rule-1:w60`. The key contains the algorithm and the
-   * window, because counters of another kind cannot be reused.
+   * Returns a caller's counter, with a key such as `limits:{user:42}:rule-1:w60`. The key contains the algorithm and
+   * the window, because a counter cannot be reused after either has changed.
    */
   counterFor(caller: LimitedCaller): Counter
 }
@@ -71,7 +71,7 @@ function identityBy(key: readonly LimitKeyPart[], ruleId: string): IdentityPart 
   return parts.length === 1 ? parts[0] : (caller) => parts.map((part) => part(caller)).join('|')
 }
 
-/** Replaces braces, because Redis ends a hash tag at the first closing brace. */
+/** Replaces braces in an identity, because Redis ends a hash tag at the first closing brace. */
 function withoutBraces(identity: string): string {
   if (!identity.includes('{') && !identity.includes('}')) return identity
   return identity.replaceAll('{', '%7B').replaceAll('}', '%7D')

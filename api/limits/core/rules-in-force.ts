@@ -1,15 +1,15 @@
 import type { LimitRule } from '../../../schemas/limit-rule.ts'
 import { compileRules, type RuleTable } from './matching.ts'
 
-/** The compiled rules that decide requests. They are compiled between requests. */
+/** The compiled rules that decide requests. Changed rules are compiled between requests. */
 export interface RulesInForce {
   /** Returns the rules; undefined until all of them have been read. */
   table(): RuleTable | undefined
-  /** Must be called when all rules have been read for the first time. */
+  /** Compiles the rules for the first time. Must be called once, when all rules have been read. */
   ready(): void
-  /** Must be called when a rule has changed. */
+  /** Compiles the rules again, together with other changes. Must be called when a rule has changed. */
   changed(): void
-  /** Whether the table contains every change so far. */
+  /** Whether the compiled table includes every change so far. */
   readonly isCurrent: boolean
   close(): void
 }
@@ -17,12 +17,15 @@ export interface RulesInForce {
 export interface RulesInForceOptions {
   /** Throws until the rules have been read. */
   allRules(): Iterable<LimitRule>
-  /** Calls `run` after `ms`. @returns a function that cancels the call */
+  /**
+   * Calls `run` after `ms`.
+   * @returns a function that cancels the call
+   */
   schedule(run: () => void, ms: number): () => void
 }
 
 /**
- * Changes within this time are compiled together. Compiling ten thousand rules takes some 20 ms, during which requests
+ * Time within which changes are compiled together. Compiling ten thousand rules takes some 20 ms, during which requests
  * wait.
  */
 const COMPILE_AFTER_MS = 20
@@ -40,7 +43,7 @@ export function rulesInForce({ allRules, schedule }: RulesInForceOptions): Rules
     table: () => compiled,
     ready: compile,
     changed() {
-      // Until all rules have been read, a table would lack some of them and be wrong.
+      // Until all rules have been read, a table would lack some rules and give wrong decisions.
       if (compiled !== undefined) stop ??= schedule(compile, COMPILE_AFTER_MS)
     },
     get isCurrent() {

@@ -3,15 +3,16 @@ import type { Ask, FailureReason, Outcome, Reading, ScriptRunner, Undecided } fr
 import { append, argumentsOf, NUMBERS_PER_READING, newCall, readingsOf, type ScriptCall } from './script-call.ts'
 
 /**
- * - `awaited`: its answer closes or opens the circuit
- * - `probe`: no request waits for it, and its answer closes the circuit
- * - `background`: no request waits for it, and its answer does not affect the circuit
+ * The purpose of a batch.
+ * - `awaited`: requests wait for the batch, and its answer closes or opens the circuit
+ * - `probe`: no request waits for the batch, and its answer closes the circuit
+ * - `background`: no request waits for the batch, and its answer does not affect the circuit
  */
 export type BatchKind = 'awaited' | 'probe' | 'background'
 
 /** Combines all asks of one event loop turn into one script per shard. */
 export interface ScriptBatches {
-  /** Adds asks to the shard's next script. Resolves with its answer, or as undecided after the time-out. */
+  /** Adds asks to the next script for the shard. Resolves with the answer, or as undecided after the time limit. */
   add(group: string, node: string, kind: BatchKind, asks: readonly Ask[]): Promise<Outcome>
   circuitOf(node: string): Circuit
 }
@@ -23,14 +24,17 @@ export interface ScriptBatchesOptions {
   readonly timeoutMs: number
   /** Called for every failed batch, with its cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
-  /** Receives every answer. If `isLate`, it arrived after the time-out, and its request has proceeded without it. */
+  /**
+   * Called with every answer. If `isLate`, the answer arrived after the time limit, and its requests have proceeded
+   * without it.
+   */
   onReadings(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
 }
 
 /**
- * Maximum number of asks per script. Further ones wait for the next script, so that this process and Redis work in
- * parallel and answers are spread over time. A script occupies Redis' only thread for 4 µs plus 3.5 µs per ask. With a
- * maximum of 64, throughput at full load is an eighth higher, and P99 a third higher.
+ * Maximum number of asks per script. Further asks wait for the next script, so that this process and Redis work in
+ * parallel and answers are spread over time. A script occupies Redis' only thread for 4 µs plus 3.5 µs per ask. A
+ * maximum of 64 would raise the throughput at full load by an eighth, and P99 by a third.
  */
 const MAX_ASKS_PER_SCRIPT = 16
 
@@ -39,7 +43,7 @@ interface Request {
   readonly settle: (outcome: Outcome) => void
 }
 
-/** Asks that are sent to one shard together. */
+/** Asks that are sent together to one shard. */
 interface Batch {
   readonly node: string
   readonly kind: BatchKind
@@ -49,8 +53,8 @@ interface Batch {
 
 export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onReadings }: ScriptBatchesOptions): ScriptBatches {
   const circuits = new Map<string, Circuit>()
-  // Each turn has a new Map, because V8 links the table of a cleared Map to its next one, so its contents would live
-  // until a full collection.
+  // Each turn has a new Map instead of clearing the last one. V8 links the table of a cleared Map to its next table, so
+  // the contents would stay in memory until a full collection.
   let open = new Map<string, Batch>()
   let isScheduled = false
 
@@ -102,8 +106,8 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
     scripts.run(call.keys, argumentsOf(call)).then(onAnswer, onError)
 
     /**
-     * Waits for an immediate. If this process was busy, the answer may be unread in the socket, and Node reads it
-     * before immediates run.
+     * Waits for an immediate before a batch counts as late. If this process was busy, the answer may be unread in the
+     * socket, and Node reads it before immediates run.
      */
     function onDeadline(): void {
       setImmediate(() => fail('timeout', undefined))
@@ -114,7 +118,7 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
       if (!isLate) {
         isSettled = true
         clearTimeout(timer)
-        // The answer to a batch that was sent before the circuit opened does not close it.
+        // An answer to a batch that was sent before the circuit opened does not close the circuit.
         if (kind === 'probe' || (kind === 'awaited' && !state.isOpen)) state.answered()
       }
       let at = 1
@@ -153,7 +157,10 @@ function newBatch(node: string, kind: BatchKind): Batch {
   return { node, kind, call: newCall(), requests: [] }
 }
 
-/** Recognizes errors of Redis by name instead of class, because the caller's ioredis may be another copy. */
+/**
+ * Recognizes errors of Redis by their name. Their class cannot be compared, because the caller may use another copy of
+ * ioredis.
+ */
 function isErrorReply(error: Error): boolean {
   return error.name === 'ReplyError'
 }

@@ -4,9 +4,12 @@ import { capacityOf } from './formulas.ts'
 /** The arguments of DECIDE_SCRIPT. */
 export interface ScriptCall {
   readonly keys: string[]
-  /** Five numbers for each kind of ask. Equal asks share one kind. */
+  /** Five numbers for each kind of ask. Asks with the same five numbers share one kind. */
   readonly kinds: number[]
-  /** For each request, the kind of its ask; if it has several, minus their number followed by the kind of each. */
+  /**
+   * For each request, the kind of its ask. If a request has several asks, their negated number precedes the kind of
+   * each ask.
+   */
   readonly calls: number[]
 }
 
@@ -29,7 +32,10 @@ export function append({ keys, kinds, calls }: ScriptCall, asks: readonly Ask[])
   }
 }
 
-/** @returns the position of the kind in the batch, from 1; a new kind is added */
+/**
+ * Finds the kind of an ask in the batch, or adds it.
+ * @returns the position of the kind, counted from 1
+ */
 function kindOf(kinds: number[], ask: Ask): number {
   const { limit, windowSeconds, burst } = ask.counter.limit
   const mode = MODES[ask.mode] + (burst > 0 ? BUCKET_MODES : 0)
@@ -48,7 +54,11 @@ export function argumentsOf({ kinds, calls }: ScriptCall): number[] {
   return [kinds.length / NUMBERS_PER_KIND, ...kinds, ...calls]
 }
 
-/** @param numbers the script's answer @param from where the readings of the request begin */
+/**
+ * Reads the readings of one request.
+ * @param numbers the script's answer
+ * @param from position at which the readings of the request begin
+ */
 export function readingsOf(numbers: readonly number[], from: number, asks: number): Reading[] {
   const readings: Reading[] = []
   for (let at = from; readings.length < asks; at += NUMBERS_PER_READING) {

@@ -1,30 +1,31 @@
 /**
  * Decides requests on one shard, in one atomic step and by the shard's own clock.
  *
- * KEYS: the counter of each ask, in order. One counter may come several times. ARGV: the number of kinds of asks, then
- * five for each kind: mode, limit, window (s), extra, units. Then follows, for each request, the kind of its ask, or
- * the negated number of its asks and the kind of each. Equal asks share one kind.
+ * KEYS: the counter of each ask, in order. A counter may occur several times. ARGV: the number of kinds of asks, then
+ * five values for each kind: mode, limit, window (s), extra, units. Then follows, for each request, the kind of its
+ * ask, or the negated number of its asks and the kind of each ask. Equal asks share one kind.
  *
  * | mode | counter        | what it does                                                            |
  * |------|----------------|-------------------------------------------------------------------------|
  * | 0, 4 | window, bucket | takes all units; if there are fewer, the whole request takes nothing    |
- * | 1, 5 | window, bucket | the same, but a lack does not stop the request                          |
+ * | 1, 5 | window, bucket | takes all units; if there are fewer, only this ask takes nothing        |
  * | 2, 6 | window, bucket | takes as many of the units as there are                                 |
  * | 3, 7 | window, bucket | gives units back; takes them, regardless of the limit, if they are < 0  |
  *
- * `extra` is a bucket's capacity, or for mode 3 the index of the window that the units were taken in. 0 units take
- * nothing and only read.
- * Returns now (µs), then three numbers for each ask: units taken, and what the counter held before, which is current
- * and previous count, or µ-tokens and 0.
+ * `extra` is a bucket's capacity, or for mode 3 the index of the window in which the units were taken. An ask for 0
+ * units only reads.
+ * Returns the time now (µs), then three numbers for each ask: the units taken, and two numbers for the state before,
+ * which are the current and previous count of a window, or the µ-tokens of a bucket and 0.
  *
- * One command reads all counters. A counter of the present window is overwritten in place and keeps the expiry from the
+ * One command reads all counters. A counter of the present window is overwritten in place. It keeps the expiry from the
  * window's first request, which is not before the end of the next window. Each command that the script avoids saves a
  * quarter of the cost of a decision.
  *
- * A window counter has 12 bytes: window index, current and previous count (u32 big-endian). A bucket has 16: tokens and
- * time in µs (doubles). A window expires twice its length after its first request. A bucket expires twice its window
- * after its last request, or when it is full if that is later, since expiry fills a bucket. A counter never goes back
- * in time. After a failover to a slower clock it stays at the start of its last window.
+ * A window counter has 12 bytes: window index, current and previous count (u32 big-endian). A bucket has 16 bytes:
+ * tokens and time in µs (doubles). The expiry of a window is twice its length after its first request. The expiry of a
+ * bucket is twice its window after its last request, or the time when it is full if that is later, because expiry fills
+ * a bucket. A counter never goes back in time. After a failover to a slower clock, it stays at the start of its last
+ * window.
  */
 export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max

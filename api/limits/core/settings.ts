@@ -13,11 +13,11 @@ import type { ApiClients } from './caller.ts'
 import { compileRules, type RuleTable } from './matching.ts'
 import { rulesInForce } from './rules-in-force.ts'
 
-/** Rules and API keys in memory, as the compacted topics contain them. */
+/** Rules and API keys in memory, read from the compacted topics. */
 export interface LimitSettings {
-  /** Returns the rules. Until all of them have been read, only the seeded ones apply. */
+  /** Returns the rules. Until all rules have been read, only the seeded rules apply. */
   rules(): RuleTable
-  /** Returns whether requests are already decided by all rules that `rule` returns. */
+  /** Returns whether all rules that `rule` returns already apply to requests. */
   areRulesInForce(): boolean
   /** Returns all rules, including seeded and inactive ones. Throws ApiError `not_ready`. */
   allRules(): LimitRule[]
@@ -38,7 +38,7 @@ export interface LimitSettingsOptions {
   readonly metrics: Registry
 }
 
-/** An id that no schema has, so that each value is resolved from the schema with which it was written. */
+/** An id that no schema has. With it, each value is resolved from the schema with which the value was written. */
 const READ_ONLY_SCHEMA = -1
 const MS_PER_SECOND = 1_000
 
@@ -55,8 +55,8 @@ function staleGauge(metrics: Registry, tables: Readonly<Record<string, Pick<Glob
 }
 
 /**
- * Reads the topics continuously until it is closed. An API that starts while Kafka is unavailable works without the
- * topics: seeded rules apply, and no API key is refused.
+ * Opens the settings, which follow the topics until they are closed. An API process that starts while Kafka is
+ * unavailable works without the topics: seeded rules apply, and no API key is refused.
  */
 export async function limitSettings({ transport, registry, log, metrics }: LimitSettingsOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])

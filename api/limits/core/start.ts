@@ -43,24 +43,25 @@ export interface RunningLimits {
   readonly requests: RequestLimits
   readonly paths: LimitedPaths
   /**
-   * Decides about requests to other gateways. It fails open and reports its decisions, as for requests to this process.
+   * Decides about requests to other gateways. Like the limiter of this process, it fails open and reports its
+   * decisions.
    */
   readonly limiter: Limiter
   readonly settings: LimitSettings
   readonly probes: readonly ReadinessProbe[]
-  /** Reads counters without leases, and may take longer than a decision about a request. */
+  /** Reads counters without leases. A read may take longer than a decision about a request. */
   readonly counters: CounterStore
   /** Whether the counters' memory is almost full. */
   isMemoryShort(): boolean
-  /** Deletes counters. Rejects when Redis does not answer. */
+  /** Deletes counters. Rejects if Redis does not respond. */
   forget(keys: readonly string[]): Promise<void>
-  /** Returns leased units and publishes the last records, if Redis and Kafka respond in time. */
+  /** Returns leased units to Redis and publishes the last records, if Redis and Kafka respond in time. */
   close(): Promise<void>
 }
 
-/** Time limit for reading the counters of a usage request, whose callers prefer a slow answer to none. */
+/** Time limit for reading the counters of a usage request. Its caller prefers a slow answer to no answer. */
 const LOOK_TIMEOUT_MS = 500
-/** Time limit for publishing the last records. A reachable Kafka accepts them faster. */
+/** Time limit for publishing the last records. If Kafka is reachable, publishing takes less time. */
 const LAST_RECORDS_MS = 1_000
 
 export async function startLimits(options: LimitsOptions): Promise<RunningLimits> {

@@ -1,7 +1,7 @@
 import type { CounterStore } from './counter.ts'
 import { type LeasedCounters, type LeaseOptions, leasedCounters, SWEEP_MS } from './leases.ts'
 
-/** Sweeps leases with a timer that runs only while there are any, so that an idle process does not wake up. */
+/** Sweeps leases with a timer. The timer runs only while there are leases, so that an idle process does not wake up. */
 export function sweptLeases(options: LeaseOptions): CounterStore & Pick<LeasedCounters, 'forget' | 'close'> {
   const leases = leasedCounters(options)
   let sweeping: NodeJS.Timeout | undefined

@@ -4,7 +4,7 @@ import type { Later } from '../../kit/spaced-warning.ts'
 import type { DecisionObserver } from './fail-open-limiter.ts'
 import { failOpenWarning, withoutStore } from './fail-open-warning.ts'
 
-/** Metrics of decisions, and one warning per second while Redis does not decide. */
+/** Measures decisions, and logs one warning per second while Redis does not decide. */
 export interface LimiterTelemetry extends DecisionObserver {
   /** Logs pending warnings. */
   flush(): void
@@ -16,7 +16,7 @@ export interface LimiterTelemetryOptions {
   readonly later?: Later
 }
 
-/** Histogram buckets. They resolve the target of 2 ms and the time-out of 5 ms. */
+/** Histogram buckets, which are fine enough to show the target of 2 ms and the time limit of 5 ms. */
 const LATENCY_BUCKETS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025]
 const MS_PER_SECOND = 1_000
 

@@ -1,8 +1,8 @@
 import type { Outcome, Undecided } from './counter.ts'
 
 /**
- * Waits for the outcome no longer than `ms`. An answer that is in the socket by then is still used, because Node reads
- * it before immediates run.
+ * Waits for an outcome for at most `ms`. An answer that has reached the socket by then is still used, because Node
+ * reads it before immediates run.
  */
 export async function withTimeout(outcome: Promise<Outcome>, ms: number): Promise<Outcome> {
   let timer: NodeJS.Timeout | undefined

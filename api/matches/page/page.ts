@@ -16,8 +16,8 @@ const FILES = [
 ]
 
 /**
- * Creates the routes of the page. They need only this server. The page shows no photos: they are addresses that users
- * choose, and loading them would reveal to those servers who looks at whom.
+ * Creates the routes of the page, which loads files only from this server. The page shows no photos. Users choose the
+ * addresses of their photos, and loading a photo would reveal to the server at its address who looks at whom.
  */
 export function pageRoutes() {
   const files = pageFiles({ folder: new URL('./browser/', import.meta.url), files: FILES })

@@ -29,7 +29,7 @@ const listBody = z.strictObject({
     .array(z.enum(CONTEXTS))
     .max(CONTEXTS.length)
     .optional()
-    .openapi({ description: 'Where it is shown; everywhere if left out.' }),
+    .openapi({ description: 'The contexts in which the list is shown. Default: all contexts.' }),
   ...period,
 })
 const boostBody = z.strictObject({
@@ -58,9 +58,9 @@ export const putEditorialRoute = defineRoute({
   method: 'put',
   path: '/api/v1/editorial-lists/{name}',
   operationId: 'putEditorialList',
-  summary: 'Place items, or boost new ones',
+  summary: 'Create or replace an editorial list or rule',
   description:
-    'A LIST makes items candidates. The rule `new-releases` multiplies the scores of new items. Without a rule of this name, the factor is 1.1 for items younger than 30 days. Both take effect within a second, from start to end.',
+    'A LIST makes its items candidates for recommendation. The rule `new-releases` multiplies the scores of new items. Without such a rule, the factor is 1.1 for items younger than 30 days. Changes take effect within a second. Lists and rules apply from `starts_at` to `ends_at`.',
   auth: ADMIN,
   params: z.object({ name }),
   body: editorialBody,
@@ -74,7 +74,7 @@ export const listEditorialRoute = defineRoute({
   path: '/api/v1/editorial-lists',
   operationId: 'editorialLists',
   summary: 'List all editorial lists and rules',
-  description: 'Returns what this process knows. A change reaches it in less than a second.',
+  description: 'Returns all lists and rules. A change appears in less than a second.',
   auth: ADMIN,
   answers: { 200: { description: 'the lists', schema: z.object({ lists: z.array(shown) }).openapi('EditorialLists') } },
   errors: [errors.not_ready],
@@ -85,7 +85,7 @@ export const deleteEditorialRoute = defineRoute({
   path: '/api/v1/editorial-lists/{name}',
   operationId: 'deleteEditorialList',
   summary: 'Remove an editorial list or rule',
-  description: 'It stops having an effect within a second.',
+  description: 'The list or rule stops having an effect within a second.',
   auth: ADMIN,
   params: z.object({ name }),
   answers: { 204: { description: 'removed' } },
@@ -97,7 +97,8 @@ export const putItemRoute = defineRoute({
   path: '/internal/items/{item_id}',
   operationId: 'putItem',
   summary: 'Store an item that can be recommended',
-  description: 'Replaces it. The newer `updated_at` counts. An INACTIVE item leaves answers within a second and keeps its statistics.',
+  description:
+    'Creates or replaces the item. A body with an older `updated_at` than the stored item has no effect. An INACTIVE item disappears from answers within a second and keeps its statistics.',
   auth: { kind: 'scope', scope: 'internal' },
   params: z.object({ item_id: idParameter('The item.') }),
   body: z
@@ -109,7 +110,7 @@ export const putItemRoute = defineRoute({
         .record(z.string().min(1).max(ATTRIBUTE_NAME_CHARACTERS), z.string().max(ATTRIBUTE_CHARACTERS))
         .refine((attributes) => Object.keys(attributes).length <= MAX_ATTRIBUTES, `has more than ${MAX_ATTRIBUTES} attributes`)
         .optional()
-        .openapi({ description: '`genres` may list several, separated by | or commas.', example: { genres: 'Comedy|Drama' } }),
+        .openapi({ description: '`genres` may contain several genres, separated by | or commas.', example: { genres: 'Comedy|Drama' } }),
       popularity: z.number().min(0).max(1).optional(),
       thumbnail_url: z
         .url({ protocol: /^https?$/ })

@@ -1,18 +1,21 @@
-/** The sources of candidates, in the order in which they explain an item. */
+/** The sources of candidates. If several sources name an item, the first of them in this order explains it. */
 export const CHANNELS = ['neighbours', 'vector', 'category', 'preference', 'editorial', 'trending', 'popular', 'exploration'] as const
 export type Channel = (typeof CHANNELS)[number]
 
-/** An item that may be recommended, with everything that its channels say about it. */
+/** An item that may be recommended, with the scores and flags from its channels. */
 export interface Candidate {
   readonly row: number
   readonly itemId: bigint
-  /** The first channel, in the order of CHANNELS, that named the item. */
+  /** The channel that explains the item, which is the first in the order of CHANNELS that named it. */
   channel: Channel
-  /** The item that makes this one a candidate. */
+  /** The item of the user's history that made this item a candidate. */
   sourceItemId: bigint | undefined
   vectorSimilarity: number
   neighbourScore: number
-  /** The greatest strength among the last items, that of the newest one, and how many of them name this one. */
+  /**
+   * Strengths with which the user's last items name this item: the greatest strength, the strength from the newest
+   * item, and the number of items that name it.
+   */
   neighbourBest: number
   neighbourLast: number
   neighbourCount: number
@@ -24,9 +27,12 @@ export interface Candidate {
 /** The candidates of a request. */
 export interface CandidateSet {
   readonly size: number
-  /** @returns the candidate, which is a new one if no channel has named the row before; undefined for excluded rows */
+  /**
+   * Adds a row if no channel has named it before.
+   * @returns the candidate of the row; undefined if the row is excluded
+   */
   of(row: number, channel: Channel): Candidate | undefined
-  /** @returns the candidate of a row that a channel has named already */
+  /** Returns the candidate of a row; undefined if no channel has named the row. */
   known(row: number): Candidate | undefined
   all(): readonly Candidate[]
 }
@@ -66,7 +72,7 @@ export function candidateSet(idAt: (row: number) => bigint, isExcluded: (row: nu
   }
 }
 
-/** Makes a candidate of which its channel says nothing yet. */
+/** Creates a candidate without any scores from its channel. */
 export function newCandidate(row: number, itemId: bigint, channel: Channel): Candidate {
   return {
     row,

@@ -5,18 +5,18 @@ import type { NewReleaseBoost } from '../rank/arrange.ts'
 /** Lists and rules of editors by name. */
 export type EditorialLists = ReadonlyMap<string, EditorialList>
 
-/** The default boost applies unless editors have set a rule of this name. */
+/** Name of the boost rule. The default boost applies unless editors have set a rule with this name. */
 const NEW_RELEASES = 'new-releases'
 export const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
 
-/** Returns the ids that editors have placed in a context, best first. */
+/** Returns the ids of the items that editors have placed in a context, best first. */
 export function placedByEditors(lists: EditorialLists, context: RecommendationContext, time: number): bigint[] {
   return [...lists.values()]
     .filter((list) => list.kind === 'LIST' && isRunning(list, time) && (list.contexts.length === 0 || list.contexts.includes(context)))
     .flatMap(({ item_ids }) => item_ids)
 }
 
-/** Returns how much newer items are raised; undefined if editors have ended the rule. */
+/** Returns the boost of newer items; undefined if editors have ended the rule. */
 export function boostByEditors(lists: EditorialLists, time: number): NewReleaseBoost | undefined {
   const rule = lists.get(NEW_RELEASES)
   if (rule === undefined) return DEFAULT_BOOST

@@ -17,7 +17,7 @@ export interface CandidateSources {
   readonly leaders: Leaders
   /** Ids of the trending items for a user, best first. */
   trendingFor(user: RequestUser): readonly bigint[]
-  /** Ids that editors have chosen for a context, best first. */
+  /** Ids of the items that editors have chosen for a context, best first. */
   editorialFor(context: RecommendationContext): readonly bigint[]
 }
 
@@ -27,10 +27,13 @@ export interface CandidateRequest {
   readonly context: RecommendationContext
   /** The item that the list is about. */
   readonly anchor: bigint | undefined
-  /** Neighbours by item: of the anchor, else of the last ten items. */
+  /**
+   * Neighbours of items, by item. They are the neighbours of the anchor, or of the last ten items if there is no
+   * anchor.
+   */
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
   readonly model: RecommendationModel | undefined
-  /** The user's vector, if there is a model that knows some of the user's items. */
+  /** The user's vector; undefined if there is no model or the model knows none of the user's items. */
   readonly vector: Float32Array | undefined
 }
 
@@ -39,10 +42,10 @@ const BY_ITEMS = 200
 const TRENDING = 50
 const EDITORIAL = 50
 const PER_PREFERENCE = 30
-/** How much each further one of the last five items counts. */
+/** Factor by which each older item of the last five counts less than the next newer one. */
 const OLDER_ITEM = 0.8
 
-/** Collects the candidates of a request from all channels, without items that are seen, hidden or inactive. */
+/** Collects the candidates of a request from all channels. Items that are seen, hidden or inactive are left out. */
 export function generateCandidates(sources: CandidateSources, request: CandidateRequest): CandidateSet {
   const { items, leaders } = sources
   const { user, recType, anchor, model, vector } = request
@@ -76,7 +79,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     const strongest = new Map<number, number>()
     let share = 1
     for (const [place, itemId] of user.recent.entries()) {
-      // Items before the last five name no candidates, but add weight to those that are named.
+      // Items before the last five name no candidates, but add weight to candidates that are already named.
       const isNaming = place < user.lastViewed.length
       for (const { row, strength, by } of isNaming ? similarTo(itemId) : neighboursOf(itemId)) {
         const candidate = isNaming ? set.of(row, channelOf(by)) : set.known(row)
@@ -106,7 +109,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     }
   }
 
-  /** The product says as much about candidates of other channels as about those that the search has found. */
+  /** Adds the product with the user's vector to candidates of other channels, for which it is just as meaningful. */
   function addProducts(): void {
     if (model === undefined || vector === undefined) return
     for (const candidate of set.all()) {
@@ -139,7 +142,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     addListed(sources.editorialFor(request.context), EDITORIAL, 'editorial')
   }
   if (!isAbout) addListed(sources.trendingFor(user), recType === 'trending' ? BY_ITEMS : TRENDING, 'trending')
-  // A system without events, or a user who has seen everything that is trending, still gets a list.
+  // Popular items fill the list if there are no events yet, or if the user has seen everything that is trending.
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')
   addProducts()
   return set

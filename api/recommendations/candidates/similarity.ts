@@ -2,28 +2,30 @@ import type { Neighbour } from '../../../schemas/recommendations/signals/packed-
 import type { ItemTable } from '../items/item-table.ts'
 import type { RecommendationModel } from '../model/model.ts'
 
-/** An item that is similar to another one. */
+/** An item that is similar to a given item. */
 export interface SimilarItem {
   readonly row: number
   /** 0 to 1. */
   readonly similarity: number
-  /** The same, damped for items with few known pairs, so that chance does not affect the ranking. */
+  /** The similarity, damped for items with few known pairs, so that chance does not affect the ranking. */
   readonly strength: number
   readonly by: 'neighbours' | 'vector' | 'category'
 }
 
-/** Neighbours below this are named by chance. */
+/** Minimum similarity of a neighbour. A lower similarity may be chance. */
 const MIN_SIMILARITY = 1e-4
 /**
- * Each item counts as having this many additional entries. Near pairs on MovieLens: 0.303 instead of 0.28 hits in 20.
+ * Number of entries that are added to the count of each item. With this number, MovieLens has 0.303 hits in 20 instead
+ * of 0.28 for near pairs.
  */
 const PRIOR_ENTERED = 5
-/** Items of the same category, if nothing else is known, count as a little similar. */
+/** Similarity of items in the same category, which is used if nothing else is known. */
 const CATEGORY_SIMILARITY = 0.05
 
 /**
- * Pairs over the root of both items' counts, so that popular items are not similar to everything, in the order of the
- * neighbours: docs/services/recommendations.md#similar-items
+ * Returns similar items in the order of the neighbours. The similarity is the weight of the pair divided by the root of
+ * the product of both items' counts, so that popular items are not similar to everything:
+ * docs/services/recommendations.md#similar-items
  */
 export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: readonly Neighbour[]): SimilarItem[] {
   const similar: SimilarItem[] = []
@@ -48,7 +50,10 @@ export function byVector(items: ItemTable, model: RecommendationModel | undefine
   })
 }
 
-/** @param leaders rows of the most popular items of a genre */
+/**
+ * Returns the most popular items of the same genre.
+ * @param leaders returns the rows of the most popular items of a genre
+ */
 export function byCategory(items: ItemTable, leaders: (genre: number) => readonly number[], row: number, count: number): SimilarItem[] {
   const genre = items.genreAt(row)
   if (genre === 0) return []

@@ -2,10 +2,13 @@ import { ALL_USERS, ageGroup, countryGroup } from '../../../schemas/recommendati
 import type { TrendingItems } from '../../../schemas/recommendations/types.ts'
 import type { RequestUser } from '../users/request-user.ts'
 
-/** A group with fewer events says too little: docs/services/recommendations.md#trending */
+/** Minimum number of events of a group. Fewer events say too little: docs/services/recommendations.md#trending */
 const MIN_GROUP_EVENTS = 100
 
-/** Returns the trending items of the user's age group, else those of the country, else those of everybody. */
+/**
+ * Returns the items that are trending in the user's age group. If the age group has too few events, returns the items
+ * that are trending in the user's country, or else among all users.
+ */
 export function trendingFor(
   listOf: (group: string) => TrendingItems | undefined,
   { country, ageBucket }: Pick<RequestUser, 'country' | 'ageBucket'>,

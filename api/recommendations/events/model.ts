@@ -15,19 +15,24 @@ const ID_CHARACTERS = 128
 
 const text = (characters: number) => z.string().min(1).max(characters).optional()
 
-/** The body of an event: a VIEW, CLICK, PURCHASE, RATE, SKIP or DWELL. */
+/** Schema of an event: a VIEW, CLICK, PURCHASE, RATE, SKIP or DWELL. */
 export const eventBody = z
   .strictObject({
     user_id: idField('The subject of the token if it is left out.', '42').optional(),
     item_id: idField('Unknown items are accepted and counted.'),
     event_type: z.enum(['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL']),
-    timestamp: z.number().min(0).optional().openapi({ description: 'Epoch seconds; now if it is left out.', example: 1_768_478_400 }),
+    timestamp: z
+      .number()
+      .min(0)
+      .optional()
+      .openapi({ description: 'Time of the event, in epoch seconds. Default: now.', example: 1_768_478_400 }),
     event_id: z
       .string()
       .regex(/^[ -~]{1,128}$/, 'must have 1 to 128 printable ASCII characters')
       .optional()
       .openapi({
-        description: 'Repeated events count once. Without an id, events of the same user, item, type and second are repetitions.',
+        description:
+          'Id of the event. Events with the same id count once. Without an id, events with the same user, item, type and second count once.',
       }),
     context: z
       .strictObject({
@@ -56,7 +61,10 @@ export const batchBody = z.strictObject({ events: z.array(eventBody).min(1).max(
 
 export type EventBody = z.output<typeof eventBody>
 
-/** @returns what is wrong with the time of an event; undefined if nothing is */
+/**
+ * Checks the time of an event.
+ * @returns the fault; undefined if the time is valid
+ */
 export function timeFault({ timestamp }: EventBody, now: number): string | undefined {
   if (timestamp === undefined) return undefined
   const at = timestamp * MS_PER_SECOND

@@ -11,7 +11,7 @@ import { hideRoute, postEventRoute, postEventsRoute, unhideRoute } from './route
 
 export type EventsDeps = Pick<ServiceKit, 'facts' | 'now'>
 
-/** Takes events. Each is acknowledged by Kafka before the answer. */
+/** Creates the routes that receive events. Kafka acknowledges each event before the answer. */
 export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
   const accepted = (more: object = {}) => jsonAnswer(202, { status: 'accepted', ...more })
 
@@ -24,7 +24,7 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
     if (details.length > 0) throw new ApiError(errors.invalid_request, { details })
   }
 
-  /** A hidden item and its return have ids of their own, so that both count each time. */
+  /** Hiding an item and allowing it again have separate ids, so that each of them counts every time. */
   function hiding(itemId: bigint, withdrawn: boolean): Interaction {
     const at = now()
     const event = interactionOf({ item_id: itemId, event_type: 'SKIP' }, at)

@@ -15,7 +15,7 @@ export const choiceQuery = z.object({
 export type Choice = z.infer<typeof choiceQuery>
 type RawQuery = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Returns the first value of each parameter. Forms also send empty fields, which are left out. */
+/** Returns the first value of each parameter. Empty fields, which forms also send, are left out. */
 export function givenTexts(query: RawQuery): Record<string, string> {
   const given = Object.entries(query).map(([name, value]) => [name, [value ?? []].flat().find((each) => each !== '')])
   return Object.fromEntries(given.filter(([, value]) => value !== undefined))

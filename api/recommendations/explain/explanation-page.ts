@@ -15,12 +15,12 @@ export interface Explained {
   readonly list: ServedList
   /** The best candidates, by score. */
   readonly best: readonly Scored[]
-  /** What is known of the items of the page. */
+  /** Titles and other properties of the items on the page. */
   readonly shown: ReadonlyMap<bigint, ShownItem>
   genreOf(itemId: bigint): string
 }
 
-/** Explains one list: the user, the list, and the candidates. */
+/** Renders the explanation of one list: the user, the list, and the candidates. */
 export function explanationPage({ list, best, shown, genreOf }: Explained): Html {
   const title = (itemId: bigint) => shown.get(itemId)?.title ?? `Item ${itemId}`
   return html`${userSection(list, title)}

@@ -3,7 +3,10 @@ import type { Answer } from '../../kit/answer.ts'
 import { type Html, renderedPage } from '../../kit/page/rendered.ts'
 import { EXPLAIN, FILES, SIGN_IN } from './routes.ts'
 
-/** @param who the subject of the caller's token */
+/**
+ * Answers with a page that explains a list.
+ * @param who the subject of the caller's token
+ */
 export function pageAnswer(status: number, title: string, who: string, main: Html): Promise<Answer> {
   const header = html`<p class="name"><a href="${EXPLAIN}">Recommendations explained</a></p>
 <p class="soft">Signed in as ${who} · <a href="${SIGN_IN}">change</a></p>`
@@ -14,7 +17,7 @@ export function numberText(value: number): string {
   return new Intl.NumberFormat('en', { maximumFractionDigits: 3 }).format(value)
 }
 
-/** Returns words in place of a name such as `because_you_watched`. */
+/** Returns a readable form of a name such as `because_you_watched`. */
 export function words(name: string): string {
   return name.replaceAll('_', ' ')
 }

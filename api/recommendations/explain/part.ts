@@ -36,7 +36,7 @@ const SHOWN_RUNS = 10
 const SCOPE = 'internal'
 const SEE_OTHER = 303
 
-/** The page that explains lists, which the server renders. */
+/** Creates the routes of the page that explains lists. The server renders the page. */
 export function explainPart({ lists, shown, catalogue, tables, log }: ExplainDeps): RecommendationsPart {
   const files = pageFiles({ folder: new URL('./browser/', import.meta.url), files: ['style.css', 'sign-in.js'] })
 

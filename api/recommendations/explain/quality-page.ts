@@ -14,8 +14,8 @@ const WIDTH = 400
 const BAR_HEIGHT = 12
 
 /**
- * Shows how good the trained models are, by version and by the users' earlier interactions.
- * @param runs the newest first; undefined if they cannot be read
+ * Shows the quality of the trained models, by version and by the number of the users' earlier interactions.
+ * @param runs runs of the training, newest first; undefined if they cannot be read
  */
 export function qualitySection(runs: readonly ModelRun[] | undefined): Html {
   return html`<section aria-labelledby="quality"><h2 id="quality">Quality of the models</h2>${content(runs)}</section>`
@@ -24,7 +24,7 @@ export function qualitySection(runs: readonly ModelRun[] | undefined): Html {
 function content(runs: readonly ModelRun[] | undefined): Html {
   if (runs === undefined) return html`<p class="note">The trainings cannot be read now.</p>`
   const compared = runs.filter(({ metrics }) => metrics[NDCG_CANDIDATE] !== undefined)
-  if (compared.length === 0) return html`<p class="note">No training has ended yet, so lists are made by rules.</p>`
+  if (compared.length === 0) return html`<p class="note">No training has ended yet, so lists are computed by rules.</p>`
   const versions = compared.map(
     ({ version, state, metrics }): Bar => ({
       name: `${version ?? ''} (${state === 'IN_FORCE' ? 'put in force' : state.toLowerCase()})`,

@@ -9,7 +9,7 @@ export const EXPLAIN = '/recommendations/explain'
 export const SIGN_IN = '/recommendations/sign-in'
 export const FILES = '/recommendations/files'
 
-/** The page itself explains what is wrong with a parameter, so the route takes any text. */
+/** The page itself explains errors in a parameter, so the route accepts any text. */
 const text = (description: string) =>
   z
     .union([z.string(), z.array(z.string())])
@@ -20,9 +20,9 @@ export const explainRoute = defineRoute({
   method: 'get',
   path: EXPLAIN,
   operationId: 'explainRecommendations',
-  summary: 'Show an HTML page that explains how a list is made',
+  summary: 'Show an HTML page that explains how a list is computed',
   description:
-    "Shows a user's last items, the list with what arranging has moved, all candidates with their channels, features and scores, and how good the trained models are. Needs the scope `internal`, by a token or by the session of the browser; without one it leads to the sign-in. Nothing is recorded as served.",
+    "Shows a user's last items, the recommended list, all candidates with their channels, features and scores, and the quality of the trained models. The list marks items that were moved after scoring. The page requires the scope `internal`, from a token or from the session of the browser. Without a session, it redirects to the sign-in. The list is not recorded as served.",
   auth: { kind: 'optional', anySubjectOf: 'internal' },
   query: z.object({
     user_id: text('The user whose list is explained.'),
@@ -33,7 +33,7 @@ export const explainRoute = defineRoute({
   }),
   answers: {
     200: { description: 'The page.', mediaType: 'text/html' },
-    303: { description: 'Nobody is signed in.', headers: { Location: 'The sign-in, which leads back.' } },
+    303: { description: 'Nobody is signed in.', headers: { Location: 'The sign-in, which then redirects back to the page.' } },
   },
   htmlErrors: true,
   errors: [errors.invalid_request, errors.forbidden],
@@ -44,7 +44,7 @@ export const signInPageRoute = defineRoute({
   path: SIGN_IN,
   operationId: 'signInToRecommendations',
   summary: 'Show the sign-in of the page that explains lists',
-  description: 'The page puts a token into the session of the browser and then leads to the page for which it was opened.',
+  description: 'The page stores a token in the session of the browser and then returns to the page that asked for the sign-in.',
   auth: { kind: 'open' },
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   errors: [],

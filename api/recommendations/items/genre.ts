@@ -2,7 +2,7 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 
 type Described = Pick<RecommendationItem, 'attributes' | 'category_path'>
 
-/** Splits a list of genres, `Action|Comedy` or `Action, Comedy`. */
+/** Splits a list of genres such as `Action|Comedy` or `Action, Comedy`. */
 function genresOf(text: string): string[] {
   return text
     .split(/[|,]/)
@@ -10,12 +10,15 @@ function genresOf(text: string): string[] {
     .filter((genre) => genre !== '')
 }
 
-/** The genre that lists use for mixing: the first genre, else the first part of the category's path; '' for none. */
+/**
+ * Returns the genre by which lists are mixed: the first genre, or else the first part of the category's path; '' if
+ * there is neither.
+ */
 export function genreOf({ attributes, category_path }: Described): string {
   return genresOf(attributes.genres ?? '')[0] ?? category_path.split('/')[0]
 }
 
-/** What two items have in common, such as `genre: Comedy`. */
+/** Returns a property that two items share, such as `genre: Comedy`. */
 export function sharedAttributes(one: Described, other: Described): string[] {
   const genres = new Set(genresOf(other.attributes.genres ?? ''))
   const shared = genresOf(one.attributes.genres ?? '')

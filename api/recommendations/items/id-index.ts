@@ -1,18 +1,21 @@
 /**
- * Finds the row of a 64-bit id. Open addressing over two arrays of 32-bit halves takes some 24 bytes per id, a fifth of
- * a Map with bigints.
+ * Finds the row of a 64-bit id. Open addressing over two arrays of 32-bit halves takes some 24 bytes per id, which is a
+ * fifth of the size of a Map with bigints.
  */
 export interface IdIndex {
   readonly size: number
   /** @returns -1 for an unknown id */
   find(id: bigint): number
-  /** @returns the row of the id, which is a new one at the end for an unknown id */
+  /**
+   * Adds an unknown id as a new row at the end.
+   * @returns the row of the id
+   */
   add(id: bigint): number
   idAt(row: number): bigint
 }
 
 const FIRST_ROWS = 1_024
-/** Slots per row. With at most half of the slots taken, a search visits one or two of them. */
+/** Number of slots per row. If at most half of the slots are used, a search visits one or two slots. */
 const SLOTS_PER_ROW = 2
 const FREE = -1
 /** Odd constants of MurmurHash3's finaliser. */
@@ -68,7 +71,7 @@ export function idIndex(): IdIndex {
   }
 }
 
-/** An id and its halves, which are taken apart without making further big integers. */
+/** An id and its two halves, in one shared buffer. It splits an id without creating further big integers. */
 const whole = new BigInt64Array(1)
 const lowHalf = new Uint32Array(whole.buffer)
 const highHalf = new Int32Array(whole.buffer)

@@ -6,8 +6,8 @@ import { genreOf } from './genre.ts'
 import { idIndex } from './id-index.ts'
 
 /**
- * Everything that ranking knows about items, in typed arrays, so that 500 candidates cost no requests and a million
- * items take some 100 MB. Rows are never removed: an item that is deleted is inactive.
+ * All properties of items that ranking needs, in typed arrays. Ranking 500 candidates therefore needs no requests, and
+ * a million items take some 100 MB. Rows are never removed. A deleted item is inactive.
  */
 export interface ItemTable {
   /** Number of items, active or not. */
@@ -15,45 +15,54 @@ export interface ItemTable {
   /** @param item undefined for a deleted one */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
   putStats(itemId: bigint, stats: ItemStats | undefined): void
-  /** @returns -1 if neither the item nor statistics of it are known */
+  /**
+   * Returns the row of an item.
+   * @returns -1 if neither the item nor its statistics are known
+   */
   rowOf(itemId: bigint): number
   idAt(row: number): bigint
-  /** Returns whether the item itself is known, active or not. */
+  /** Returns whether the item itself is known, even if it is inactive. */
   isItem(row: number): boolean
   isActive(row: number): boolean
   /** Number of the genre; 0 for none. */
   genreAt(row: number): number
   genreName(genre: number): string
-  /** @returns 0 for a genre that no item has */
+  /** Returns the number of a genre; 0 for a genre to which no item belongs. */
   genreNumber(name: string): number
   createdAt(row: number): number
   /**
-   * How often the item entered the last ten views of a user, with a half-life of 30 days, as of its last event, like
-   * the weights of its neighbours. 0 for the row -1.
+   * Returns how often the item entered the last ten views of a user, with a half-life of 30 days. Like the weights of
+   * the item's neighbours, the value is as of the item's last event. It is 0 for the row -1.
    */
   enteredAt(row: number): number
-  /** Times shown and times chosen afterwards, with a half-life of 7 days. */
+  /** Returns how often the item was shown, and how often it was then chosen, with a half-life of 7 days. */
   shownAt(row: number, now: number): number
   chosenAt(row: number, now: number): number
-  /** Writes what the ranker knows of the item into an object that is reused. */
+  /** Writes the properties that the ranker uses into an object, which is reused by the next call. */
   rankedAt(row: number, now: number): RankedItem
 }
 
-/** Prior clicks per time shown, ratings and purchases: what an item counts as while little is known of it. */
+/**
+ * Prior values for clicks per time shown, for ratings and for purchases. They dominate while an item has few
+ * statistics.
+ */
 const PRIOR_SHOWN = 50
 const PRIOR_CHOSEN = 2
 const PRIOR_RATINGS = 5
 const PRIOR_STARS = 3.5
 const PRIOR_EVENTS = 20
 const PRIOR_PURCHASES = 0.4
-/** Below this many interactions an item is new, and its given popularity stands in for its statistics. */
+/** Number of interactions below which an item is new. Its given popularity then replaces its statistics. */
 export const NEW_ITEM_INTERACTIONS = 100
-/** From this many on its statistics count alone. */
+/** Number of interactions from which only the statistics of an item count. */
 const KNOWN_ITEM_INTERACTIONS = 500
-/** How much a given popularity of 1 counts as. */
+/** Number of views to which a given popularity of 1 corresponds. */
 const GIVEN_POPULARITY_VIEWS = 50
 
-/** Columns grow by pages of this many rows, because copying them to larger arrays would leave gaps of equal size. */
+/**
+ * Columns grow in pages of this many rows. Copying a column to a larger array would leave a gap of its old size in
+ * memory.
+ */
 const PAGE_BITS = 16
 const PAGE_ROWS = 2 ** PAGE_BITS
 const PAGE_MASK = PAGE_ROWS - 1
@@ -194,7 +203,7 @@ export function itemTable(): ItemTable {
   }
 }
 
-/** How far statistics replace what the producer gave, 0 to 1. */
+/** Returns the share, from 0 to 1, by which statistics replace the popularity that the producer gave. */
 function blend(interactions: number): number {
   return Math.min(1, Math.max(0, (interactions - NEW_ITEM_INTERACTIONS) / (KNOWN_ITEM_INTERACTIONS - NEW_ITEM_INTERACTIONS)))
 }

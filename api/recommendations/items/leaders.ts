@@ -1,12 +1,12 @@
 import { type ItemTable, NEW_ITEM_INTERACTIONS } from './item-table.ts'
 
-/** Lists that require visiting all items. They are made again at most once a minute, on request. */
+/** Lists of items that require a pass over all items. They are rebuilt at most once a minute, on request. */
 export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */
   ofGenre(genre: number): readonly number[]
   /** Rows of the most popular active items. */
   overall(): readonly number[]
-  /** Rows of new items that deserve to be tried, by the upper confidence bound of their clicks. */
+  /** Rows of new items that should be tried, best first, by the upper confidence bound of their clicks. */
   explored(): readonly { readonly row: number; readonly bound: number }[]
 }
 
@@ -14,12 +14,12 @@ const KEPT_MS = 60_000
 const PER_GENRE = 100
 const OVERALL = 200
 const EXPLORED = 200
-/** Weight of what is not known yet in the upper confidence bound, as in UCB1. */
+/** Weight of the uncertainty in the upper confidence bound, as in UCB1. */
 const CONFIDENCE = Math.SQRT2 / 10
 const PRIOR_SHOWN = 10
 const PRIOR_CHOSEN = 0.5
 
-/** So many items are visited in a millisecond or two. */
+/** Number of items that are visited without a pause, which takes a millisecond or two. */
 const ROWS_AT_ONCE = 8_192
 
 export interface LeadersOptions {
@@ -27,8 +27,8 @@ export interface LeadersOptions {
   /** Epoch ms. */
   now(): number
   /**
-   * Lets requests be answered between two pieces of the work, which takes half a second for a million items. Meanwhile
-   * the previous lists count. Without it, the lists are made at once.
+   * Lets the process answer requests between two pieces of the pass, which takes half a second for a million items. The
+   * previous lists are used until the pass ends. If undefined, the lists are built without a pause.
    */
   otherWork?(): Promise<unknown>
 }
@@ -41,7 +41,8 @@ export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
 
   function fresh(): void {
     const time = now()
-    // A process that has just started reads thousands of items.
+    // The lists are also rebuilt when the number of items grows, because a process that has just started is still
+    // reading thousands of items.
     const hasGrown = items.size > 1.1 * madeOf
     if (isMaking || (time - madeAt < KEPT_MS && !hasGrown)) return
     const isFirst = madeOf === 0
@@ -93,7 +94,10 @@ interface MadeLeaders {
   readonly explored: readonly { readonly row: number; readonly bound: number }[]
 }
 
-/** Visits all items twice: first all are counted, and then all are offered. */
+/**
+ * Collects the lists in two passes over all items. The first pass counts all items, and the second offers them to the
+ * lists.
+ */
 function visitor(items: ItemTable, time: number) {
   const groups = new Map<number, BestRows>()
   const overall = bestRows(OVERALL)
@@ -126,7 +130,7 @@ function visitor(items: ItemTable, time: number) {
   }
 }
 
-/** The rate at which an item might be chosen, in favour of the item: UCB1 with prior times shown. */
+/** Returns an optimistic estimate of the rate at which an item is chosen: the bound of UCB1, with prior times shown. */
 function boundOf(shown: number, chosen: number, logShown: number): number {
   const times = shown + PRIOR_SHOWN
   return (chosen + PRIOR_CHOSEN) / times + CONFIDENCE * Math.sqrt(logShown / times)
@@ -137,7 +141,10 @@ interface BestRows {
   take(): { row: number; value: number }[]
 }
 
-/** Keeps the `count` rows with the greatest values. It collects up to twice as many, then sorts and drops the rest. */
+/**
+ * Keeps the `count` rows with the greatest values. It collects up to twice as many rows, then sorts them and keeps the
+ * best.
+ */
 function bestRows(count: number): BestRows {
   let rows: { row: number; value: number }[] = []
   let floor = Number.NEGATIVE_INFINITY

@@ -1,36 +1,44 @@
 import { closeSync, openSync, read as readFile, readSync } from 'node:fs'
 import { promisify } from 'node:util'
 
-/** The factors of all items in a file of halves, row by row. */
+/** The factors of all items in a file of 16-bit floats, row by row. */
 export interface Factors {
-  /** Writes the factors of a row into `out` from `at` on. */
+  /** Writes the factors of a row into `out`, starting at `at`. */
   copy(row: number, out: Float32Array, at: number): void
-  /** Returns the product of a row with a vector. */
+  /** Returns the dot product of a row and a vector. */
   productWith(row: number, vector: Float32Array): number
   close(): void
 }
 
-/** Factors, and the length of each row. Few need the lengths for as long as the factors. */
+/**
+ * Factors, and the length of each row. They are separate, because callers need the lengths only while opening a model.
+ */
 export interface OpenFactors {
   readonly factors: Factors
   readonly lengths: Float32Array
 }
 
-/** Rows that a process keeps: 8 MB. The file itself is in the system's cache, once per host. A power of two. */
+/**
+ * Maximum number of rows that a process caches, which takes 8 MB. It is a power of two. The whole file is in the
+ * system's cache, once per host.
+ */
 const CACHED_ROWS = 16_384
 const NOTHING = -1
 const BYTES_PER_HALF = 2
-/** Requests are answered between two pieces. One takes a few milliseconds. */
+/**
+ * Number of rows that are checked without a pause, which takes a few milliseconds. Requests are answered in the pauses.
+ */
 export const CHECKED_ROWS = 4_096
 
-/** Thrown for factors that must not be used. */
+/** Error for factors that must not be used. */
 class FactorsError extends Error {
   override readonly name = 'FactorsError'
 }
 
 /**
+ * Opens and checks a file of factors.
  * @param dimensions a multiple of 4
- * @throws FactorsError if the file is too short, or holds infinities or NaN
+ * @throws FactorsError if the file is too short, or contains infinities or NaN
  */
 export async function openFactors(path: string, rows: number, dimensions: number): Promise<OpenFactors> {
   const file = openSync(path, 'r')
@@ -42,7 +50,7 @@ export async function openFactors(path: string, rows: number, dimensions: number
     closeSync(file)
     throw error
   }
-  // Each row has one place, which it shares with few others, so that a look-up costs neither objects nor a Map.
+  // Each row has a fixed place, which it shares with few other rows, so that a look-up needs neither objects nor a Map.
   const places = Math.min(CACHED_ROWS, powerOfTwoFrom(rows))
   const held = new Int32Array(places).fill(NOTHING)
   const halves = new Float16Array(places * dimensions)
@@ -66,7 +74,7 @@ export async function openFactors(path: string, rows: number, dimensions: number
     },
     productWith(row, vector) {
       const start = startOf(row)
-      // Four sums side by side, because a processor waits for each addition to one.
+      // Four separate sums are faster, because a processor waits for each addition to the same sum.
       let [first, second, third, fourth] = [0, 0, 0, 0]
       for (let at = 0; at < dimensions; at += 4) {
         first += halves[start + at] * vector[at]
@@ -86,7 +94,7 @@ export async function openFactors(path: string, rows: number, dimensions: number
 
 const readPiece = promisify(readFile)
 
-/** Checks all numbers, and returns the lengths of the rows, which are read on the way. */
+/** Checks all numbers, and returns the lengths of the rows, which it computes in the same pass. */
 async function checkedLengths(file: number, rows: number, dimensions: number): Promise<Float32Array> {
   const halves = new Float16Array(CHECKED_ROWS * dimensions)
   const bytes = new Uint8Array(halves.buffer)

@@ -3,9 +3,9 @@ import { inverseOf } from './inverse.ts'
 
 export interface FoldIn {
   /**
-   * Returns the user's factors, not normalised; undefined without items.
-   * @param factors those of the items of the user's interactions, row by row
-   * @param weights the weights of the interactions
+   * Returns the user's factors, not normalised; undefined if there are no items.
+   * @param factors factors of the items of the user's interactions, row by row
+   * @param weights weights of the interactions
    */
   solve(factors: Float32Array, weights: readonly number[]): Float64Array | undefined
 }
@@ -18,16 +18,19 @@ export interface FoldInDeps {
   readonly regularization: number
 }
 
-/** Bounds the work of one user. Steps end sooner when the residual is small. */
+/** Maximum number of steps for one user. The steps end sooner when the residual is small. */
 const MAX_STEPS = 24
-/** The cosine to the exact solution is then above 0.9999, in three steps or so. */
+/**
+ * Residual at which the steps end, usually after three steps. The cosine to the exact solution is then above 0.9999.
+ */
 const SMALL_RESIDUAL = 1e-3
 
 /**
- * Computes a user's factors from interactions, as `implicit` does it for its `recalculate_user`: the least squares of
- * (YᵀY + λI + Σ (c − 1) y yᵀ) x = Σ c y, here by conjugate gradients, because solving it directly takes milliseconds.
- * The inverse of YᵀY + λI, which is the same for all users, is the preconditioner: the more items there are, the less a
- * single user adds to YᵀY, and the fewer steps are needed (Golub and Van Loan, "Matrix Computations", 11.5).
+ * Computes a user's factors from interactions, as `recalculate_user` of `implicit` does. They are the least-squares
+ * solution of (YᵀY + λI + Σ (c − 1) y yᵀ) x = Σ c y. Conjugate gradients are used, because solving the system directly
+ * takes milliseconds. The preconditioner is the inverse of YᵀY + λI, which is the same for all users. The more items
+ * there are, the less a single user adds to YᵀY, and the fewer steps are needed (Golub and Van Loan, "Matrix
+ * Computations", 11.5).
  */
 export async function foldIn({ gram, dimensions, regularization }: FoldInDeps): Promise<FoldIn> {
   const common = Float64Array.from(gram)
@@ -36,11 +39,14 @@ export async function foldIn({ gram, dimensions, regularization }: FoldInDeps): 
   const residual = new Float64Array(dimensions)
   const conditioned = new Float64Array(dimensions)
   const direction = new Float64Array(dimensions)
-  /** The common matrix times the direction, and the whole matrix times the direction. */
+  /** Products of the direction with the common matrix, and with the whole matrix. */
   const commonImage = new Float64Array(dimensions)
   const image = new Float64Array(dimensions)
 
-  /** Solves the common part. The result times the common matrix is the residual again, which saves a product. */
+  /**
+   * Solves the common part of the system. The product of the result and the common matrix is the residual again, so it
+   * need not be computed.
+   */
   function condition(): number {
     let product = 0
     for (let row = 0; row < dimensions; row++) {
@@ -105,8 +111,8 @@ function addAt(factors: Float32Array, start: number, factor: number, out: Float6
   }
 }
 
-// Both add up four sums side by side, because a processor waits for each addition to one. They are two functions,
-// because one for both kinds of arrays takes twice as long.
+// Both functions add up four separate sums, because a processor waits for each addition to the same sum. A single
+// function for both kinds of arrays would take twice as long.
 
 function rowProduct(matrix: Float64Array, start: number, vector: Float64Array, length: number): number {
   let [first, second, third, fourth] = [0, 0, 0, 0]

@@ -1,6 +1,6 @@
 import type { RecommendationModel } from './model.ts'
 
-/** The parts of a model that an answer can do without, one without the other. */
+/** The parts of a model. An answer can do without either of them. */
 export type ModelPart = 'vectors' | 'ranking'
 
 export interface GuardedModel extends RecommendationModel {
@@ -8,7 +8,7 @@ export interface GuardedModel extends RecommendationModel {
   readonly failed: ReadonlySet<ModelPart>
 }
 
-/** Lets one request continue without a part of the model that fails. The request does not ask that part again. */
+/** Lets a request continue without a part of the model that fails. The request does not use that part again. */
 export function guarded(model: RecommendationModel, onFailure: (part: ModelPart, error: unknown) => void): GuardedModel {
   const failed = new Set<ModelPart>()
 

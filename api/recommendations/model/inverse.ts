@@ -1,11 +1,14 @@
 import { setImmediate as otherWork } from 'node:timers/promises'
 
-/** So many columns of 256 are eliminated in two milliseconds or so. Requests are answered between two pieces. */
+/**
+ * Number of columns of 256 rows that are eliminated without a pause, which takes about two milliseconds. Requests are
+ * answered in the pauses.
+ */
 const COLUMNS_AT_ONCE = 16
 
 /**
- * Inverts a symmetric positive definite matrix (row-major) by Gauss-Jordan elimination, which needs no pivoting for
- * such a matrix.
+ * Inverts a symmetric positive definite matrix (row-major) by Gauss-Jordan elimination. Such a matrix needs no
+ * pivoting.
  * @throws Error if the matrix is not positive definite
  */
 export async function inverseOf(matrix: Float64Array, size: number): Promise<Float64Array> {

@@ -7,7 +7,7 @@ import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranki
 
 /** The number of dimensions of a vector. */
 export const DIMENSIONS = 256
-/** The files of a bundle beside its manifest. */
+/** Names of the files of a bundle, apart from its manifest. */
 export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f64', 'tokens.json', 'tokens.f32', 'trees.txt'] as const
 export const MANIFEST_FILE = 'manifest.json'
 
@@ -19,28 +19,28 @@ const manifestSchema = z.object({
   dimensions: z.int(),
   items: z.int().min(1),
   regularization: z.number().positive(),
-  /** The greatest length of an item's factors, by which products are divided. */
+  /** The greatest length of an item's factors. Products are divided by it. */
   greatest_length: z.number().positive(),
   columns: z.array(z.string()),
   files: z.record(z.string(), z.object({ bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
 })
 export type BundleManifest = z.infer<typeof manifestSchema>
 
-/** Thrown for a bundle that must not be used. The version in force stays. */
+/** Error for a bundle that must not be used. The version in force stays in force. */
 export class BundleError extends Error {
   override readonly name = 'BundleError'
 }
 
 /**
  * Reads the manifest of a bundle and checks every file against it.
- * @throws BundleError that names what is wrong
+ * @throws BundleError that names the fault
  */
 export async function readManifest(folder: string): Promise<{ manifest: BundleManifest; version: string }> {
   const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause) => {
     throw new BundleError('the manifest cannot be read', { cause })
   })
   const manifest = parse(text)
-  if (manifest.dimensions !== DIMENSIONS) throw new BundleError(`vectors of ${manifest.dimensions} numbers: must be ${DIMENSIONS}`)
+  if (manifest.dimensions !== DIMENSIONS) throw new BundleError(`the vectors have ${manifest.dimensions} numbers instead of ${DIMENSIONS}`)
   if (manifest.columns.join() !== RANKING_FEATURES.join()) throw new BundleError('the ranker was trained on other features')
   for (const name of BUNDLE_FILES) {
     const expected = manifest.files[name]
@@ -62,7 +62,7 @@ function parse(text: string): BundleManifest {
 
 const HASH_LENGTH = 8
 
-/** Time and hash of the bundle, such as `20260801T120000-1f2e3d4c`. */
+/** Returns the version of a bundle, which consists of its time and hash, such as `20260801T120000-1f2e3d4c`. */
 function versionOf({ trained_at }: BundleManifest, text: string): string {
   const time = new Date(trained_at).toISOString().replace(/[-:]|\.\d+Z/g, '')
   return `${time}-${createHash('sha256').update(text).digest('hex').slice(0, HASH_LENGTH)}`

@@ -4,15 +4,20 @@ import type { ItemContent } from '../../../schemas/recommendations/models/conten
 import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import type { RecommendationModel } from './model.ts'
 
-/** The content of the most recently changed items. Models use it to place items that they were not trained on. */
+/**
+ * The content of the most recently changed items. Models use it to compute vectors of items on which they were not
+ * trained.
+ */
 export interface NewerItems {
   /** @param item undefined for a deleted one */
   put(itemId: bigint, item: RecommendationItem | undefined, models: readonly (RecommendationModel | undefined)[]): void
-  /** Shows all kept items to a model that was just opened, a few at a time. */
+  /** Adds all kept items to a model that was just opened, a few at a time. */
   fill(model: RecommendationModel): Promise<void>
 }
 
-/** Some 6 MB of texts. Between two trainings, fewer items are added to most catalogues. */
+/**
+ * Maximum number of kept items, which take some 6 MB of text. Most catalogues gain fewer items between two trainings.
+ */
 const KEPT_ITEMS = 20_000
 /** Requests are answered after this many items. */
 const ITEMS_AT_ONCE = 32
@@ -27,7 +32,7 @@ export function newerItems(): NewerItems {
         return
       }
       const content = { title: item.title, categoryPath: item.category_path, attributes: item.attributes }
-      // Kept as one text, because objects would take several times as much memory.
+      // The content is kept as one text, because objects would take several times as much memory.
       kept.set(itemId, JSON.stringify(content))
       for (const model of [...models, ...filling]) model?.addItem({ itemId, ...content })
     },

@@ -10,26 +10,26 @@ import type { RecommendationModel } from './model.ts'
 import { parseTrees } from './trees.ts'
 import { type NearBy, newVectorIndex, type VectorIndex, viewVectorIndex } from './vector-index.ts'
 
-/** A model with the files that it holds open. */
+/** A model with its open files. */
 export interface OpenModel extends RecommendationModel {
   close(): void
 }
 
-/** Room for the factors of a user's items, at first. */
+/** Initial number of rows for the factors of a user's items. */
 const FOLDED_ROWS = 128
 
-/** So many numbers are checked in a millisecond or two. */
+/** Number of numbers that are checked without a pause, which takes a millisecond or two. */
 const CHECKED_NUMBERS = 1 << 20
 
-/** What the vectors of a bundle need to be known before they can be opened. */
+/** The properties of a bundle that are needed to open its vectors. */
 export type VectorShape = Pick<BundleManifest, 'dimensions' | 'items' | 'regularization' | 'greatest_length'>
 
 /** The part of a model that works without trees. */
 export type OpenVectors = Omit<OpenModel, 'version' | 'sequence' | 'trainedAt' | 'score'>
 
 /**
- * Opens a bundle. Its files are checked in pieces, between which requests are answered.
- * @throws BundleError if a file is damaged, or holds something else than the manifest says
+ * Opens a bundle. Its files are checked in pieces, and requests are answered between the pieces.
+ * @throws BundleError if a file is damaged, or its contents differ from the manifest
  */
 export async function openModel(folder: string): Promise<OpenModel> {
   const { manifest, version } = await readManifest(folder)
@@ -44,7 +44,10 @@ export async function openModel(folder: string): Promise<OpenModel> {
   }
 }
 
-/** Opens the vectors of a bundle that need not have trees or a manifest yet. @throws BundleError as `openModel` */
+/**
+ * Opens the vectors of a bundle, which may have no trees or manifest yet.
+ * @throws BundleError for the same reasons as `openModel`
+ */
 export async function openVectors(folder: string, shape: VectorShape): Promise<OpenVectors> {
   const at = (name: string) => join(folder, name)
   const { dimensions, items, greatest_length: greatest } = shape
@@ -67,14 +70,17 @@ export async function openVectors(folder: string, shape: VectorShape): Promise<O
   }
   const solver = await foldIn({ gram, dimensions, regularization: shape.regularization })
   const rowOf = rowsOf(ids)
-  /** Items that the model was not trained on, by their content. Keys of the index are places in `addedIds`. */
+  /**
+   * Factors of items on which the model was not trained, computed from their content. The keys of the index are
+   * positions in `addedIds`.
+   */
   const added = new Map<bigint, Float32Array>()
   const addedIds: bigint[] = []
   const newer = newVectorIndex(dimensions)
   /** The factors of a user's items, row by row. */
   let folded = new Float32Array(FOLDED_ROWS * dimensions)
 
-  /** Writes the factors of an item. Returns false if they are not known. */
+  /** Writes the factors of an item. Returns false if the model does not have them. */
   function copyFactors(itemId: bigint, out: Float32Array, start: number): boolean {
     const row = rowOf(itemId)
     if (row >= 0) {
@@ -128,7 +134,7 @@ export async function openVectors(folder: string, shape: VectorShape): Promise<O
       for (const row of known) for (let i = 0; i < dimensions; i++) sum[i] += tokenFactors[row * dimensions + i]
       const length = Math.sqrt(dot(sum, sum))
       if (length === 0) return
-      // No new item may be longer than every trained one.
+      // The factors of a new item must not be longer than the longest factors of a trained item.
       const scale = Math.min(1, greatest / length)
       added.set(
         item.itemId,
@@ -160,9 +166,9 @@ function dot(one: ArrayLike<number>, other: ArrayLike<number>): number {
   return sum
 }
 
-/** Returns a function that finds an id in ascending ids; -1 if it is not there. */
+/** Returns a function that returns the position of an id in a sorted array, or -1 if the id is missing. */
 function rowsOf(ids: BigInt64Array): (itemId: bigint) => number {
-  // Comparing halves takes a fraction of the time of comparing big integers, which each look at an element makes.
+  // Comparing 32-bit halves takes a fraction of the time, because each access to an element would create a big integer.
   const low = new Uint32Array(ids.buffer)
   const high = new Int32Array(ids.buffer)
   const wanted = new BigInt64Array(1)
@@ -207,7 +213,8 @@ async function indexOf(path: string, dimensions: number, lengths: Float32Array):
   try {
     return viewVectorIndex(path, dimensions, lengths)
   } catch (cause) {
-    // A file that has vanished is fetched again; the library does not distinguish it from one that it cannot read.
+    // If the file has vanished, `stat` throws, and the file is fetched again. The library does not distinguish a
+    // missing file from an unreadable one.
     await stat(path)
     throw new BundleError('the index cannot be read', { cause })
   }

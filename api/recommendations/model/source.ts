@@ -14,11 +14,11 @@ import type { OpenModel } from './open.ts'
 
 export interface FollowedModels extends ModelSource {
   readonly probe: ReadinessProbe
-  /** Shows an item to the models, which place the ones that they were not trained on by their content. */
+  /** Adds a changed item to the models. They compute vectors from its content if they were not trained on it. */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
   /** Returns the record of the trained models; undefined before the first training. */
   history(): ModelHistory | undefined
-  /** Resolves once nothing is being fetched or opened. */
+  /** Resolves once no model is being fetched or opened. */
   settled(): Promise<unknown>
   close(): Promise<void>
 }
@@ -29,11 +29,11 @@ export interface FollowModelsDeps extends Pick<ServiceKit, 'topicFeeds' | 'surro
   setTimer(ms: number, callback: () => void): CancelTimer
 }
 
-/** Requests that began with a model have ended after this time. */
+/** Time after which all requests that began with a model have ended. */
 const LET_GO_AFTER_MS = 60_000
 const PERCENT = 100
 
-/** Follows the record that names the models, and holds the champion and the challenger open. */
+/** Follows the record that names the models, and keeps the champion and the challenger open. */
 export async function followModels(deps: FollowModelsDeps): Promise<FollowedModels> {
   const { topicFeeds, blobs, openModel, surroundings, log, now, setTimer } = deps
   const local = localVersions({ blobs, folder: join(surroundings.home, 'data', 'model-versions'), now })
@@ -66,8 +66,8 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
   const inForce = () => [champion.current?.opened, challenger.current?.opened]
 
   /**
-   * Closes the models that no longer answer, once no request can hold them. By then the other processes of this host
-   * have read the same record too, and none of them opens what is removed here.
+   * Closes models that are no longer in force, once no request can be using them. By then, the other processes of this
+   * host have read the same record, so none of them opens a model that is removed here.
    */
   function letGoLater(): void {
     const answering = new Set(inForce())
@@ -112,7 +112,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
   }
 }
 
-/** Users keep their side for as long as the share does not change. */
+/** Returns the bucket of a user. A user keeps the same model as long as the challenger's share does not change. */
 function bucketOf(userId: bigint | string): number {
   return createHash('sha256').update(String(userId)).digest().readUInt32BE() % PERCENT
 }

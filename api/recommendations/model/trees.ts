@@ -1,6 +1,6 @@
 /** Gradient-boosted trees in typed arrays, read from the text format of LightGBM (`Booster.save_model`). */
 
-/** Limits of what a request can afford: docs/services/recommendations.md#ranking */
+/** Limits that keep ranking within the time of a request: docs/services/recommendations.md#ranking */
 const MAX_TREES = 100
 const MAX_LEAVES = 31
 
@@ -8,7 +8,7 @@ const CATEGORICAL_BIT = 1
 
 export interface Trees {
   readonly count: number
-  /** Writes the raw score of each row: the sum of one leaf per tree. */
+  /** Returns the raw score of each row, which is the sum of one leaf per tree. */
   score(features: Float64Array, rows: number): Float64Array
 }
 
@@ -17,27 +17,33 @@ export class TreesError extends Error {
 }
 
 /**
- * @param columns names of the features that rows have, in order
+ * Parses trees.
+ * @param columns names of the features in a row, in order
  * @throws TreesError if the trees were trained on other columns, are too many, or contain something other than numbers
  */
 export function parseTrees(text: string, columns: readonly string[]): Trees {
   const [head, ...blocks] = text.split(/^Tree=\d+$/m)
   const names = fieldOf(head, 'feature_names').split(' ')
-  if (names.join() !== columns.join()) throw new TreesError(`the trees know the columns ${names.join()} instead of ${columns.join()}`)
-  if (blocks.length === 0 || blocks.length > MAX_TREES) throw new TreesError(`${blocks.length} trees: must be 1 to ${MAX_TREES}`)
+  if (names.join() !== columns.join())
+    throw new TreesError(`the trees were trained on the columns ${names.join()} instead of ${columns.join()}`)
+  if (blocks.length === 0 || blocks.length > MAX_TREES)
+    throw new TreesError(`the model has ${blocks.length} trees instead of 1 to ${MAX_TREES}`)
   const nodes: number[][] = []
   const leaves: number[] = []
   const roots = blocks.map((block) => readTree(block, columns.length, nodes, leaves))
   return evaluator(roots, nodes, Float64Array.from(leaves), columns.length)
 }
 
-/** Appends the tree's nodes as [column, threshold, left, right]; a negative child is a leaf. Returns its root. */
+/**
+ * Appends the nodes of a tree as [column, threshold, left, right]. A negative child is a leaf. Returns the root of the
+ * tree.
+ */
 function readTree(block: string, width: number, nodes: number[][], leaves: number[]): number {
   const numbers = (name: string) => fieldOf(block, name).split(' ').map(Number)
   const firstNode = nodes.length
   const firstLeaf = leaves.length
   const values = numbers('leaf_value')
-  if (values.length > MAX_LEAVES) throw new TreesError(`a tree of ${values.length} leaves: must be at most ${MAX_LEAVES}`)
+  if (values.length > MAX_LEAVES) throw new TreesError(`a tree has ${values.length} leaves, but at most ${MAX_LEAVES} are allowed`)
   if (!values.every(Number.isFinite)) throw new TreesError('a leaf is not a number')
   leaves.push(...values)
   if (values.length === 1) return ~firstLeaf
@@ -46,14 +52,14 @@ function readTree(block: string, width: number, nodes: number[][], leaves: numbe
   )
   const inner = values.length - 1
   const childOf = (child: number, parent: number) => {
-    // A child comes after its parent, therefore no walk is endless.
+    // A child must come after its parent, so that every path through the tree ends.
     const isKnown = Number.isInteger(child) && (child < 0 ? ~child < values.length : child > parent && child < inner)
-    if (!isKnown) throw new TreesError(`a node has the child ${child}`)
+    if (!isKnown) throw new TreesError(`a node has the invalid child ${child}`)
     return child < 0 ? ~(~child + firstLeaf) : child + firstNode
   }
   for (let node = 0; node < inner; node++) {
     const isColumn = Number.isInteger(features[node]) && features[node] >= 0 && features[node] < width
-    if (!isColumn || !Number.isFinite(thresholds[node])) throw new TreesError('a split is not a number of a known column')
+    if (!isColumn || !Number.isFinite(thresholds[node])) throw new TreesError('a split does not compare a known column with a number')
     if ((types[node] & CATEGORICAL_BIT) !== 0) throw new TreesError('splits by category are not supported')
     nodes.push([features[node], thresholds[node], childOf(left[node], node), childOf(right[node], node)])
   }
@@ -68,7 +74,7 @@ function evaluator(roots: readonly number[], nodes: readonly number[][], leaves:
     count: roots.length,
     score(features, rows) {
       const scores = new Float64Array(rows)
-      // Tree by tree, so that the nodes of one tree stay in the processor's cache.
+      // The trees are evaluated one after another, so that the nodes of one tree stay in the processor's cache.
       for (const root of roots) {
         for (let row = 0, start = 0; row < rows; row++, start += width) {
           let at = root

@@ -1,21 +1,21 @@
 import { Index, MetricKind, ScalarKind } from 'usearch'
 
-/** A found row, and what it was ordered by. */
+/** A found row, and the value by which it is ranked. */
 export interface NearRow {
   readonly key: number
   readonly value: number
 }
 
-/** What is greatest first: the inner product with the question, or its cosine if the question has length 1. */
+/** How results are ranked: by the inner product with the query, or by its cosine if the query has length 1. */
 export type NearBy = 'product' | 'cosine'
 
-/** Finds the vectors with the greatest inner products. Keys count from 0. */
+/** Finds the vectors with the greatest inner products. Keys are counted from 0. */
 export interface VectorIndex {
   /** @param vector of length 1 at most */
   add(key: number, vector: Float32Array): void
   /**
-   * Adds many vectors at once, with ascending keys.
-   * @param vectors row by row, each of length 1 at most
+   * Adds many vectors at once. Their keys ascend from `firstKey`.
+   * @param vectors row by row, each with a length of at most 1
    */
   addRows(firstKey: number, vectors: Float32Array, threads: number): void
   search(vector: Float32Array, count: number, by?: NearBy): NearRow[]
@@ -23,15 +23,18 @@ export interface VectorIndex {
   save(path: string): void
 }
 
-/** More links than usual, because the product is not a metric: docs/adr/0040-vectors-of-recommendations.md */
+/**
+ * Number of links per vector. It is larger than usual, because the product is not a metric:
+ * docs/adr/0040-vectors-of-recommendations.md
+ */
 const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
 /**
- * How many vectors are found with damped lengths, and then ordered. Similar items need fewer, because they only become
- * candidates, and a list may ask for those of five items.
+ * Number of vectors that are found with damped lengths and then ranked. The search for similar items needs fewer
+ * vectors, because its results only become candidates, and a list may need the similar items of five items.
  */
 const LOOKED_AT: Readonly<Record<NearBy, number>> = { product: 1_024, cosine: 512 }
-/** A search expands as many vectors as it finds, and at least this many. */
+/** Minimum number of vectors that a search expands. It expands at least as many vectors as it returns. */
 const LEAST_EXPANSION = 64
 const ONE_THREAD = 1
 const FIRST_ROOTS = 1_024
@@ -45,8 +48,8 @@ export function newVectorIndex(dimensions: number): VectorIndex {
 }
 
 /**
- * Opens a saved index by mapping its file. It must not be added to.
- * @param lengths those of the vectors that were added, by their keys
+ * Opens a saved index by mapping its file. No vectors may be added to this index.
+ * @param lengths lengths of the vectors in the index, by their keys
  */
 export function viewVectorIndex(path: string, dimensions: number, lengths: Float32Array): VectorIndex {
   const index = emptyIndex(dimensions)
@@ -67,9 +70,9 @@ function emptyIndex(dimensions: number): Index {
 }
 
 /**
- * Vectors are stored with the roots of their lengths. With whole lengths, paths lead to the longest ones only, and with
- * equal ones a search finds the nearest by angle.
- * @param known roots of the lengths of the vectors, by their keys
+ * Creates an index over vectors that are stored with the square roots of their lengths. With their full lengths, search
+ * paths would lead only to the longest vectors. With equal lengths, a search would find the nearest vectors by angle.
+ * @param known square roots of the lengths of the vectors, by their keys
  */
 function over(index: Index, dimensions: number, known: Float32Array): VectorIndex {
   let roots = known
@@ -102,7 +105,8 @@ function over(index: Index, dimensions: number, known: Float32Array): VectorInde
       if (looked === 0) return []
       if (looked > values.length) [values, sorted] = [new Float64Array(looked), new Float64Array(looked)]
       const { keys, distances } = index.search(vector, looked, ONE_THREAD)
-      // Keys are below 2^32. Halves of them take a fraction of the time of 1,024 big integers.
+      // All keys are below 2^32, so the lower halves are enough. Reading them takes a fraction of the time of reading
+      // 1,024 big integers.
       const halves = new Uint32Array(keys.buffer, keys.byteOffset, 2 * keys.length)
       for (let at = 0; at < distances.length; at++) {
         const root = roots[halves[2 * at]]
@@ -118,7 +122,7 @@ function over(index: Index, dimensions: number, known: Float32Array): VectorInde
   }
 }
 
-/** Returns the greatest of the first `length` values, best first. Equal ones stay in their order. */
+/** Returns the greatest of the first `length` values, best first. Equal values stay in their order. */
 function greatest(length: number, count: number, halves: Uint32Array): NearRow[] {
   let least = Number.NEGATIVE_INFINITY
   if (length > count) {

@@ -21,7 +21,8 @@ export interface ModelsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'now' 
 const SHOWN_RUNS = 20
 
 /**
- * Shows trained models, and forwards the requests of operators about them: docs/services/recommendations.md#training
+ * Creates the routes that show trained models and forward operators' requests about them:
+ * docs/services/recommendations.md#training
  */
 export function modelsPart({ facts, tables, now, log, models }: ModelsDeps): RecommendationsPart {
   async function ask(

@@ -15,8 +15,8 @@ const shownVersion = z
     version,
     sequence: z.int(),
     trained_at: z.iso.datetime(),
-    learned_until: z.iso.datetime().openapi({ description: 'It has learned nothing from later events.' }),
-    bytes: z.int().openapi({ description: 'Size of its files.' }),
+    learned_until: z.iso.datetime().openapi({ description: 'Time of the newest event from which the model has learned.' }),
+    bytes: z.int().openapi({ description: 'Size of the files of the model.' }),
     metrics,
   })
   .openapi('RecommendationModelVersion')
@@ -37,14 +37,15 @@ const shownRun = z
   .openapi('RecommendationModelRun')
 
 const accepted = z.object({ request_id: z.string() }).openapi('RecommendationModelRequest')
-const ACCEPTED = { description: 'The request is durable. It takes effect within seconds.', schema: accepted }
+const ACCEPTED = { description: 'The request is stored safely. It takes effect within seconds.', schema: accepted }
 
 export const modelsRoute = defineRoute({
   method: 'get',
   path: '/internal/models',
   operationId: 'recommendationModels',
-  summary: 'Get the trained models, and how the last trainings went',
-  description: 'The newest five versions and those in force are kept. `answering` is the version that this process uses now.',
+  summary: 'Get the trained models and the results of the last trainings',
+  description:
+    'The newest five versions and the versions in force are kept. `answering` is the version that the answering process uses now.',
   auth: INTERNAL,
   answers: {
     200: {
@@ -70,7 +71,7 @@ export const trainRoute = defineRoute({
   operationId: 'trainRecommendations',
   summary: 'Train a model now',
   description:
-    'A training that is under way serves this request too. `GET /internal/models` shows the run with this request_id, and why its model went into force or did not.',
+    'If a training is already under way, it also serves this request. `GET /internal/models` shows the run with this request_id, and why its model was or was not put in force.',
   auth: INTERNAL,
   answers: { 202: ACCEPTED },
   errors: [errors.not_ready, errors.unavailable],
@@ -81,7 +82,7 @@ export const promoteModelRoute = defineRoute({
   path: '/internal/models/promote',
   operationId: 'promoteRecommendationModel',
   summary: 'Put a kept model in force',
-  description: 'The one in force can be restored by rolling back.',
+  description: 'The model that is in force now can be restored with a roll-back.',
   auth: INTERNAL,
   body: z.strictObject({ version }).openapi('PromoteRecommendationModel'),
   bodyExample: { version: '20260801T120000-1f2e3d4c' },
@@ -94,7 +95,7 @@ export const rollBackModelRoute = defineRoute({
   path: '/internal/models/rollback',
   operationId: 'rollBackRecommendationModel',
   summary: 'Restore the previous model',
-  description: 'Before the first model, lists were made by rules; this can restore them, too.',
+  description: 'If no model was in force before, lists are computed by rules again.',
   auth: INTERNAL,
   answers: { 202: ACCEPTED },
   errors: [recommendationErrors.no_earlier_model, errors.not_ready, errors.unavailable],
@@ -104,8 +105,8 @@ export const challengeModelRoute = defineRoute({
   method: 'post',
   path: '/internal/models/challenger',
   operationId: 'challengeRecommendationModel',
-  summary: 'Let a model answer a share of the users',
-  description: 'Users are chosen by a hash of their id. `version: null` ends the trial.',
+  summary: 'Try a model with a share of the users',
+  description: 'The users are chosen by a hash of their id. `version: null` ends the trial.',
   auth: INTERNAL,
   body: z.strictObject({ version: version.nullable(), percent: z.int().min(0).max(MAX_PERCENT) }).openapi('ChallengeRecommendationModel'),
   bodyExample: { version: '20260801T120000-1f2e3d4c', percent: 10 },

@@ -3,7 +3,7 @@ import type { ItemTable } from '../items/item-table.ts'
 import type { RecommendationModel } from '../model/model.ts'
 import type { Scored } from './rank.ts'
 
-/** Raises the scores of items that are younger than an age. */
+/** A boost that raises the scores of new items, which are items below a maximum age. */
 export interface NewReleaseBoost {
   readonly factor: number
   readonly maxAgeDays: number
@@ -13,28 +13,31 @@ export interface Arrangement {
   readonly diversity: boolean
   readonly boost: NewReleaseBoost | undefined
   readonly model: RecommendationModel | undefined
-  /** New items to be tried, best first, which are not among the others. */
+  /** New items to be tried, best first. The other candidates do not include them. */
   readonly explored: readonly Scored[]
   readonly now: number
 }
 
 /** An item of the final list. */
 export interface Arranged extends Scored {
-  /** True if it was placed to learn about it. */
+  /** Whether the item was placed to learn whether users choose it. */
   readonly isExplored: boolean
-  /** The place that it would have by its score alone, from 0. */
+  /** The position that the item would have by its score alone, counted from 0. */
   readonly placeByScore: number
 }
 
 export interface ArrangedList {
   readonly list: readonly Arranged[]
-  /** True if fewer than 20 items were left within the limit per genre, so that it was exceeded. */
+  /** Whether the limit per genre was exceeded, because it would have left fewer than 20 items. */
   readonly isCapRelaxed: boolean
 }
 
 /** docs/services/recommendations.md#order */
 const LIST_SIZE = 50
-/** No more can enter the list: half of them may give way to new items and to the limit per genre. */
+/**
+ * Maximum number of items that are arranged. No later item can enter the list, even if new items and the limit per
+ * genre displace half of these items.
+ */
 const ARRANGED = 100
 const SCORE_SHARE = 0.7
 const SIMILARITY_SHARE = 0.3
@@ -43,7 +46,10 @@ const MAX_PER_GENRE = 3
 /** Places of explored items in every 20, from 0. */
 const EXPLORED_PLACES = [9, 19] as const
 
-/** Turns scored candidates into the list: boost, diversity, exploration, and last the limit per genre. */
+/**
+ * Turns scored candidates into the list. Applies the boost, then diversity, then exploration, and finally the limit per
+ * genre.
+ */
 export function arrange(items: ItemTable, scored: readonly Scored[], arrangement: Arrangement): ArrangedList {
   const best = bestOf(items, scored, arrangement)
   const ordered = arrangement.diversity ? diversified(items, best, arrangement.model) : best
@@ -52,7 +58,7 @@ export function arrange(items: ItemTable, scored: readonly Scored[], arrangement
 
 type Ordered = Arranged & { readonly rank: number }
 
-/** Returns the items with the highest boosted scores, the highest first. */
+/** Returns the items with the highest boosted scores, best first. */
 function bestOf(items: ItemTable, scored: readonly Scored[], { boost, now }: Arrangement): Ordered[] {
   const ranks = Float64Array.from(scored, (one) => boostedScore(items, one, boost, now))
   // Only these are sorted as objects.
@@ -76,11 +82,15 @@ function boostedScore(items: ItemTable, { candidate, score }: Scored, boost: New
   return isNew ? score * boost.factor : score
 }
 
-/** Chooses repeatedly the item with the greatest 0.7 × score − 0.3 × greatest similarity to those chosen already. */
+/**
+ * Repeatedly chooses the item with the greatest value, which is 0.7 × score − 0.3 × greatest similarity to a chosen
+ * item.
+ */
 function diversified(items: ItemTable, ordered: readonly Ordered[], model: RecommendationModel | undefined): Ordered[] {
   const vectors = ordered.map(({ candidate }) => model?.vectorOf(candidate.itemId))
   const genres = ordered.map(({ candidate }) => items.genreAt(candidate.row))
-  // Values only fall as more items are chosen. So an item is compared with the chosen ones only once it seems the best.
+  // Values only decrease as more items are chosen, so an item is compared with the chosen items only when it seems to
+  // be the best.
   const values = Float64Array.from(ordered, ({ rank }) => SCORE_SHARE * rank)
   const greatest = new Float64Array(ordered.length)
   const compared = new Uint8Array(ordered.length)
@@ -96,7 +106,7 @@ function diversified(items: ItemTable, ordered: readonly Ordered[], model: Recom
     for (; compared[best] < chosen.length; compared[best]++) {
       const other = chosen[compared[best]]
       const [one, two] = [vectors[best], vectors[other]]
-      // Without vectors, items of one genre are alike.
+      // If a vector is missing, two items of the same genre count as equal.
       const isAlike = genres[best] !== 0 && genres[best] === genres[other] ? 1 : 0
       greatest[best] = Math.max(greatest[best], one === undefined || two === undefined ? isAlike : cosine(one, two))
     }
@@ -114,7 +124,10 @@ function placeOfGreatest(values: Float64Array): number {
   return best
 }
 
-/** Multiplies two vectors of length 1. Four sums side by side, because a processor waits for each addition to one. */
+/**
+ * Multiplies two vectors of length 1. Four separate sums are faster, because a processor waits for each addition to the
+ * same sum.
+ */
 function cosine(one: Float32Array, other: Float32Array): number {
   let [first, second, third, fourth] = [0, 0, 0, 0]
   for (let at = 0; at < one.length; at += 4) {
@@ -141,7 +154,7 @@ function withExplored(ordered: readonly Arranged[], explored: readonly Scored[])
   return list
 }
 
-/** Moves items of a genre that has three places among the first 20 behind them. */
+/** Moves items of a genre that already has three of the first 20 positions behind the first 20. */
 function capped(items: ItemTable, ordered: readonly Arranged[]): ArrangedList {
   const counts = new Map<number, number>()
   const top: Arranged[] = []

@@ -30,8 +30,8 @@ export interface RankRequest {
 }
 
 /**
- * Scores all candidates by the model's trees. Without trees it uses the similarity of the vectors, and without vectors
- * the rules. The order of the candidates stays.
+ * Scores all candidates with the model's trees. If there are no trees, the similarity of the vectors is the score. If
+ * there are no vectors either, the rules determine the score. The order of the candidates does not change.
  */
 export function rankCandidates(items: ItemTable, candidates: readonly Candidate[], request: RankRequest): Scored[] {
   const { user, tastes, context, model, now } = request

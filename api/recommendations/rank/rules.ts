@@ -1,11 +1,14 @@
 import { RANKING_FEATURES, RANKING_WIDTH, type RankingFeature } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 
-/** Ranks while there is no model: docs/services/recommendations.md#rules. A change needs another number. */
+/**
+ * Version of the rules, which rank items while there is no model: docs/services/recommendations.md#rules. Increase the
+ * number with every change of the rules.
+ */
 export const RULES_VERSION = 'rules-1'
 
 const BIAS = -3
 
-/** Weights of the features of a user whose tastes are known. Those that are missing weigh nothing. */
+/** Weights of the features for a user whose tastes are known. A feature that is not listed has the weight 0. */
 const KNOWN_USER: Partial<Record<RankingFeature, number>> = {
   vector_similarity: 2,
   neighbour_score: 6,
@@ -23,7 +26,7 @@ const KNOWN_USER: Partial<Record<RankingFeature, number>> = {
   given_popularity: 0.3,
   times_shown_log: -0.4,
 }
-/** What counts in addition for a user without interactions. It fades between these numbers of interactions. */
+/** Additional weights for a user without interactions. They decrease to 0 between these two numbers of interactions. */
 const NEW_USER: Partial<Record<RankingFeature, number>> = { trending_score: 1.5, preference_weight: 1.5, is_editorial: 0.5 }
 const NEW_UNTIL_INTERACTIONS = 10
 const KNOWN_FROM_INTERACTIONS = 20
@@ -47,7 +50,7 @@ export function scoreByRules(features: Float64Array, rows: number): Float64Array
   return scores
 }
 
-/** 1 for a user about whom little is known, 0 for one whose interactions speak for themselves. */
+/** Returns how new a user is, from 1 for a user with few interactions to 0 for a user with enough of them. */
 function newnessOf(interactions: number): number {
   const known = (interactions - NEW_UNTIL_INTERACTIONS) / (KNOWN_FROM_INTERACTIONS - NEW_UNTIL_INTERACTIONS)
   return 1 - Math.min(1, Math.max(0, known))

@@ -1,17 +1,20 @@
 import type { ItemTable } from '../items/item-table.ts'
 import type { RequestUser } from '../users/request-user.ts'
 
-/** How much a user likes each genre, by the genre's number. */
+/** A user's liking for genres, by the number of the genre. */
 export interface Tastes {
-  /** Shares of the items of the session; they add up to 1. */
+  /** Share of each genre among the items of the session. The shares add up to 1. */
   readonly session: ReadonlyMap<number, number>
-  /** Shares of the last 100 interactions that say yes. */
+  /** Share of each genre among the positive interactions of the user's last 100. */
   readonly history: ReadonlyMap<number, number>
   /** Weights of stated preferences. */
   readonly preferences: ReadonlyMap<number, number>
 }
 
-/** The session's genres follow from its items here, so that no stream needs to join items. */
+/**
+ * Computes a user's tastes. The genres of the session are derived from its items here, so that no stream needs to join
+ * items.
+ */
 export function tastesOf(items: ItemTable, { session, history, preferences }: RequestUser): Tastes {
   const liked = history.filter(({ weight }) => weight > 0).map(({ itemId }) => itemId)
   const stated = new Map<number, number>()

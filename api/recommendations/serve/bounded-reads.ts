@@ -1,11 +1,11 @@
 import { type PatientTimers, patientTimer, systemTimers } from '../../../runtime/patient-timer.ts'
 import { circuit } from '../../../state/redis/circuit.ts'
 
-/** Reads of what an incomplete list can do without. */
+/** Reads data without which a list can still be served, although incomplete. */
 export interface BoundedReads {
   /**
-   * Returns undefined if the work fails or takes too long, and at once while Redis does not answer at all. The work may
-   * then run only to find out whether it answers again.
+   * Runs a read. Returns undefined if the read fails or takes too long. While Redis does not respond at all, returns
+   * undefined at once, and runs only some reads, in order to find out whether Redis responds again.
    */
   read<T>(work: () => Promise<T>): Promise<T | undefined>
 }
@@ -21,9 +21,10 @@ export interface BoundedReadsOptions {
 const LATE = Symbol('late')
 
 /**
- * A circuit keeps requests from waiting for a Redis that hangs: each of them would wait for the whole time limit, once
- * per round trip. One that cannot be reached fails reads at once by itself. The circuit covers all of Redis: of a
- * cluster, one server that hangs delays only the users and items that it has.
+ * Creates reads with a time limit and a circuit. If Redis hangs, each request would wait for the whole time limit once
+ * per round trip, and the circuit prevents this. If Redis cannot be reached, reads fail at once even without the
+ * circuit. The circuit covers all of Redis. If a single server of a cluster hangs, only its users and items are
+ * delayed.
  */
 export function boundedReads({ timeoutMs, monotonic, timers = systemTimers }: BoundedReadsOptions): BoundedReads {
   const state = circuit(monotonic)
@@ -38,7 +39,7 @@ export function boundedReads({ timeoutMs, monotonic, timers = systemTimers }: Bo
       state.late()
       return undefined
     }
-    // The answer to a read that was sent before the circuit opened does not close it.
+    // An answer to a read that was sent before the circuit opened does not close the circuit.
     if (isProbe || !state.isOpen) state.answered()
     return outcome
   }
@@ -53,7 +54,10 @@ export function boundedReads({ timeoutMs, monotonic, timers = systemTimers }: Bo
   }
 }
 
-/** A limit that is not prolonged still gives an answer that is unread in the socket its chance. */
+/**
+ * Waits up to a limit, which is not prolonged while this process is busy. An answer that is already in the socket is
+ * still used.
+ */
 function untilLate<T>(work: Promise<T>, timeoutMs: number, timers: PatientTimers): Promise<T | typeof LATE> {
   const { promise: late, resolve } = Promise.withResolvers<typeof LATE>()
   const cancelTimer = patientTimer(timers, timeoutMs, timeoutMs, () => resolve(LATE))

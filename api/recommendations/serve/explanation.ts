@@ -1,7 +1,7 @@
 import type { Channel } from '../candidates/candidate.ts'
 import type { RecType } from '../candidates/generate.ts'
 
-/** Why an item is in a list, as programs read it. */
+/** The reason why an item is in a list, in a form for programs. */
 export interface Reason {
   readonly recType: RecType
   /** Set for `similar` and `because_you_watched`. */
@@ -9,7 +9,10 @@ export interface Reason {
   readonly channel: Channel
 }
 
-/** @param isAbout whether the list is about the source item, rather than about the user's last items */
+/**
+ * Returns the reason for an item.
+ * @param isAbout whether the list is based on the source item, and not on the user's last items
+ */
 export function reasonOf(channel: Channel, sourceItemId: bigint | undefined, isAbout: boolean): Reason {
   const isFromItem = sourceItemId !== undefined && (channel === 'neighbours' || channel === 'vector' || channel === 'category')
   if (isFromItem) return { recType: isAbout ? 'similar' : 'because_you_watched', sourceItemId, channel }

@@ -3,16 +3,19 @@ import { CHANNELS } from '../candidates/candidate.ts'
 import { REC_TYPES } from '../candidates/generate.ts'
 import type { ListedItem } from './page-token.ts'
 
-/** The last complete list of each user, for requests that find Redis away: docs/services/recommendations.md#degraded */
+/**
+ * The last complete list of each user, for requests while Redis is unavailable:
+ * docs/services/recommendations.md#degraded
+ */
 export interface LastLists {
   keep(userId: bigint, list: readonly ListedItem[]): void
-  /** @returns undefined if there is none within 30 minutes */
+  /** Returns the last list of a user; undefined if the user got no list in the last 30 minutes. */
   of(userId: bigint): readonly ListedItem[] | undefined
 }
 
 const MAX_USERS = 10_000
 const VALID_MS = 30 * 60_000
-/** An item takes 8 bytes id, 8 bytes score, 8 bytes source or 0, 1 byte type and 1 byte channel. */
+/** Layout of a packed item: 8 bytes id, 8 bytes score, 8 bytes source or 0, 1 byte type and 1 byte channel. */
 const SCORE_OFFSET = 8
 const SOURCE_OFFSET = 16
 const TYPE_OFFSET = 24
@@ -33,7 +36,7 @@ export function lastLists(now: () => number): LastLists {
   }
 }
 
-/** As objects, 50 items would take 6 KB per user. */
+/** Packs a list into bytes, because 50 items as objects would take 6 KB per user. */
 function pack(list: readonly ListedItem[]): Buffer {
   const packed = Buffer.allocUnsafeSlow(list.length * ITEM_BYTES)
   list.forEach(({ itemId, score, recType, channel, sourceItemId = NO_SOURCE }, index) => {

@@ -12,13 +12,13 @@ export interface ListedItem extends Reason {
   readonly score: number
 }
 
-/** The rest of a list. The token contains it, so that pages are stable and no server stores them. */
+/** The remaining items of a list. The page token contains them, so that pages are stable and no server stores them. */
 export interface RestOfList {
   readonly userId: bigint
   readonly requestId: string
   readonly modelVersion: string
   readonly context: string
-  /** Place of the first item in the list, from 0. */
+  /** Position of the first remaining item in the list, counted from 0. */
   readonly position: number
   readonly items: readonly ListedItem[]
 }
@@ -56,7 +56,10 @@ const form = z.strictObject({
 
 export interface PageTokens {
   sign(rest: RestOfList): string
-  /** Throws ApiError `invalid_page_token` for a token that is forged, has expired or belongs to another user. */
+  /**
+   * Reads a page token. Throws ApiError `invalid_page_token` if the token is forged, has expired or belongs to another
+   * user.
+   */
   read(token: string, userId: bigint): RestOfList
 }
 

@@ -19,19 +19,22 @@ import type { AnswerItem, ListServer, ServedList } from './serve.ts'
 export interface ServePartDeps extends Pick<ServiceKit, 'facts' | 'metrics' | 'log' | 'publicUrl' | 'now'> {
   readonly lists: ListServer
   readonly tokens: PageTokens
-  /** Share of the answers whose ranking features are recorded. */
+  /** Share of the answers whose ranking features are recorded, from 0 to 1. */
   readonly featuresShare: number
   /** 0 to below 1. */
   random(): number
 }
 
-/** The subject of a list if the request does not name one. */
+/** The kind of list in each context, for requests that do not name a kind. */
 const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
   homepage: 'personalized',
   product_page: 'similar',
   post_play: 'because_you_watched',
 }
-/** Some 50 MB. Without Kafka, further answers are dropped and counted: no request waits for them. */
+/**
+ * Maximum number of answers that wait for Kafka, which take some 50 MB. Further answers are dropped and counted,
+ * because no request waits for them.
+ */
 const MOST_WAITING_ANSWERS = 10_000
 const LAST_ANSWERS_MS = 2_000
 
@@ -77,7 +80,7 @@ export function servePart(deps: ServePartDeps): RecommendationsPart {
     }
   }
 
-  /** Images of products have an address at this API. */
+  /** Completes the relative addresses of images that this API serves with its public URL. */
   function absolute(url: string | null): string | null {
     return url?.startsWith('/') ? `${publicUrl}${url}` : url
   }

@@ -16,16 +16,18 @@ const DEFAULT_LIMIT = 20
 const explained = z
   .object({
     channel: z.enum(CHANNELS),
-    place_by_score: z.int().openapi({ description: 'The place that the item would have by its score alone, from 0.' }),
-    features: z.record(z.string(), z.number()).openapi({ description: `By name: ${RANKING_FEATURES.join(', ')}.` }),
+    place_by_score: z.int().openapi({ description: 'The position that the item would have by its score alone, counted from 0.' }),
+    features: z
+      .record(z.string(), z.number())
+      .openapi({ description: `Values of the ranking features, by name: ${RANKING_FEATURES.join(', ')}.` }),
   })
   .openapi('ExplainedItem')
 
 const recommendation = z
   .object({
     item_id: z.string(),
-    score: z.number().openapi({ description: '0 to 1, comparable within a model_version.' }),
-    title: z.string().nullable().openapi({ description: 'null only while the view store does not answer.' }),
+    score: z.number().openapi({ description: 'A number from 0 to 1. Scores of the same model_version can be compared.' }),
+    title: z.string().nullable().openapi({ description: 'Title of the item; null only while the view store does not respond.' }),
     thumbnail_url: z.string().nullable(),
     explanation: z.string().openapi({ example: 'Because you watched “Heat”' }),
     rec_type: z.enum(REC_TYPES),
@@ -38,29 +40,29 @@ export const recommendationsRoute = defineRoute({
   method: 'get',
   path: '/api/v1/recommendations',
   operationId: 'recommendations',
-  summary: 'What a user may like next',
+  summary: 'Recommend items to a user',
   description:
-    'A list of up to 50 items, page by page, each with a reason. It never contains what the user has watched or hidden. `degraded` names the parts that were unavailable.',
+    'Returns a list of up to 50 items in pages, with a reason for each item. The list never contains items that the user has watched or hidden. `degraded` names the parts that were unavailable.',
   auth: { kind: 'user', anySubjectOf: 'internal' },
   query: z.object({
-    user_id: idParameter('The subject of the token if it is left out; services may name anybody.', '42').optional(),
+    user_id: idParameter('The user. Default: the subject of the token. Services may name any user.', '42').optional(),
     context: z.enum(CONTEXTS).optional().openapi({ description: 'Default homepage.' }),
     item_id: idParameter(
-      'What the list is about, for `similar` and `because_you_watched`; the last viewed item if it is left out.',
+      'The item on which the list is based, for `similar` and `because_you_watched`. Default: the last item that the user viewed.',
     ).optional(),
-    rec_type: z
-      .enum(REC_TYPES)
-      .optional()
-      .openapi({ description: 'Default by context: homepage personalized, product_page similar, post_play because_you_watched.' }),
+    rec_type: z.enum(REC_TYPES).optional().openapi({
+      description:
+        'The kind of list. The default depends on the context: `personalized` for homepage, `similar` for product_page and `because_you_watched` for post_play.',
+    }),
     limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'Items per page.' }),
-    page_token: z
-      .string()
-      .min(1)
-      .max(MAX_TOKEN_CHARACTERS)
-      .optional()
-      .openapi({ description: '`page_token` of the previous page, within 30 minutes. It replaces all other parameters except `limit`.' }),
+    page_token: z.string().min(1).max(MAX_TOKEN_CHARACTERS).optional().openapi({
+      description: '`page_token` of the previous page, which is valid for 30 minutes. It replaces all other parameters except `limit`.',
+    }),
     diversity: booleanParameter({ default: false, description: 'Whether items that are similar to earlier ones are moved down.' }),
-    explain: booleanParameter({ default: false, description: 'Adds channel, features and rank by score. Needs the scope `internal`.' }),
+    explain: booleanParameter({
+      default: false,
+      description: 'Whether each item has its channel, features and rank by score. Requires the scope `internal`.',
+    }),
   }),
   answers: {
     200: {
@@ -68,11 +70,15 @@ export const recommendationsRoute = defineRoute({
       schema: z
         .object({
           recommendations: z.array(recommendation),
-          request_id: z.string().openapi({ description: 'The same for all pages of a list. Send it with events as `rec_request_id`.' }),
+          request_id: z
+            .string()
+            .openapi({ description: 'Id of the list, which all of its pages share. Send it with events as `rec_request_id`.' }),
           model_version: z.string(),
-          page_token: z.string().nullable().openapi({ description: 'For the next page; null on the last one.' }),
+          page_token: z.string().nullable().openapi({ description: 'Token for the next page; null on the last page.' }),
           degraded: z.array(z.enum(DEGRADATIONS)),
-          relaxed: z.array(z.literal('genre_cap')).openapi({ description: 'Rules that would have left fewer than 20 items.' }),
+          relaxed: z
+            .array(z.literal('genre_cap'))
+            .openapi({ description: 'Rules that were relaxed, because they would have left fewer than 20 items.' }),
           features_offset: z
             .int()
             .optional()

@@ -22,7 +22,7 @@ import type { LastLists } from './last-lists.ts'
 import type { ListedItem, RestOfList } from './page-token.ts'
 import type { ShownItems } from './shown-items.ts'
 
-/** Parts that an answer may have had to do without: docs/services/recommendations.md#degraded */
+/** Parts without which an answer can be computed: docs/services/recommendations.md#degraded */
 export const DEGRADATIONS = ['features', 'neighbours', 'vectors', 'ranking', 'titles', 'model_age'] as const
 export type Degradation = (typeof DEGRADATIONS)[number]
 
@@ -40,24 +40,24 @@ export interface ListRequest {
   readonly context: RecommendationContext
   readonly itemId: bigint | undefined
   readonly diversity: boolean
-  /** How many items are shown. The rest goes without titles. */
+  /** Number of items that are shown. The titles of the other items are not read. */
   readonly limit: number
 }
 
-/** An item of an answer, with what `explain` shows. */
+/** An item of an answer, with the details that `explain` shows. */
 export interface AnswerItem extends ListedItem {
   readonly details: Arranged | undefined
 }
 
 export interface ServedList {
   readonly items: readonly AnswerItem[]
-  /** What answers show of the items and their sources. */
+  /** Titles and other properties of the items and of their sources. */
   readonly shown: ReadonlyMap<bigint, ShownItem>
   readonly degraded: readonly Degradation[]
   readonly modelVersion: string
   readonly isCapRelaxed: boolean
   readonly user: RequestUser
-  /** All candidates with their scores, in no order; empty for later pages. */
+  /** All candidates with their scores, in no particular order; empty for later pages. */
   readonly candidates: readonly Scored[]
 }
 
@@ -71,16 +71,22 @@ interface Titles {
 }
 
 const NOTHING: ReadonlySet<ModelPart> = new Set()
-/** Vectors and trees. An answer without both is one by rules. */
+/**
+ * Number of parts of a model, which are its vectors and its trees. If neither part was used, the answer is based on the
+ * rules.
+ */
 const MODEL_PARTS = 2
 
 /**
- * Computes lists. A list takes three round trips to Redis: features, neighbours, titles. It is made without what is
- * missing.
+ * Creates the server of lists. A list takes three round trips to Redis: features, neighbours and titles. If one of them
+ * fails, the list is computed without its data.
  */
 export function listServer(deps: ServeDeps) {
   const { views, facts, tables, models, shown, last, reads, now, log } = deps
-  /** Failures of models that were logged, once each, because they come with every request. */
+  /**
+   * Failures of models that were already logged. Each failure is logged only once, because it recurs with every
+   * request.
+   */
   const logged = new Set<string>()
 
   async function readFeatures(userId: bigint): Promise<RequestUser | undefined> {
@@ -109,15 +115,15 @@ export function listServer(deps: ServeDeps) {
     return { shown: known, isComplete: items.every(({ itemId }) => known.has(itemId)) }
   }
 
-  /** Reads the titles of the items that are shown. Those that the view knows as inactive give way to others. */
+  /** Reads the titles of the shown items. Items that the view reports as inactive are replaced by later items. */
   async function shownOf<T extends ListedItem>(items: readonly T[], limit: number): Promise<Titles & { readonly kept: readonly T[] }> {
     const titles = await titlesOf(items.slice(0, limit))
-    // What the view does not have may be active: it is empty after a loss of Redis.
+    // An item that is missing from the view may be active, because the view is empty after Redis has lost its data.
     const kept = items.filter(({ itemId }) => titles.shown.get(itemId)?.status !== 'INACTIVE')
     return kept.length === items.length ? { ...titles, kept } : await shownOf(kept, limit)
   }
 
-  /** Returns the last list of a user whose features cannot be read; undefined if nothing is left of it. */
+  /** Returns the last list of a user whose features cannot be read; undefined if the list has no active items left. */
   function fallback(userId: bigint): readonly ListedItem[] | undefined {
     const { items } = tables
     const left = last.of(userId)?.filter(({ itemId }) => items.isActive(items.rowOf(itemId)))
@@ -198,7 +204,7 @@ export function listServer(deps: ServeDeps) {
     log.error({ version, part, err: error }, 'model_failed')
   }
 
-  /** Shows the rest of a list, without what the user has seen or hidden in the meantime. */
+  /** Serves the remaining items of a list, without items that the user has seen or hidden in the meantime. */
   async function serveRest({ userId, items, modelVersion }: RestOfList, limit: number): Promise<ServedList> {
     const found = await readFeatures(userId)
     const user = found ?? unknownUser(userId)
@@ -221,7 +227,10 @@ export function listServer(deps: ServeDeps) {
 
 export type ListServer = ReturnType<typeof listServer>
 
-/** The item that the list is about. Without one, `similar` and `because_you_watched` go by the last viewed item. */
+/**
+ * Returns the item on which the list is based. If the request names no item, `similar` and `because_you_watched` use
+ * the last viewed item.
+ */
 function anchorOf({ recType, itemId }: ListRequest, user: RequestUser): bigint | undefined {
   if (recType === 'personalized' || recType === 'trending') return undefined
   return itemId ?? user.lastViewed[0]

@@ -4,9 +4,9 @@ import { type ShownItem, shownItem, shownItemKey } from '../../../state/views/re
 import type { ServiceKit } from '../../service.ts'
 import type { BoundedReads } from './bounded-reads.ts'
 
-/** Reads what answers show of items, through a bounded cache. */
+/** Reads the properties of items that answers show, through a bounded cache. */
 export interface ShownItems {
-  /** Returns those of the items that are known. If Redis does not answer in time, this is what the process knows. */
+  /** Returns the items that are known. If Redis does not respond in time, only cached items are known. */
   read(itemIds: readonly bigint[]): Promise<ReadonlyMap<bigint, ShownItem>>
 }
 
@@ -14,9 +14,9 @@ export interface ShownItemsDeps extends Pick<ServiceKit, 'sharedViews' | 'facts'
   readonly reads: BoundedReads
 }
 
-/** Some 400 bytes each, as texts. Objects would take twice as much. */
+/** Maximum number of cached items. An item takes some 400 bytes as text. As an object, it would take twice as much. */
 const MAX_CACHED = 50_000
-/** A changed title is shown after this time. */
+/** Time after which a changed title is shown. */
 const CACHED_MS = 10_000
 
 export function shownItems({ sharedViews, facts, monotonic, reads }: ShownItemsDeps): ShownItems {
@@ -37,7 +37,7 @@ export function shownItems({ sharedViews, facts, monotonic, reads }: ShownItemsD
     )
     itemIds.forEach((itemId, index) => {
       const text = texts[index]
-      // An emptied Redis says nothing about items, so the process keeps what it knows.
+      // An item may be missing because Redis has lost its data, so the process keeps the cached item.
       if (text !== null) known.set(itemId, { text, readAt: time })
     })
   }

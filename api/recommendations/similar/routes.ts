@@ -14,7 +14,7 @@ export const similarRoute = defineRoute({
   operationId: 'similarItems',
   summary: 'List similar items',
   description:
-    'Similarity is based on what users view together. For an item without views it is based on the content, or else on the category.',
+    'Similarity is based on which items users view together. For an item without views, it is based on the content. If the content does not suffice, it is based on the category.',
   auth: { kind: 'optional', anySubjectOf: 'internal' },
   params: z.object({ item_id: idParameter('The item.') }),
   query: z.object({ limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'How many items.' }) }),

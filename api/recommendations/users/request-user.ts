@@ -7,11 +7,11 @@ import { DAY_MS, HOUR_MS } from '../../../schemas/retention.ts'
 import { seenSetReader } from '../../../state/stores/seen-set/reader.ts'
 import type { StoredUser } from '../../../state/views/recommendations/users.ts'
 
-/** What is known of the user of a request. */
+/** The features of the user of a request. */
 export interface RequestUser {
   readonly id: bigint
   readonly interactions: number
-  /** Hours since the last event; undefined if there was none within 7 days. */
+  /** Hours since the last event; undefined if the user had no event in the last 7 days. */
   readonly hoursAway: number | undefined
   /** The last five items, the newest first. */
   readonly lastViewed: readonly bigint[]
@@ -21,25 +21,25 @@ export interface RequestUser {
   /** The last 100 interactions, the newest first. */
   readonly history: readonly PackedInteraction[]
   readonly hidden: ReadonlySet<bigint>
-  /** How often each item was shown lately without having been chosen. */
+  /** How often each item was recently shown without having been chosen. */
   readonly timesShown: ReadonlyMap<bigint, number>
   hasWatched(itemId: bigint): boolean
   readonly country: string | undefined
   readonly ageBucket: string | undefined
   readonly subscriptionTier: string | undefined
   readonly preferences: readonly StatedPreference[]
-  /** Offset in `interactions` of the newest event that is included; -1 for none. */
+  /** Offset of the newest included event in `interactions`; -1 if there is none. */
   readonly throughOffset: number
 }
 
 /** The items whose neighbours become candidates. */
 const LAST_ITEMS = 5
-/** Without an event for this long, a visit is forgotten. */
+/** Time without an event after which a visit is forgotten. */
 const VISIT_KEPT_MS = 7 * DAY_MS
 const SESSION_GAP_MS = 30 * 60_000
 const watched = seenSetReader({ item: decimalId, ...WATCHED_SHAPE })
 
-/** The features of a user about whom nothing is known. */
+/** Returns the features of an unknown user. */
 export function unknownUser(id: bigint): RequestUser {
   return {
     id,
@@ -62,7 +62,8 @@ export function unknownUser(id: bigint): RequestUser {
 
 export function requestUser(id: bigint, { self, pages }: StoredUser, now: number): RequestUser {
   const seen = watched.open((page) => pages[page], now)
-  // Hashing hundreds of candidates for a user without any page would cost a quarter of a millisecond.
+  // A user without pages has watched nothing. Hashing hundreds of candidates for such a user would cost a quarter of a
+  // millisecond.
   const hasPages = Object.keys(pages).length > 0
   const hasWatched = (itemId: bigint) => hasPages && seen.has(itemId)
   if (self === undefined) return { ...unknownUser(id), hasWatched }

@@ -25,8 +25,8 @@ export const putPreferencesRoute = defineRoute({
   method: 'put',
   path: '/api/v1/me/preferences',
   operationId: 'putPreferences',
-  summary: 'Say what you like',
-  description: 'Replaces all preferences. They count most until there are 20 interactions.',
+  summary: 'Set your preferences',
+  description: 'Replaces all of your stated preferences. They have the most influence until you have 20 interactions.',
   auth: { kind: 'user' },
   body: preferences,
   bodyExample: { preferences: [{ category: 'genre', value: 'Comedy', weight: 1 }] },
@@ -39,7 +39,7 @@ export const getPreferencesRoute = defineRoute({
   path: '/api/v1/me/preferences',
   operationId: 'getPreferences',
   summary: 'Get your stated preferences',
-  description: 'A change is readable within a second.',
+  description: 'Returns the preferences that you have set. A change appears within a second.',
   auth: { kind: 'user' },
   answers: { 200: { description: 'the preferences', schema: preferences } },
   errors: [errors.not_ready, errors.unavailable],
@@ -50,7 +50,7 @@ export const featuresRoute = defineRoute({
   path: '/internal/features/user/{user_id}',
   operationId: 'userFeatures',
   summary: 'Get the features of a user',
-  description: 'A user about whom nothing is known has the features of a new one.',
+  description: 'An unknown user has the features of a new user.',
   auth: INTERNAL,
   params: z.object({ user_id: idParameter('The user.', '42') }),
   answers: {
@@ -59,20 +59,27 @@ export const featuresRoute = defineRoute({
       schema: z
         .object({
           user_id: z.string(),
-          embedding: z.array(z.number()).openapi({ description: '256 numbers of length 1; zeros without a model or without known items.' }),
+          embedding: z.array(z.number()).openapi({
+            description: 'A vector of 256 numbers with length 1. All numbers are 0 if there is no model or the user has no known items.',
+          }),
           embedding_version: z.int().nullable(),
           embedding_updated_at: z.iso.datetime().nullable(),
           real_time_features: z.object({
             last_5_items: z.array(z.string()),
-            session_genre_dist: z.record(z.string(), z.number()).openapi({ description: 'Shares that add up to 1.' }),
-            hours_since_last_visit: z.number().nullable().openapi({ description: 'null: no event within 7 days.' }),
+            session_genre_dist: z
+              .record(z.string(), z.number())
+              .openapi({ description: 'Share of each genre in the current session. The shares add up to 1.' }),
+            hours_since_last_visit: z
+              .number()
+              .nullable()
+              .openapi({ description: 'Hours since the last visit; null if the user had no event in the last 7 days.' }),
           }),
           static_features: z.object({
             country: z.string().nullable(),
             age_bucket: z.string().nullable(),
             subscription_tier: z.string().nullable(),
           }),
-          features_offset: z.int().openapi({ description: 'Offset in `interactions` of the newest event; -1 for none.' }),
+          features_offset: z.int().openapi({ description: 'Offset of the newest event in the topic `interactions`; -1 if there is none.' }),
         })
         .openapi('UserFeatures'),
     },
@@ -85,7 +92,7 @@ export const putUserRoute = defineRoute({
   path: '/internal/users/{user_id}',
   operationId: 'putUser',
   summary: "Store a user's properties",
-  description: 'Replaces it. The newer `updated_at` counts.',
+  description: 'Creates or replaces the properties. A body with an older `updated_at` than the stored properties has no effect.',
   auth: INTERNAL,
   params: z.object({ user_id: idParameter('The user.', '42') }),
   body: z

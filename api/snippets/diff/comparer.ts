@@ -2,18 +2,18 @@ import { type WorkThread, workThread } from '../../kit/work-thread.ts'
 import type { Patch, PatchRequest } from './patch.ts'
 
 /**
- * Compares two texts. The result is null if they are too different, and undefined if the comparison took too long or
- * too many requests wait.
+ * Compares two texts. Returns null if the texts are too different, and undefined if the comparison took too long or too
+ * many requests are waiting.
  */
 export type Comparer = WorkThread<PatchRequest, Patch | null>
 
 /**
- * Maximum number of waiting comparisons. Each gives up after a quarter of a second, so this many take less than the
- * waiting time below.
+ * Maximum number of waiting comparisons. Each comparison stops after a quarter of a second, so this many comparisons
+ * take less than the maximum waiting time.
  */
 const MAX_WAITING = 10
 const MAX_WAIT_MS = 5_000
-/** Time limit of a comparison. Together with the waiting time, it is less than the time limit of a request. */
+/** Time limit of a comparison. Together with the maximum waiting time, it is below the time limit of a request. */
 const MAX_COMPARE_MS = 2_000
 const WORKER = new URL('./patch-worker.ts', import.meta.url)
 

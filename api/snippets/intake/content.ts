@@ -2,14 +2,14 @@ import type { BlobDraft } from '../../../state/blobs/draft.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { refuseNul } from './utf8.ts'
 
-/** Maximum size of content in bytes of UTF-8: docs/services/snippets.md#content */
+/** Maximum size of content, in bytes of UTF-8: docs/services/snippets.md#content */
 export const MAX_CONTENT_BYTES = 10_485_760
-/** Length of the beginning of the content from which the language is detected. */
+/** Number of characters at the beginning of the content from which the language is detected. */
 const HEAD_BYTES = 32_768
 
-/** Receives the content of a snippet while it arrives. */
+/** Receives the content of a snippet as it arrives. */
 export interface ContentSink {
-  /** Writes a piece. Resolves when the sink accepts more. Throws ApiError: `content_too_large`, `invalid_encoding`. */
+  /** Writes a chunk. Resolves when the sink accepts more. Throws ApiError: `content_too_large`, `invalid_encoding`. */
   write(bytes: Uint8Array): Promise<void>
   readonly bytes: number
   /** Returns the beginning of the content as text. */
@@ -36,7 +36,7 @@ export function contentSink(draft: BlobDraft): ContentSink {
       return draft.bytes
     },
     head() {
-      // If the cut splits a character, the streaming decoder drops the incomplete part.
+      // If the cut splits a character, the streaming decoder omits the incomplete part.
       return new TextDecoder().decode(Buffer.concat(head), { stream: true })
     },
   }

@@ -10,18 +10,18 @@ import { type ContentSink, contentSink } from './content.ts'
 import { jsonContentReader } from './json-content.ts'
 import { refuseNul, utf8Check } from './utf8.ts'
 
-/** A complete and valid body. Its content is a draft that the caller must keep or discard. */
+/** A complete and valid body. Its content is a draft, which the caller must keep or discard. */
 export interface TakenBody {
   readonly draft: BlobDraft
   readonly content: ContentSink
-  /** The other fields of the body. Forms contain only strings. */
+  /** The fields of the body, apart from the content. Forms contain only strings. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 
 export interface SnippetBody {
   readonly contentType: string | undefined
   readonly pieces: AsyncIterable<Uint8Array>
-  /** The sender's address, by which slots are shared. */
+  /** The sender's address. Slots are shared among addresses. */
   readonly address: string
 }
 
@@ -33,16 +33,16 @@ export interface IntakeDeps {
 
 /** Maximum size of a form field other than the content. All options are short. */
 const MAX_FIELD_BYTES = 4_096
-/** More than a form can need, because no field may be given twice. */
+/** Maximum number of parts. It is more than a form can need, because no field may be given twice. */
 const MAX_PARTS = 32
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
-/** Media types whose body is the content itself. The second one is curl's default. */
+/** Media types of bodies that consist only of the content. The second type is curl's default. */
 const TEXT_TYPES = new Set(['text/plain', 'application/x-www-form-urlencoded'])
 const BODY_TYPES = ['application/json', 'text/plain', 'multipart/form-data'] as const
 
 /**
- * Reads a snippet from a body, which may be JSON, plain text or a form. Memory is bounded regardless of the size,
- * because the content goes to the draft as it arrives.
+ * Reads a snippet from a body, which may be JSON, plain text or a form. The content is written to the draft as it
+ * arrives, so memory is bounded regardless of its size.
  * Throws ApiError and discards the draft: `unsupported_media_type`, `content_too_large`, `invalid_encoding`,
  * `invalid_content`, `invalid_request`, `request_timeout`, `unavailable`.
  */
@@ -60,8 +60,8 @@ export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDep
 }
 
 /**
- * Returns a draft that waits for a slot before it accepts more content than a small buffer holds. If it must give way
- * to others, it is deleted at once, and the sender gets `request_timeout`.
+ * Returns a draft that accepts a small buffer of content, and then waits for a slot before it accepts more. If it loses
+ * its slot to another request, it is deleted at once, and the sender gets `request_timeout`.
  */
 function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraft {
   let slot: Slot | undefined
@@ -69,7 +69,7 @@ function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraf
 
   function giveWay(): void {
     isCut = true
-    // If this fails, the error is reported when the draft is discarded again after the body.
+    // If deletion fails here, the error is reported when the draft is discarded again after the body.
     draft.discard().catch(() => undefined)
   }
 
@@ -116,7 +116,7 @@ function readFields({ contentType, pieces }: SnippetBody, content: ContentSink):
   throw new ApiError(errors.unsupported_media_type, { message: `Send one of ${BODY_TYPES.join(', ')} in UTF-8.` })
 }
 
-/** Returns an empty type if the charset is not UTF-8. */
+/** Returns the media type of a body; empty if its charset is not UTF-8. */
 function mediaType(contentType: string | undefined): string {
   const [type, ...parameters] = (contentType ?? '').toLowerCase().split(';')
   const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith('charset='))

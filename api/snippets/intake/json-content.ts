@@ -2,11 +2,14 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 import { assertCleanText } from '../../kit/text.ts'
 import { invalidJson, type JsonEscapes, jsonEscapes } from './json-escapes.ts'
 
-/** Reads a JSON body whose string `content` is too long to hold in memory. Decodes the content as it arrives. */
+/** Reads a JSON body whose string `content` is too long to be kept in memory. Decodes the content as it arrives. */
 export interface JsonContentReader {
-  /** @returns the decoded bytes of the content in this piece of the body. Throws ApiError. */
+  /**
+   * Reads a chunk of the body. Throws ApiError.
+   * @returns the decoded bytes of the content in this chunk
+   */
   piece(bytes: Uint8Array): Uint8Array[]
-  /** @returns the body without its content. Throws ApiError if the body was not valid JSON. */
+  /** Ends the body and returns its fields without the content. Throws ApiError if the body is not valid JSON. */
   end(): { readonly fields: unknown; readonly hasContent: boolean }
 }
 
@@ -24,14 +27,14 @@ const SPACE = 0x20
 const EMPTY_STRING = Buffer.from('""')
 const CONTENT = 'content'
 
-/** Whether the reader is between strings, in a string, or in the content. */
+/** Position of the reader: between strings, in a string, or in the content. */
 const places = { between: 0, string: 1, content: 2 } as const
 type Place = (typeof places)[keyof typeof places]
 
 /**
- * Finds the value of `content` in the outermost object by brackets and quotes alone, and replaces it with `""`. At the
- * end, JSON.parse validates the rest. An invalid body may therefore yield some content first, which the caller must
- * discard.
+ * Finds the value of `content` in the outermost object by looking only at brackets and quotes, and replaces it with
+ * `""`. At the end, JSON.parse validates the remaining body. An invalid body may therefore yield some content first,
+ * which the caller must discard.
  */
 export function jsonContentReader(): JsonContentReader {
   const rest: Buffer[] = []
@@ -39,7 +42,7 @@ export function jsonContentReader(): JsonContentReader {
   let place: Place = places.between
   let depth = 0
   let isObject = false
-  /** At depth 1, a string between a comma and a colon is a field's name. */
+  /** Whether a string is a field name. At depth 1, a string between a comma and a colon is a field name. */
   let isName = true
   let isFirstOfValue = false
   let name: Buffer[] = []
@@ -67,7 +70,7 @@ export function jsonContentReader(): JsonContentReader {
     return found
   }
 
-  /** @returns the position after the string's end, or the end of the piece */
+  /** Reads a string that is not the content. Returns the position after its end, or the end of the chunk. */
   function inString(bytes: Uint8Array, from: number): number {
     for (let at = from; at < bytes.byteLength; at++) {
       if (isEscaped) isEscaped = false
@@ -89,7 +92,7 @@ export function jsonContentReader(): JsonContentReader {
     return end
   }
 
-  /** Reads up to and including the next quote. */
+  /** Reads the bytes between strings, up to and including the next quote. */
   function between(bytes: Uint8Array, from: number): number {
     for (let at = from; at < bytes.byteLength; at++) {
       const byte = bytes[at]

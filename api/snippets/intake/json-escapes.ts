@@ -1,11 +1,11 @@
 import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 
-/** Decodes the inside of a JSON string that arrives in pieces. */
+/** Decodes the inside of a JSON string that arrives in chunks. */
 export interface JsonEscapes {
   /**
+   * Decodes a chunk. Throws ApiError.
    * @param out receives the decoded bytes
-   * @returns the position after the closing quote, or undefined if the string continues in the next piece. Throws
-   * ApiError.
+   * @returns the position after the closing quote; undefined if the string continues in the next chunk
    */
   decode(bytes: Uint8Array, from: number, out: Uint8Array[]): number | undefined
 }
@@ -24,17 +24,20 @@ for (const [index, letter] of [...'"\\/bfnrt'].entries()) ESCAPES[letter.charCod
 const HEX = new Uint8Array(256).fill(NO_DIGIT)
 for (const digit of '0123456789abcdefABCDEF') HEX[digit.charCodeAt(0)] = Number.parseInt(digit, 16)
 /**
- * Size of the buffer for escapes. Most text has few of them, and the runs between them are passed on without copying.
+ * Size of the buffer for decoded escapes. Most texts have few escapes, and the text between them is passed on without
+ * copying.
  */
 const ESCAPED_BYTES = 4_096
 
 export function jsonEscapes(): JsonEscapes {
-  /** The number of digits read of an escape, or a state outside of it. */
+  /** The number of digits of an escape that have been read, or a state outside of an escape. */
   let digits = OUTSIDE
   let unit = 0
   /** The first half of a surrogate pair. */
   let high: number | undefined
-  /** Collects escapes that follow each other closely, because a buffer for each would cost more than its content. */
+  /**
+   * Collects escapes that are close to each other, because a separate buffer for each would cost more than its content.
+   */
   let gathered = Buffer.alloc(0)
   let length = 0
 
@@ -90,7 +93,7 @@ export function jsonEscapes(): JsonEscapes {
       length = 0
     }
 
-    /** Forwards the plain text before `end`. Copies short runs, which is cheaper. */
+    /** Passes on the plain text before `end`. Short texts are copied, which is cheaper. */
     function passRun(end: number): void {
       if (end === run) return
       if (high !== undefined) throw loneSurrogate()

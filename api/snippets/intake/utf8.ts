@@ -1,16 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import { ApiError, errors } from '../../kit/errors.ts'
 
-/** Validates bytes that arrive in pieces. A character may span two of them. */
+/** Validates bytes that arrive in chunks. A character may span two chunks. */
 export interface Utf8Check {
   /** Checks the next bytes. Throws ApiError `invalid_encoding`. */
   piece(bytes: Uint8Array): void
-  /** Must be called after the last piece. Throws ApiError `invalid_encoding`. */
+  /** Ends the validation. It must be called after the last chunk. Throws ApiError `invalid_encoding`. */
   end(): void
 }
 
 const NO_BYTES = new Uint8Array()
-/** Maximum number of bytes of a character after its first. */
+/** Maximum number of bytes that follow the first byte of a character. */
 const MAX_FOLLOWING = 3
 
 export function utf8Check(): Utf8Check {
@@ -29,7 +29,7 @@ export function utf8Check(): Utf8Check {
   }
 }
 
-/** Returns the number of bytes at the end that begin a character without completing it. */
+/** Returns the number of bytes at the end that form the beginning of an incomplete character. */
 function cutOff(bytes: Uint8Array): number {
   const first = Math.max(0, bytes.byteLength - MAX_FOLLOWING)
   for (let at = bytes.byteLength - 1; at >= first; at--) {

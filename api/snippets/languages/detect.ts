@@ -3,17 +3,20 @@ import { type Language, languages } from './table.ts'
 
 export const PLAINTEXT = 'plaintext'
 
-/** Number of characters that are examined. The beginning of a text is enough to detect its language. */
+/** Maximum number of characters that are examined. The beginning of a text is enough to detect its language. */
 export const EXAMINED_CHARACTERS = 8_192
-/** Minimum number of matching patterns, because fewer may be chance: docs/services/snippets.md#language */
+/** Minimum number of matching patterns. Fewer matches may be chance: docs/services/snippets.md#language */
 const MIN_MATCHES = 2
-/** Minimum score, because two matches that many languages share, such as a call and a comment, may be chance. */
+/** Minimum score. Two matches of patterns that many languages share, such as a call and a comment, may be chance. */
 const MIN_SCORE = 3
-/** Maximum number of counted matches of one pattern. Further ones add no information. */
+/** Maximum number of counted matches of one pattern. Further matches add no information. */
 const MAX_MATCHES = 6
-/** Tolerance for rounding. Sums of the same numbers in a different order differ by less than this. */
+/** Tolerance for rounding. Two sums of the same numbers in different orders differ by less than this. */
 const ROUNDING = 1e-6
-/** Upper bound for `*` and `+` in the table's patterns, so that the time is linear in the length of the text. */
+/**
+ * Maximum number of repetitions for `*` and `+` in the patterns of the table, so that matching takes time linear in the
+ * length of the text.
+ */
 const MAX_REPEATS = 60
 
 interface CompiledPattern {
@@ -27,7 +30,7 @@ interface CompiledLanguage {
   readonly patterns: readonly CompiledPattern[]
 }
 
-/** A language with the patterns that may match, and the highest score that they could reach. */
+/** A language, the patterns that may match, and the highest score that they can reach. */
 interface Candidate {
   readonly order: number
   readonly name: string
@@ -41,8 +44,8 @@ const compiled: readonly CompiledLanguage[] = languages.map(({ name, patterns }:
 }))
 
 /**
- * Compiles a pattern to match everywhere in the text, by line, and with bounded repetitions. A pattern without nested
- * repetitions then takes at most a constant number of steps from each position.
+ * Compiles a pattern to match everywhere in the text, line by line, and with a limited number of repetitions. From each
+ * position, a pattern without nested repetitions then takes at most a constant number of steps.
  */
 export function bounded({ source, flags }: RegExp): RegExp {
   let inClass = false
@@ -64,10 +67,10 @@ export function bounded({ source, flags }: RegExp): RegExp {
 }
 
 /**
- * Detects the language with the highest score. Each matching pattern contributes its weight, and a little more for
- * each repeated match. Fewer than two matches give plaintext. Patterns whose required literals are missing from the
- * text, and languages that can no longer win, are skipped. This takes a tenth of the work and does not change the
- * result.
+ * Detects the language with the highest score. Each matching pattern contributes its weight, and a little more for each
+ * repeated match. If fewer than two patterns match, the result is plaintext. Patterns whose required literals are
+ * missing from the text, and languages that can no longer win, are skipped. Skipping reduces the time to a tenth and
+ * does not change the result.
  */
 export function detectLanguage(text: string): string {
   const examined = text.slice(0, EXAMINED_CHARACTERS)
@@ -81,7 +84,7 @@ export function detectLanguage(text: string): string {
   return best.name
 }
 
-/** Returns the candidates, those with the highest possible score first. */
+/** Returns the languages that may match. The language with the highest possible score comes first. */
 function candidatesFor(text: string): Candidate[] {
   const grams = gramsOf(text)
   const gramsInSmallLetters = gramsOf(text.toLowerCase())
@@ -94,7 +97,10 @@ function candidatesFor(text: string): Candidate[] {
     .sort((a, b) => b.most - a.most)
 }
 
-/** @returns 0 if fewer than two patterns match, or if the score cannot reach `wanted` */
+/**
+ * Computes the score of a language.
+ * @returns 0 if fewer than two patterns match, or if the score cannot reach `wanted`
+ */
 function scoreOf({ patterns, most }: Candidate, text: string, wanted: number): number {
   let matches = 0
   let score = 0

@@ -1,18 +1,21 @@
 import { LINE_START, type Requirement, requirementOf } from './required.ts'
 
 /**
- * A hash table of the characters, pairs and triples of characters in a text. Two may share a slot, so a used slot
- * does not prove that the text contains them.
+ * A hash table of the characters, pairs and triples of characters in a text. Two grams may share a slot, so a used slot
+ * does not prove that the text contains a gram.
  */
 export type Grams = Uint8Array
 
-/** Returns whether the pattern may match a text with these grams. Only false is certain. */
+/** Returns whether the pattern may match a text with these grams. Only the answer false is certain. */
 export type MayMatch = (grams: Grams) => boolean
 
-/** Number of slots per kind of gram. Eight thousand characters of code have about three thousand different triples. */
+/**
+ * Number of slots for characters, for pairs and for triples. Eight thousand characters of code have about three
+ * thousand different triples.
+ */
 const SLOTS = 32_768
 const MASK = SLOTS - 1
-/** Multiplier of the hash. It is odd, and larger than the codes of common characters. */
+/** Multiplier of the hash. It is an odd number that is larger than the codes of common characters. */
 const SPREAD = 1_009
 const NEW_LINE = LINE_START.charCodeAt(0)
 const TAB = 9
@@ -22,7 +25,7 @@ export function gramsOf(text: string): Grams {
   const grams = new Uint8Array(3 * SLOTS)
   let before = 0
   let last = NEW_LINE
-  // The previous characters without the blanks at the beginning of a line.
+  // The two previous characters, as if the line had no blanks at its beginning.
   let beforeInLine = 0
   let lastInLine = NEW_LINE
   for (let at = 0; at < text.length; at++) {
@@ -46,7 +49,7 @@ export function mayMatch(pattern: RegExp): MayMatch {
   return (grams) => groups.every((literals) => literals.some((slots) => slots.every((slot) => grams[slot] === 1)))
 }
 
-/** Returns the slots that are used in every text with this literal. */
+/** Returns the slots that are used in every text that contains this literal. */
 function slotsOf(literal: Requirement[number][number]): number[] {
   const codes = Array.from({ length: literal.length }, (_, index) => literal.charCodeAt(index))
   if (codes.length === 1) return [codes[0] & MASK]

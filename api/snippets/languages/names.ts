@@ -10,7 +10,7 @@ const known = new Map<string, string>([
   ['toml', 'toml'],
 ])
 
-/** Finds a language by its name or alias, ignoring case. */
+/** Finds a language by its name or alias. Case does not matter. */
 export function knownLanguage(name: string): string | undefined {
   return known.get(name.toLowerCase())
 }

@@ -1,26 +1,27 @@
 /**
- * The literals without which a pattern cannot match a text: the text must contain at least one literal of each group.
- * They are derived without running the pattern, so most patterns never need to run. Empty if nothing is known. A
- * literal that begins with LINE_START must be at the beginning of a line, possibly after blanks.
+ * The literals that a text must contain for a pattern to match. The text must contain at least one literal of each
+ * group. The literals are derived without running the pattern, so most patterns never need to run. The list is empty if
+ * nothing is known. A literal that begins with LINE_START must be at the beginning of a line, possibly after blanks.
  */
 export type Requirement = readonly (readonly string[])[]
 
 export const LINE_START = '\n'
-/** Source of the blanks that may occur between LINE_START and the rest of a literal. */
+/** Source of the part of a pattern that matches blanks after LINE_START. */
 const BLANKS = '[ \\t]*'
 
 /**
- * Parses a pattern of the table: characters, classes, groups, alternatives, repetitions, assertions. The literals of
- * a pattern that ignores case are in lower case. Throws for numeric escapes, which the table does not use.
+ * Parses a pattern of the table, which may have characters, classes, groups, alternatives, repetitions and assertions.
+ * If the pattern ignores case, its literals are returned in lower case. Throws for numeric escapes, which the table
+ * does not use.
  */
 export function requirementOf({ source, flags }: RegExp): Requirement {
   const ignoresCase = flags.includes('i')
   let at = 0
 
   /**
+   * Parses alternatives up to the closing bracket or the end.
    * @param before the text that certainly precedes the alternatives
-   * @returns the requirements of the alternatives up to the closing bracket or the end, including the text before
-   * them
+   * @returns the requirements of the alternatives, including the text before them
    */
   function alternatives(before: string): string[][] {
     const all = [sequence(before)]
@@ -52,7 +53,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
       if (found === 'assertion') continue
       const { least, isOne } = repetition()
       if (typeof found === 'string') {
-        // Skips blanks at the beginning of a line.
+        // Blanks at the beginning of a line are skipped, because LINE_START allows any number of them.
         if (run === LINE_START && /[ \t]/.test(found)) run = ''
         else if (least > 0) run += found
         if (!isOne) endRun()
@@ -65,7 +66,9 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
     return groups
   }
 
-  /** Returns a character, the requirements of a group, or `assertion` for something that consumes no text. */
+  /**
+   * Returns a character, the requirements of a group, or `assertion` for a part of the pattern that consumes no text.
+   */
   function atom(before: string): string | string[][] {
     const character = source[at++]
     switch (character) {
@@ -86,7 +89,8 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
 
   function literal(character: string): string | string[][] {
     if (!ignoresCase) return character
-    // Beyond ASCII, toLowerCase alone does not equate all letters that differ only by case.
+    // For letters outside ASCII, toLowerCase alone does not map all letters that differ only by case to the same
+    // letter.
     return character < '\x80' ? character.toLowerCase() : []
   }
 
@@ -126,7 +130,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
   return alternatives('')
 }
 
-/** Returns the group that the fewest texts are likely to satisfy, judged by the length of its shortest literal. */
+/** Returns the group that is likely to exclude most texts, which is the group whose shortest literal is longest. */
 function mostTelling(groups: readonly string[][]): string[] | undefined {
   const shortest = (group: readonly string[]) => Math.min(...group.map(({ length }) => length))
   return groups.toSorted((a, b) => shortest(b) - shortest(a) || a.length - b.length)[0]

@@ -1,22 +1,24 @@
-/** One language, with its names and the patterns of its text. */
+/** A language, with its names and the patterns that indicate it. */
 export interface Language {
   /** Its name in highlight.js. */
   readonly name: string
   readonly aliases: readonly string[]
   /**
-   * Patterns that indicate the language. Keep them short, because `*` and `+` match at most 60 times. A repeated group
-   * must not contain them.
+   * Patterns that indicate the language. Keep them short, because `*` and `+` match at most 60 times. Do not use `*` or
+   * `+` inside a repeated group.
    */
   readonly patterns: readonly Pattern[]
 }
 
 /**
- * A pattern and the weight of a match: 1 if the pattern also matches a few other languages, 2 if it matches hardly any,
- * 4 if it matches none.
+ * A pattern and the weight of a match. The weight is 1 if the pattern also matches a few other languages, 2 if it
+ * matches hardly any other language, and 4 if it matches no other language.
  */
 type Pattern = readonly [RegExp, number]
 
-/** The languages that are detected, one entry each. The first of equal scores wins. */
+/**
+ * The languages that are detected, one entry per language. If two languages have the same score, the first one wins.
+ */
 export const languages: readonly Language[] = [
   {
     name: 'javascript',
@@ -1193,7 +1195,7 @@ export const languages: readonly Language[] = [
   },
 ]
 
-/** Languages that a request may name, but that are not detected. */
+/** Languages that a request may name but that are not detected. */
 export const furtherLanguages: readonly string[] = [
   'ada',
   'apache',

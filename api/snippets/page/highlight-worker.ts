@@ -6,5 +6,8 @@ export interface HighlightRequest {
   readonly language: string
 }
 
-/** Runs in a separate thread, because highlight.js' grammars are regular expressions that are slow for some texts. */
+/**
+ * Highlights texts in a separate thread. The grammars of highlight.js are regular expressions, which are slow for some
+ * texts.
+ */
 answerRequests(({ text, language }: HighlightRequest) => hljs.highlight(text, { language, ignoreIllegals: true }).value)

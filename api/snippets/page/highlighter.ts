@@ -3,23 +3,26 @@ import type { HighlightRequest } from './highlight-worker.ts'
 
 /** Turns source text into HTML that contains only text and `<span class="hljs-…">`. */
 export interface Highlighter {
-  /** Returns undefined if highlighting took too long or failed, in which case the page shows plain text. */
+  /** Returns the HTML; undefined if highlighting took too long or failed. The page then shows plain text. */
   highlight(text: string, language: string): Promise<string | undefined>
   close(): Promise<void>
 }
 
 /** Maximum size of a text that is highlighted. Longer texts are shown without highlighting. */
 export const MAX_HIGHLIGHTED_BYTES = 131_072
-/** Time limit of highlighting. A hundred kilobytes take about 50 ms, and only malicious text takes this long. */
+/** Time limit of highlighting. A hundred kilobytes take about 50 ms, so only malicious texts reach the limit. */
 const MAX_HIGHLIGHT_MS = 1_000
-/** Maximum time that a page waits behind others. After it, the page is shown without highlighting. */
+/** Maximum time that a page waits for other pages. After this time, the page is shown without highlighting. */
 const MAX_WAIT_MS = 2_000
-/** Maximum number of waiting pages. Further ones are shown without highlighting. */
+/** Maximum number of waiting pages. Further pages are shown without highlighting. */
 const MAX_WAITING = 50
 
 const WORKER = new URL('./highlight-worker.ts', import.meta.url)
 
-/** @param timeoutMs time limit; texts that take longer are shown without highlighting */
+/**
+ * Creates a highlighter that runs in a separate thread.
+ * @param timeoutMs time limit. A text that takes longer is shown without highlighting.
+ */
 export function threadHighlighter(timeoutMs: number = MAX_HIGHLIGHT_MS): Highlighter {
   const thread = workThread<HighlightRequest, string>(WORKER, { timeoutMs, maxWaitMs: MAX_WAIT_MS, maxWaiting: MAX_WAITING })
   return { highlight: (text, language) => thread.ask({ text, language }), close: thread.close }

@@ -6,9 +6,9 @@ export function escapeHtml(text: string): string {
 const CLOSE = '</span>'
 
 /**
- * Splits highlighted HTML into lines. Spans that are open at the end of a line are closed there and reopened on the
- * next.
- * @param html contains only text, `<span …>` and `</span>`, as the highlighter returns it
+ * Splits highlighted HTML into lines. A span that is open at the end of a line is closed there and reopened on the next
+ * line.
+ * @param html HTML of the highlighter, which contains only text, `<span …>` and `</span>`
  */
 export function linesOf(html: string): string[] {
   const open: string[] = []

@@ -13,9 +13,9 @@ import { formKeyFrom, newFormKey } from './reveal-form.ts'
 import { PAGE_POLICY } from './style.ts'
 
 /**
- * Maximum size of the content on a page, because browsers struggle with longer pages. A page whose content is cut links
- * to the complete content. With limited reads, that link might no longer work, so the content is sent as a file instead
- * of the page.
+ * Maximum size of the content on a page. Browsers struggle with longer pages, so longer content is cut, and the page
+ * links to the complete content. For a snippet with limited reads, that link might no longer work, so the content is
+ * sent as a file instead of the page.
  */
 const MAX_SHOWN_BYTES = 524_288
 
@@ -38,8 +38,8 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
   }
 
   /**
-   * Responds to a submitted form. Submitting the same form again returns the same answer, because the first response
-   * may have been lost.
+   * Answers a submitted form. If the same form is submitted again, the answer is the same, because the first answer may
+   * have been lost.
    */
   async function reveal(request: PageRequest, id: string): Promise<Answer> {
     const from = await withFormKey(request)
@@ -75,8 +75,8 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
 }
 
 /**
- * Identifies the read by the form's key. The key is random, so the address is not needed to distinguish anonymous
- * callers: a phone that loses the answer may send the form again from another network.
+ * Identifies the read by the form's key. The key is random, so anonymous callers need not be distinguished by their
+ * address. A phone that loses the answer may therefore send the form again from another network.
  */
 async function withFormKey(from: PageRequest): Promise<ReadRequest> {
   const key = from.arriving === undefined ? undefined : await formKeyFrom(from.arriving)
@@ -106,6 +106,6 @@ async function beginningOf(content: AsyncIterable<Buffer>): Promise<string> {
     bytes += piece.byteLength
     if (bytes > MAX_SHOWN_BYTES) break
   }
-  // If the cut splits a character, the streaming decoder drops the incomplete part.
+  // If the cut splits a character, the streaming decoder omits the incomplete part.
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(pieces).subarray(0, MAX_SHOWN_BYTES), { stream: true })
 }

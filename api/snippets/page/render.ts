@@ -8,7 +8,7 @@ const KIB = 1_024
 export interface ShownContent {
   /** The content, escaped and, if possible, highlighted. */
   readonly html: string
-  /** Whether this is only the beginning of the content. */
+  /** Whether the text is only the beginning of the content. */
   readonly isCut: boolean
 }
 
@@ -32,9 +32,9 @@ export function snippetPage(snippet: SnippetRecord, content: ShownContent): stri
 }
 
 export interface RevealForm {
-  /** Identifies the read, so that the form can be sent again. */
+  /** Key that identifies the read, so that the form can be sent again. */
   readonly key: string
-  /** Whether the answer is a file, because the content is too long for a page. */
+  /** Whether the answer to the form is a file, because the content is too long for a page. */
   readonly isFile: boolean
 }
 
@@ -95,7 +95,8 @@ function note(html: string): string {
 }
 
 /**
- * Wraps lines, so that the style sheet can number them. Copied text has no numbers. A trailing line break is ignored.
+ * Wraps each line, so that the style sheet can number the lines. Copied text has no line numbers. A trailing line break
+ * is ignored.
  */
 function numbered(html: string): string {
   const lines = linesOf(html)

@@ -4,9 +4,14 @@ import type { ReadinessProbe } from '../../kit/readiness.ts'
 import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 
-/** The terms that administrators have blocked, as this process knows them now. They reach it within a second. */
+/**
+ * The terms that administrators have blocked, as this process knows them now. A change reaches the process within a
+ * second.
+ */
 export interface BlockedTerms {
-  /** By folded term. Throws ApiError `not_ready` until the terms are read, or a snapshot of them is used. */
+  /**
+   * Blocked terms, by folded term. Throws ApiError `not_ready` until the terms are read, or a snapshot of them is used.
+   */
   readonly entries: ReadonlyMap<string, BlockedTerm>
   /** Increases with every change. */
   readonly revision: number

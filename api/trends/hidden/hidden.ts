@@ -6,9 +6,9 @@ export interface HiddenTerms {
   /** Increases whenever other terms are hidden. */
   readonly revision: number
   /**
-   * Returns a test of folded terms, or undefined if no term is hidden. Throws ApiError `not_ready` while the blocked
-   * terms are unknown, because a list must not show one of them.
-   * @param safe whether unsafe terms are hidden, too
+   * Returns a function that tests folded terms; undefined if no term is hidden. Throws ApiError `not_ready` while the
+   * blocked terms are unknown, because a list must not show a blocked term.
+   * @param safe whether unsafe terms are hidden as well
    */
   test(safe: boolean): ((term: string) => boolean) | undefined
 }

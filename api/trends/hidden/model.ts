@@ -9,14 +9,14 @@ export const BlockBody = z
       .string()
       .min(1, 'must not be empty')
       .refine((text) => [...text].length <= MAX_REASON, `must have at most ${MAX_REASON} characters`)
-      .openapi({ description: `Why the term is blocked, at most ${MAX_REASON} characters.` }),
+      .openapi({ description: `The reason for blocking the term, at most ${MAX_REASON} characters.` }),
   })
   .openapi('TermBlock')
 
 export const BlockedTermSchema = z
   .object({
-    term: z.string().openapi({ description: 'The folded form without #, as in lists.', example: 'mondaymotivation' }),
-    name: z.string().openapi({ description: 'The spelling in which it was blocked.', example: '#MondayMotivation' }),
+    term: z.string().openapi({ description: 'The folded form of the term without #, as in lists.', example: 'mondaymotivation' }),
+    name: z.string().openapi({ description: 'The spelling in which the term was blocked.', example: '#MondayMotivation' }),
     reason: z.string(),
     blocked_by: z.string().openapi({ description: "Subject of the administrator's token." }),
     blocked_at: z.iso.datetime(),

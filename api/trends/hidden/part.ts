@@ -16,17 +16,17 @@ export interface BlockingDeps {
   readonly blocked: Pick<BlockedTerms, 'entries'>
   /** Epoch ms. */
   now(): number
-  /** Waits between two looks at the table. Default: real time. */
+  /** Pauses between two checks of the table. Default: a real pause. */
   sleep?(ms: number): Promise<unknown>
 }
 
-/** How long to wait until this process has read a change, which usually takes milliseconds. */
+/** How long to wait until this process has read a change, which usually takes a few milliseconds. */
 const SEEN_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
 /** Returns the routes with which administrators block terms. */
 export function blockingRoutes({ facts, blocked, now, sleep = delay }: BlockingDeps): BoundRoute[] {
-  /** Returns whether this process knows the change. Waits up to SEEN_WITHIN_MS. */
+  /** Returns whether this process has read the change. Waits up to SEEN_WITHIN_MS. */
   async function isSeen(term: string, wanted: BlockedTerm | undefined): Promise<boolean> {
     for (let waited = 0; waited <= SEEN_WITHIN_MS; waited += LOOK_EVERY_MS) {
       if (blocked.entries.get(term)?.blocked_at === wanted?.blocked_at) return true

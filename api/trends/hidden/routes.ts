@@ -18,7 +18,7 @@ export const blockTermRoute = defineRoute({
   operationId: 'blockTerm',
   summary: 'Block a term',
   description:
-    'Every process leaves the term out of all lists within a second, of past ones, too, and the following terms move up. Its tweets are still counted. Blocking it again replaces the reason.',
+    'Within a second, every process leaves the term out of all lists, including past lists, and the terms below it move up. Tweets with the term are still counted. Blocking the term again replaces the reason.',
   auth: ADMIN,
   params,
   body: BlockBody,
@@ -35,7 +35,7 @@ export const unblockTermRoute = defineRoute({
   path: '/v1/admin/trends/blocked/{term}',
   operationId: 'unblockTerm',
   summary: 'Unblock a term',
-  description: 'Lists show the term again within a second. It is not an error if it is not blocked.',
+  description: 'Lists show the term again within a second. Unblocking a term that is not blocked is not an error.',
   auth: ADMIN,
   params,
   answers: { 204: { description: 'The term is not blocked.' } },
@@ -47,7 +47,7 @@ export const listBlockedRoute = defineRoute({
   path: '/v1/admin/trends/blocked',
   operationId: 'listBlockedTerms',
   summary: 'List all blocked terms',
-  description: 'Returns them in alphabetical order.',
+  description: 'Returns the blocked terms in alphabetical order.',
   auth: ADMIN,
   answers: {
     200: { description: 'The terms.', schema: z.object({ terms: z.array(BlockedTermSchema) }).openapi('BlockedTerms') },

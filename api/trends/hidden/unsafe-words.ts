@@ -1,9 +1,9 @@
 /**
- * Words that `safe=true` leaves out: vulgar, sexual and insulting ones of a few languages. Each is written without
- * accents. The list cannot be complete; administrators block what it lacks.
+ * Words that `safe=true` leaves out, which are vulgar, sexual and insulting words of a few languages, without accents.
+ * The list cannot be complete. Administrators can block further terms.
  */
 
-/** These count only as whole words, because harmless words contain them. */
+/** Words that count only as whole words, because harmless words contain them. */
 export const UNSAFE_WORDS: readonly string[] = [
   ...['anal', 'anus', 'arse', 'arsehole', 'ass', 'asses', 'ballsack', 'bastard', 'bastards', 'boner', 'boob', 'boobs', 'bugger'],
   ...['bum', 'butt', 'camgirl', 'camgirls', 'clit', 'cock', 'cocks', 'coon', 'cum', 'cumming', 'cunt', 'cunts'],
@@ -18,7 +18,7 @@ export const UNSAFE_WORDS: readonly string[] = [
   ...['puttana', 'stronzo', 'anjing', 'kontol', 'memek', 'ngentot', 'блядь', 'пизда', 'сука', 'хуй'],
 ]
 
-/** These count within hashtags, too. No common harmless word contains them. */
+/** Words that also count as a part of a hashtag. No common harmless word contains them. */
 export const UNSAFE_ANYWHERE: readonly string[] = [
   ...['asshole', 'bitch', 'blowjob', 'bukkake', 'bullshit', 'creampie', 'deepthroat', 'faggot', 'fuck', 'gangbang', 'handjob'],
   ...['hentai', 'jackoff', 'masturbat', 'motherf', 'nakedgirl', 'onlyfans', 'porno', 'pornhub', 'sexcam', 'sexchat', 'sexvideo'],

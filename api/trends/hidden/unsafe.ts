@@ -3,13 +3,13 @@ import { UNSAFE_ANYWHERE, UNSAFE_WORDS } from './unsafe-words.ts'
 const MARKS = /\p{M}/gu
 const words = new Set(UNSAFE_WORDS.map(withoutMarks))
 const NO_LETTERS = /[^\p{L}\p{N}]+/u
-/** Terms stay in lists for hours, so most are asked for again. */
+/** Maximum number of cached results. Terms stay in lists for hours, so most terms are tested repeatedly. */
 const MAX_KNOWN = 50_000
 const known = new Map<string, boolean>()
 
 /**
- * Returns whether a folded term has one of the unsafe words. Hashtags have no spaces between words, so some words count
- * wherever they are.
+ * Returns whether a folded term contains an unsafe word. Hashtags have no spaces between words, so some words count at
+ * any position.
  */
 export function isUnsafe(term: string): boolean {
   let found = known.get(term)

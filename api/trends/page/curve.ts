@@ -1,12 +1,12 @@
-/** The size of a curve in the units of its picture. */
+/** The size of a curve, in the units of the picture. */
 export interface CurveSize {
   readonly width: number
   readonly height: number
 }
 
 /**
- * Returns the points of an SVG polyline through the volumes, from left to right. The greatest volume touches the top,
- * and 0 is the bottom.
+ * Returns the points of an SVG polyline through the volumes, from left to right. The greatest volume is at the top, and
+ * 0 is at the bottom.
  */
 export function curvePoints(volumes: readonly number[], { width, height }: CurveSize): string {
   const most = Math.max(1, ...volumes)

@@ -5,7 +5,10 @@ import { type Html, renderedPage } from '../../kit/page/rendered.ts'
 
 export const STYLES = '/trends/files'
 
-/** Answers with a page. @param q the content of the search field */
+/**
+ * Answers with an HTML page.
+ * @param q the content of the search field
+ */
 export function pageAnswer(status: number, title: string, q: string, main: Html): Promise<Answer> {
   const header = html`<p class="name"><a href="/trends">Trends</a></p>
 <form role="search" action="/trends">
@@ -29,7 +32,7 @@ export function listTitle(region: Region): string {
   return `Trends ${placeText(region)}`
 }
 
-/** Returns a moment as people read it, in UTC, such as 15 Jan 2026, 12:00 UTC. */
+/** Returns a readable time in UTC, such as 15 Jan 2026, 12:00 UTC. */
 export function timeText(iso: string): Html {
   const text = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }).format(new Date(iso))
   return html`<time datetime="${iso}">${text} UTC</time>`

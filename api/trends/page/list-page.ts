@@ -10,14 +10,17 @@ import { placesMap } from './map.ts'
 export type TrendList = z.infer<typeof TrendListSchema>
 type Entry = TrendList['trends'][number]
 
-/** The volumes of the last day by term, oldest first. */
+/** The volumes of each term on the last day, oldest first. */
 export type Days = ReadonlyMap<string, readonly number[]>
 
-/** Number of other names that are shown with a trend. */
+/** Maximum number of other names that are shown with a trend. */
 const SHOWN_NAMES = 4
 const CURVE = { width: 120, height: 24 }
 
-/** @param days undefined if the history cannot be read now */
+/**
+ * Renders the list of a region.
+ * @param days volumes of the last day; undefined if the history cannot be read now
+ */
 export function listPage(list: TrendList, region: Region, safe: boolean, days: Days | undefined): Html {
   return html`${breadcrumb(region, safe)}
 <h1>${listTitle(region)}</h1>
@@ -81,7 +84,7 @@ function curve(volumes: readonly number[]): Html {
   return html`<svg class="curve" viewBox="0 -1 ${width} ${height + 2}" role="img" aria-label="at most ${most} in half an hour"><polyline points="${curvePoints(volumes, CURVE)}"/></svg>`
 }
 
-/** Lists the places inside, or beside a city those of its country. */
+/** Lists the places inside a region. For a city, lists the places of its country. */
 function places(region: Region, safe: boolean): Html {
   const parent = region.type === 'Town' ? region.parent : region.woeid
   const links = regions

@@ -4,7 +4,7 @@ import { type Region, regions } from '../../../schemas/trends/places/regions.ts'
 import type { Html } from '../../kit/page/rendered.ts'
 import { listAddress } from './layout.ts'
 
-/** Part of the map in degrees: x to the east, y to the south. */
+/** A part of the map, in degrees. `x` increases to the east, and `y` to the south. */
 interface Frame {
   readonly x: number
   readonly y: number
@@ -12,11 +12,14 @@ interface Frame {
   readonly height: number
 }
 
-/** No city with trends is farther north or south. */
+/** Frame of the whole world. No city with trends is farther north or south. */
 const WORLD: Frame = { x: -180, y: -72, width: 360, height: 130 }
 const LEAST_DEGREES = 4
 const MARGIN = 0.15
-/** Dots keep their size on the screen, whatever part of the world is shown. */
+/**
+ * Number of dots that fit across the map. It keeps the size of the dots on the screen the same, whatever part of the
+ * world is shown.
+ */
 const DOTS_ACROSS = 260
 const CURRENT_TIMES = 2
 
@@ -31,15 +34,15 @@ const cities: readonly City[] = regions.flatMap((region) => {
 })
 
 /**
- * Draws the cities with trends as dots that lead to their lists: all of them for the world, and otherwise the country
- * and what surrounds it. The list of places beside the map has the same links for keyboards and screen readers.
+ * Draws the cities with trends as dots that link to their lists. The map shows the whole world, or a country and its
+ * surroundings. The list of places next to the map has the same links for keyboards and screen readers.
  */
 export function placesMap(current: Region, safe: boolean): Html {
   const country = current.type === 'Town' ? current.parent : current.woeid
   const near = cities.filter(({ region }) => region.parent === country)
   const frame = near.length === 0 ? WORLD : frameOf(near)
   const radius = Math.round((frame.width / DOTS_ACROSS) * 1_000) / 1_000
-  // The current city comes last, so that no other one covers it.
+  // The current city comes last, so that no other dot covers it.
   const shown = cities
     .filter(({ position }) => isWithin(position, frame))
     .toSorted((left, right) => Number(left.region === current) - Number(right.region === current))

@@ -23,7 +23,7 @@ export interface TrendsPageDeps {
   readonly lists: Pick<TrendLists, 'plain'>
   readonly tables: TableReader
   readonly facts: Pick<Facts, 'partitionsOf'>
-  /** Reads the history as the API does. Throws the same errors. */
+  /** Reads the history in the same way as the API. Throws the same errors. */
   readHistory(query: HistoryQuery): Promise<Answer>
   /** Epoch ms. */
   now(): number
@@ -35,7 +35,7 @@ const ENTRIES = 30
 const CURVE_HOURS = 24
 const CURVE_STEP_MS = 30 * 60_000
 const CURVE_STEPS = (CURVE_HOURS * 3_600_000) / CURVE_STEP_MS
-/** The last step of a curve is still counting, so an older one hardly differs. */
+/** How long curves are cached. Only their last step is still counting, so an older curve hardly differs. */
 const CURVES_KEPT_MS = 30_000
 /** A list of curves has about 12 kB. */
 const MOST_KEPT_CURVES = 600
@@ -49,7 +49,7 @@ const TITLES: Readonly<Record<string, string>> = {
   invalid_request: 'This address is not valid',
 }
 
-/** The pages of trends, which the server renders. */
+/** Creates the routes of the trends pages, which the server renders. */
 export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPageDeps): BoundRoute[] {
   const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
   const curves = shortCache({ load: loadDays, keptMs: CURVES_KEPT_MS, maxEntries: MOST_KEPT_CURVES, now })
@@ -99,7 +99,7 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
   ]
 }
 
-/** Returns the first of several values. Forms also send empty fields, which count as omitted. */
+/** Returns the first value of a parameter. Empty fields, which forms also send, count as omitted. */
 function one(value: Parameter): string | undefined {
   return [value ?? []].flat().find((each) => each !== '')
 }
@@ -110,7 +110,7 @@ function woeidOf(value: Parameter): number {
   return Number(text)
 }
 
-/** Reads the JSON of an answer of the API, so that pages show exactly what it says. */
+/** Reads the JSON of an answer of the API, so that pages show exactly the same data. */
 function jsonOf<T>({ body }: Answer): T {
   return JSON.parse(typeof body === 'string' ? body : Buffer.from(body as Uint8Array).toString()) as T
 }

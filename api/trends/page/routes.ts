@@ -5,7 +5,7 @@ import { defineRoute } from '../../kit/route.ts'
 import { trendsErrors } from '../errors.ts'
 import { STYLES } from './layout.ts'
 
-/** The page itself explains what is wrong with a parameter, so the routes take any text. */
+/** The page itself explains errors in a parameter, so the routes accept any text. */
 const text = (description: string) =>
   z
     .union([z.string(), z.array(z.string())])
@@ -19,7 +19,7 @@ export const trendsPageRoute = defineRoute({
   path: '/trends',
   operationId: 'trendsPage',
   summary: 'Show the trends of a location as an HTML page',
-  description: 'Has no scripts. A map and a search field lead to the other locations.',
+  description: 'The page works without scripts. A map and a search field lead to other locations.',
   auth: { kind: 'open' },
   query: z.object({
     woeid,
@@ -34,13 +34,15 @@ export const trendsPageRoute = defineRoute({
 export const termPageRoute = defineRoute({
   method: 'get',
   path: '/trends/terms/{term}',
-  // It reads the history, and no other way to it may avoid the limit.
+  // The page counts as a request for the history, so that callers cannot use it to bypass the limit of the history.
   countsAs: '/v1/trends/{term}/history',
   operationId: 'trendsTermPage',
   summary: 'Show the history of a term as an HTML page',
-  description: 'Draws how often the term was used in a location.',
+  description: 'The page shows a chart of how often the term was used in a location.',
   auth: { kind: 'open' },
-  params: z.object({ term: z.string().openapi({ description: 'As in the history.', example: 'mondaymotivation' }) }),
+  params: z.object({
+    term: z.string().openapi({ description: 'The term as for `GET /v1/trends/{term}/history`.', example: 'mondaymotivation' }),
+  }),
   query: z.object({ woeid, range: text('`day`, `week` or `quarter` (90 days). The default is `day`.') }),
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   htmlErrors: true,
@@ -49,6 +51,6 @@ export const termPageRoute = defineRoute({
 
 export const trendsFileRoute = pageFileRoute(STYLES, 'trendsFile', {
   summary: 'Read the style sheet of the trends pages',
-  description: 'Only the pages themselves need it.',
+  description: 'Returns the CSS that the trends pages use.',
   example: 'style.css',
 })

@@ -8,7 +8,7 @@ import { countText, listAddress, listTitle, placeText, timeText } from './layout
 
 export type History = z.infer<typeof HistorySchema>
 
-/** The ranges that the page offers, with their steps. */
+/** The ranges that the page offers, with the length of their steps. */
 export const RANGES = {
   day: { name: 'Last day', hours: 24, resolution: '15m', step: 'quarter of an hour' },
   week: { name: 'Last week', hours: 168, resolution: '1h', step: 'hour' },
@@ -44,7 +44,7 @@ function rangeLink(term: string, { woeid }: Region, range: string, name: string,
   return html`<a href="${address}"${isCurrent ? html` aria-current="page"` : ''}>${name}</a>`
 }
 
-/** The area below the curve is filled, so that single peaks show. */
+/** The area below the curve is filled, so that single peaks are visible. */
 function chart(volumes: readonly number[]): Html {
   const { width, height } = CHART
   const points = curvePoints(volumes, CHART)

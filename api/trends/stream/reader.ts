@@ -1,14 +1,14 @@
-/** One open answer, to which events are sent. */
+/** One open answer to which events are sent. */
 export interface StreamReader {
   readonly body: ReadableStream<Uint8Array>
   /**
-   * Sends an event, or keeps it until the client has taken the previous one. If several wait, only the last one is
-   * kept.
+   * Sends an event, or keeps it until the client has read the previous event. If several events wait, only the last one
+   * is kept.
    */
   send(event: Uint8Array): void
-  /** Sends a comment, unless the client still has something to take. */
+  /** Sends a comment, unless the client still has data to read. */
   beat(): void
-  /** Returns for how long an event has been waiting for the client, in ms. */
+  /** Returns how long an event has been waiting for the client, in ms. */
   behindMs(): number
   /** Ends the answer as complete. */
   end(): void

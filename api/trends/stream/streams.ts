@@ -8,16 +8,16 @@ import { trendsErrors } from '../errors.ts'
 import type { TrendLists } from '../lists.ts'
 import { type StreamReader, streamReader } from './reader.ts'
 
-/** Sends the lists of a process to its readers as they change: docs/services/trends.md#streams */
+/** Sends lists to the readers of this process when the lists change: docs/services/trends.md#streams */
 export interface TrendStreams {
   /**
-   * Returns a stream that begins with the current list. Throws what reading the list throws, and `too_many_readers`.
-   * @param isHead whether only the headers are wanted
+   * Returns a stream that begins with the current list. Throws the errors of reading the list, and `too_many_readers`.
+   * @param isHead whether only the headers are requested
    */
   open(region: Region, safe: boolean, isHead: boolean): Promise<Answer>
   /** Looks for changed lists. Called every second while there are readers. */
   look(): Promise<void>
-  /** Ends all streams and refuses new ones, because a stopping process waits for open answers. */
+  /** Ends all streams and refuses new streams, because a stopping process waits for open answers. */
   stop(): void
 }
 
@@ -28,24 +28,24 @@ export interface TrendStreamsOptions {
   monotonic(): number
 }
 
-/** Each reader holds a connection and some kilobytes. */
+/** Maximum number of readers. Each reader needs a connection and some kilobytes. */
 export const MAX_READERS = 1_000
 const LOOK_EVERY_MS = 1_000
-/** Shorter than the time after which common proxies close silent connections, which is 60 s. */
+/** Interval between comments. It is shorter than the 60 s after which common proxies close silent connections. */
 const HEARTBEAT_EVERY_MS = 15_000
-/** A client that has not taken an event for this long is cut, so that it does not hold a place forever. */
+/** Time after which a client that has not read an event is disconnected, so that it does not occupy a place forever. */
 const MAX_BEHIND_MS = 60_000
 const RETRY_AFTER_SECONDS = 30
 const EVENT_STREAM = 'text/event-stream; charset=utf-8'
-/** The last header keeps nginx from collecting events before it passes them on. */
+/** Headers of a stream. The last header keeps nginx from buffering events. */
 const HEADERS = { 'Content-Type': EVENT_STREAM, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
-/** Tells a browser how many ms to wait before it connects again. */
+/** Field with the number of ms that a browser waits before it connects again. */
 const RETRY = 'retry: 5000\n'
 const STALE: unique symbol = Symbol('stale')
 
 /**
- * The list of one region, and who reads it. Each channel is polled once, not once per reader. Channels without readers
- * stay, with the list that was sent last. There are at most two per region.
+ * The list of one region, and its readers. Each channel is polled once, regardless of the number of readers. A channel
+ * without readers is kept, with the list that was sent last. There are at most two channels per region.
  */
 interface Channel {
   readonly region: Region
@@ -93,7 +93,7 @@ export function trendStreams({ lists, registry, monotonic }: TrendStreamsOptions
 
   function onFailedLook(channel: Channel, error: unknown): void {
     if (!(error instanceof ApiError)) {
-      // The readers connect again, and get the error as an answer, which is logged.
+      // The readers are disconnected. When they connect again, they get the error as an answer, which is logged.
       for (const reader of [...channel.readers]) cut(channel, reader, error)
     } else if (error.definition === trendsErrors.trends_stale && channel.sent !== STALE) {
       channel.sent = STALE
@@ -151,7 +151,7 @@ export function trendStreams({ lists, registry, monotonic }: TrendStreamsOptions
       assertRoom()
       const channel = channelOf(region, safe)
       await refresh(channel)
-      // Others may have come, or the process may have begun to stop.
+      // During the wait, other readers may have connected, or the process may have begun to stop.
       assertRoom()
       if (isHead) return { status: 200, headers: HEADERS, body: null }
       const first = Buffer.concat([Buffer.from(RETRY), channel.event])
@@ -174,7 +174,7 @@ export function trendStreams({ lists, registry, monotonic }: TrendStreamsOptions
   }
 }
 
-/** The JSON of a list has no line break, so it is one line of data. */
+/** Encodes an event. The JSON of a list has no line break, so it is a single line of data. */
 function eventOf(name: string, json: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.from(`event: ${name}\ndata: `), json, Buffer.from('\n\n')])
 }

@@ -1,7 +1,7 @@
 import { ApiError, errors } from '../../../kit/errors.ts'
 
 /**
- * Refuses work while `places` pieces of it run, because more would only make all callers wait longer.
+ * Refuses a call while `places` calls are running, because more calls at once would only make all callers wait longer.
  * @throws ApiError `unavailable`
  */
 export function atMost<A extends readonly unknown[], T>(places: number, work: (...args: A) => Promise<T>): (...args: A) => Promise<T> {

@@ -13,8 +13,8 @@ const STARS = [4, 3, 2, 1] as const
 const BANDS_OF_STARS = 6
 
 /**
- * Number of values that each shard reports if there are several shards. If a value could be missing from a report, the
- * search is repeated with a larger number, so counts are always exact. A single shard needs no additional values.
+ * Number of values that each shard reports if there are several shards. If a report might lack a value, the search is
+ * repeated with a larger number, so counts are always exact. A single shard needs no additional values.
  */
 const SHARD_VALUES = 1_000
 export const MOST_SHARD_VALUES = 60_000
@@ -24,27 +24,30 @@ export function shardValues(shards: number): number {
   return shards === 1 ? 1 : SHARD_VALUES
 }
 
-/** The search for one or more facets, which all have the same filters. */
+/** A search for one or more facets that have the same filters. */
 export interface FacetSearch {
   readonly dimensions: readonly Dimension[]
-  /** Whether all filters apply, so that the number of products that it finds is the total. */
+  /** Whether all filters apply, so that the number of products found is the total. */
   readonly isTotal: boolean
   /** Selects the products that are counted. */
   readonly query: Query
-  /** @param most values that each shard reports, if a facet does not need more */
+  /**
+   * Returns the clauses that count.
+   * @param most number of values that each shard reports, unless a facet needs fewer
+   */
   aggregations(most: number): Query
 }
 
 /**
  * Returns a search that only counts.
- * @param most values that each shard reports, if a facet does not need more
+ * @param most number of values that each shard reports, unless a facet needs fewer
  */
 export function countingSearch({ isTotal, query, aggregations }: FacetSearch, most: number): Query {
   return { size: 0, track_total_hits: isTotal, query, aggs: aggregations(most) }
 }
 
 /**
- * Returns the clauses with which a search for hits also counts. The search must find the same products as the
+ * Returns the clauses that make a search for hits also count. That search must find the same products as the
  * FacetSearch.
  */
 export function pageCounts({ isTotal, aggregations }: FacetSearch, most: number): Query {
@@ -52,8 +55,8 @@ export function pageCounts({ isTotal, aggregations }: FacetSearch, most: number)
 }
 
 /**
- * Returns the searches for the total and the facets. A facet counts under all filters except its own, so each facet
- * that has a filter needs a search of its own. The first one is for the total.
+ * Returns the searches for the total and the facets, the search for the total first. A facet counts under all filters
+ * except its own, so each facet that has a filter needs a separate search.
  */
 export function facetSearches(plan: TextPlan | undefined, filters: Filters): FacetSearch[] {
   const text = plan && textQuery(plan)
@@ -95,7 +98,7 @@ function each(field: string, values: readonly string[]): Query {
   return { filters: { filters: values.map((value) => ({ term: { [field]: value } })) } }
 }
 
-/** The parts of the answer to a FacetSearch that are read. */
+/** The parts of the answer to a FacetSearch that this file reads. */
 export interface FacetAnswer {
   readonly _shards: { readonly total: number }
   readonly hits: { readonly total?: { readonly value: number } }
@@ -130,7 +133,7 @@ export function isApproximate({ aggregations }: FacetAnswer): boolean {
   return [brands, categories, attributes].some((terms) => (terms?.doc_count_error_upper_bound ?? 0) > 0)
 }
 
-/** Facets as the API returns them, without the names of categories. */
+/** Facets in the form of the API, except that the names of categories are missing. */
 export interface Facets {
   readonly total: number
   readonly brands: readonly { readonly name: string; readonly count: number }[]
@@ -178,7 +181,7 @@ function priceStats({ price_stats }: FacetCounts): Facets['price_stats'] {
   return { min: price_stats.min!, max: price_stats.max!, avg: price_stats.avg! }
 }
 
-/** Each category counts only its own products; the chosen category also counts those of its descendants. */
+/** Each category counts only its own products, but the count of the chosen category includes its descendants. */
 function categoryCounts({ categories, chosen_category }: FacetCounts, chosen: number | undefined): Facets['categories'] {
   const listed = (categories?.buckets ?? []).map(({ key, doc_count }) => ({ category_id: Number(key), count: doc_count }))
   if (chosen === undefined) return listed

@@ -1,13 +1,13 @@
 import type { Filters } from '../request/search-request.ts'
 import type { Query } from './query.ts'
 
-/** What a facet counts. `attribute:<name>` is a facet of its own for each chosen attribute. */
+/** What a facet counts. Each chosen attribute is a separate facet, `attribute:<name>`. */
 export type Dimension = 'category' | 'price' | 'brand' | 'rating' | `attribute:${string}`
 
-/** Matches exactly the public products. The index also contains hidden products, and positions of the indexer. */
+/** Matches exactly the public products. The index also contains hidden products and the positions of the indexer. */
 export const IS_PUBLIC: Query = { term: { is_public: true } }
 
-/** Returns the clause of each dimension that the caller has filtered by. */
+/** Returns the clause of each dimension by which the caller filters. */
 export function filterClauses({ categories, priceMin, priceMax, brands, ratingMin, attributes }: Filters): Map<Dimension, Query> {
   const clauses = new Map<Dimension, Query>()
   if (categories !== undefined) clauses.set('category', { terms: { category: categories } })
@@ -20,7 +20,7 @@ export function filterClauses({ categories, priceMin, priceMax, brands, ratingMi
   return clauses
 }
 
-/** Returns all clauses except that of one dimension. */
+/** Returns the clauses of all dimensions except one. */
 export function otherClauses(clauses: ReadonlyMap<Dimension, Query>, own?: Dimension): Query[] {
   return [...clauses].filter(([dimension]) => dimension !== own).map(([, clause]) => clause)
 }

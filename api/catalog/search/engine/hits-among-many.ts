@@ -5,29 +5,33 @@ import { type HitsSearch, hitsSearch } from './hits.ts'
 import type { ProductIndex } from './product-index.ts'
 import type { Query } from './query.ts'
 
-/** Tolerance for scores, which are rounded to 24 bits: a limit must not exclude a product that reaches it exactly. */
+/** Tolerance for scores, which are rounded to 24 bits. A product that reaches a limit exactly must not be excluded. */
 const ROUNDING = 1e-5
 /**
- * The limit of the first search, before any search has found a better one. Few products of a large catalogue exceed it.
+ * Score limit of the first search, before any search has found a better limit. Few products of a large catalogue exceed
+ * it.
  */
 const FIRST_LIMIT = 0.5
-/** Margin below the last limit, because the next query may need a somewhat lower one. */
+/** Margin by which the next limit is below the last one, because the next query may need a somewhat lower limit. */
 const ROOM = 0.02
-/** How much lower the next limit is after one that left too few products. */
+/** Amount by which a limit is lowered after it left too few products. */
 const STEP = 0.05
 
 interface HitsAnswer {
   readonly hits: { readonly hits: readonly { readonly _score: number | null }[] }
 }
 
-/** Finds the hits of a page. @returns the answer to `hitsSearch`, and those to further searches of the same request */
+/**
+ * Finds the hits of a page.
+ * @returns the answers to `hitsSearch` and to the further searches of the same request
+ */
 // biome-ignore lint/suspicious/noExplicitAny: the form of the answers depends on the searches
 export type HitsFinder = (hits: HitsSearch, further: readonly Query[]) => Promise<any[]>
 
 /**
- * Finds the same hits as `hitsSearch`, but does not score products whose other factors of relevance are too low. It
- * first searches above a limit that is probably low enough. If necessary, it searches again above a limit that
- * certainly is.
+ * Finds the same hits as `hitsSearch`, but does not score products whose other factors of relevance are too low. The
+ * first search uses a limit that is probably low enough. If it was too high, a second search uses a limit that is
+ * certainly low enough.
  */
 export function hitsAmongMany(index: ProductIndex): HitsFinder {
   let likely = FIRST_LIMIT
@@ -44,7 +48,7 @@ export function hitsAmongMany(index: ProductIndex): HitsFinder {
       // A limit of 0 excludes no product.
       return [limit === 0 ? first : await index.search(hitsSearch(hits)), ...others]
     }
-    // No product whose ceiling is below this limit can be more relevant than the last one that was found.
+    // A product whose ceiling is below this limit cannot be more relevant than the last product that was found.
     const certain = (found[found.length - 1]._score ?? 0) - most
     likely = Math.max(0, certain - ROOM)
     return [certain >= limit || limit === 0 ? first : await index.search(hitsAbove(certain, hits)), ...others]
@@ -56,7 +60,7 @@ function hitsAbove(limit: number, hits: HitsSearch): Query {
 }
 
 /**
- * Returns searches for the greatest score of each clause of the text. The server can skip most products in these
+ * Returns searches that find the greatest score of each clause of the text. The server can skip most products in these
  * searches.
  */
 function greatestScores(plan: TextPlan): Query[] {
@@ -68,7 +72,10 @@ interface ScoreAnswer {
   readonly hits: { readonly max_score: number | null }
 }
 
-/** Returns the maximum by which a product's relevance can exceed its `ceiling`. @param answers to `greatestScores` */
+/**
+ * Returns the maximum by which a product's relevance can exceed its `ceiling`.
+ * @param answers the answers to `greatestScores`
+ */
 export function mostBeside(answers: readonly ScoreAnswer[]): number {
   const score = answers.reduce((sum, { hits }) => sum + (hits.max_score ?? 0), 0)
   return WEIGHTS.text * textFactorOf(score) + WEIGHTS.recency + ROUNDING

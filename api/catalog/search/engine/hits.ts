@@ -6,7 +6,7 @@ import { IS_PUBLIC } from './filters.ts'
 import type { Query } from './query.ts'
 import { type RelevanceMoment, scoredByRelevance } from './relevance-script.ts'
 
-/** The fields that results show. The index stores more than these. */
+/** Names of the fields that results show. The index also stores other fields. */
 const SHOWN: readonly (keyof ProductSource)[] = [
   'product_id',
   'title',
@@ -36,7 +36,7 @@ const ORDERS: Readonly<Record<Sort, readonly Query[]>> = {
   newest: [{ created_at: 'desc' }, { product_id: 'asc' }],
 }
 
-/** The sort values of the last product of a page. */
+/** Sort values of the last product on a page. */
 export type After = readonly [number, number]
 
 export interface HitsSearch {
@@ -63,12 +63,15 @@ export function hitsSearch({ plan, filters, sort, moment, size, from }: HitsSear
   }
 }
 
-/** Returns the query that selects the products. @param isScored whether the text gives them a score, too */
+/**
+ * Returns the query that selects the products.
+ * @param isScored whether the text also gives each product a score
+ */
 export function selecting(text: TextQuery | undefined, filters: readonly Query[], isScored: boolean): Query {
   if (text === undefined) return { bool: { filter: [IS_PUBLIC, ...filters] } }
   const { must, minimumShouldMatch, should } = text
   const matching = isScored ? must : must.map(unscored)
   const required = minimumShouldMatch === undefined ? matching : [{ bool: { should: matching, minimum_should_match: minimumShouldMatch } }]
-  // The index has no words of products that are not public, so the words also exclude those products.
+  // The index stores no words of products that are not public, so a match of words also excludes those products.
   return isScored ? { bool: { must: required, should, filter: filters } } : { bool: { filter: [...required, ...filters] } }
 }

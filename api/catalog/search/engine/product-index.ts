@@ -8,17 +8,25 @@ import type { Query } from './query.ts'
 /** Searches the products of the catalogue. */
 export interface ProductIndex {
   /**
-   * @returns the search server's answer, which covers all products. Its form depends on the search.
+   * Runs a search on all products.
+   * @returns the answer of the search server, whose form depends on the search
    * @throws ApiError `unavailable` if the server does not respond, `not_ready` if the index is not complete
    */
   // biome-ignore lint/suspicious/noExplicitAny: the form of the answer depends on the search
   search(body: Query): Promise<any>
-  /** Sends several searches in one request. @returns their answers in the same order. @throws as `search` */
+  /**
+   * Sends several searches in one request.
+   * @returns the answers, in the order of the searches
+   * @throws the same errors as `search`
+   */
   // biome-ignore lint/suspicious/noExplicitAny: the form of the answers depends on the searches
   searchAll(bodies: readonly Query[]): Promise<any[]>
 }
 
-/** @param name of an index with the same fields as the product index */
+/**
+ * Opens an index of products for searches.
+ * @param name name of an index with the same fields as the product index
+ */
 export function productIndex(reader: IndexReader, name = PRODUCTS_INDEX, options: SearchOptions = {}): ProductIndex {
   return {
     search: async (body) => complete(await reader.search(name, body, options).catch(asApiError)),

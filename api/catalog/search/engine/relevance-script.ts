@@ -2,7 +2,9 @@ import { SALES_HALF_LIFE_MS, salesAt } from '../../../../schemas/catalog/documen
 import { recencyScale, TEXT_HALF, WEIGHTS } from '../../../../state/indexes/catalog/relevance.ts'
 import type { Query } from './query.ts'
 
-/** What relevance depends on apart from the product and the query. It is the same for all pages of a search. */
+/**
+ * Values on which relevance depends, apart from the product and the query. They are the same for all pages of a search.
+ */
 export interface RelevanceMoment {
   /** Epoch ms of a full minute. */
   readonly now: number
@@ -12,8 +14,8 @@ export interface RelevanceMoment {
 
 /**
  * The weighted sum of the factors of state/indexes/catalog/relevance.ts as a Lucene expression. `quality` already
- * includes rating, seller and stock. The logarithm is left out for products without sales, because it is the costliest
- * part.
+ * includes rating, seller and stock. For products without sales, the expression omits the logarithm, which is its
+ * costliest part.
  */
 const SOURCE = [
   `${WEIGHTS.text} * (_score / (_score + ${TEXT_HALF}))`,

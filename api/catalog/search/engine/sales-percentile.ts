@@ -1,6 +1,6 @@
 import type { ProductIndex } from './product-index.ts'
 
-/** The sales of a single product hardly change the percentile. */
+/** How long the percentile is kept. It changes slowly, because the sales of a single product hardly affect it. */
 const RENEWED_AFTER_MS = 10 * 60_000
 const PERCENT = 99
 
@@ -29,7 +29,7 @@ export function salesPercentile(index: Pick<ProductIndex, 'search'>, now: () => 
         known = renewed
       },
       () => {
-        // The next search tries again. This search uses the last known percentile.
+        // This search uses the last known percentile, and the next search tries to read it again.
         renewedAt = Number.NEGATIVE_INFINITY
         known = before
       },

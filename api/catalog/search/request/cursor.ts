@@ -6,7 +6,7 @@ import type { RelevanceMoment } from '../engine/relevance-script.ts'
 import type { Breadth } from '../text/plan.ts'
 import type { SearchRequest } from './search-request.ts'
 
-/** Everything that the next page needs from the previous one, apart from the parameters. */
+/** The data of a page, apart from the parameters, that the next page needs. */
 export interface Cursor {
   readonly after: After
   readonly moment: RelevanceMoment
@@ -29,7 +29,8 @@ const cursorForm = z.strictObject({
 })
 
 /**
- * Returns a cursor as text. It needs no protection, because a forged one only requests another page of public products.
+ * Returns a cursor as text. The text needs no signature, because a forged cursor only requests another page of public
+ * products.
  */
 export function cursorText(cursor: Cursor, request: SearchRequest): string {
   const { after, moment, breadth, corrections } = cursor
@@ -37,7 +38,7 @@ export function cursorText(cursor: Cursor, request: SearchRequest): string {
   return Buffer.from(JSON.stringify(form)).toString('base64url')
 }
 
-/** Throws ApiError `invalid_request` for a text that is not a cursor of this search. */
+/** Reads a cursor. Throws ApiError `invalid_request` for a text that is not a cursor of this search. */
 export function readCursor(text: string, request: SearchRequest): Cursor {
   const { success, data } = cursorForm.safeParse(jsonOf(text))
   if (!success || data.f !== fingerprint(request)) throw invalidRequest('query.cursor', 'is not a cursor of this search')
@@ -52,7 +53,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Identifies what a request searches for, regardless of the page. */
+/** Returns a text that identifies the search of a request, regardless of the page. */
 function fingerprint({ q, filters, category, sort }: SearchRequest): string {
   const { priceMin, priceMax, brands, ratingMin, attributes } = filters
   const searched = JSON.stringify([q, category, priceMin, priceMax, brands.toSorted(), ratingMin, [...attributes].toSorted(), sort])

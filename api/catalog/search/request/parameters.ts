@@ -7,7 +7,7 @@ const MOST_QUERY_CHARACTERS = 200
 const MOST_BRANDS = 20
 const MOST_BRAND_CHARACTERS = 200
 const MOST_ATTRIBUTE_VALUES = 20
-/** Each attribute name needs an additional search for its facet. */
+/** Maximum number of attribute names. Each name needs an additional search for its facet. */
 const MOST_ATTRIBUTE_NAMES = 5
 const MOST_ATTRIBUTE_CHARACTERS = 251
 const MOST_CATEGORY_CHARACTERS = 2_000
@@ -15,7 +15,7 @@ const MOST_STARS = 5
 const MOST_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 20
 const MOST_CURSOR_CHARACTERS = 4_000
-/** Maximum number of products that the search server sorts for a page. Only cursors lead beyond them. */
+/** Maximum number of products that the search server sorts for a page. Only cursors lead to later products. */
 const MOST_PAGED = 10_000
 const CENTS = 100
 
@@ -54,15 +54,13 @@ export const searchParameters = z
       .openapi({
         type: 'string',
         maxLength: MOST_QUERY_CHARACTERS,
-        description: 'Words to find. If omitted, all products are found.',
+        description: 'Words to find. If omitted, the search finds all products.',
         example: 'cordless drill',
       }),
-    category: z
-      .string('must be given once')
-      .min(1, 'must not be empty')
-      .max(MOST_CATEGORY_CHARACTERS)
-      .optional()
-      .openapi({ description: 'Id of a category, or its path of slugs. Includes the categories below it.', example: 'tools/drills' }),
+    category: z.string('must be given once').min(1, 'must not be empty').max(MOST_CATEGORY_CHARACTERS).optional().openapi({
+      description: 'Id of a category, or its path of slugs. The search includes all descendants of the category.',
+      example: 'tools/drills',
+    }),
     price_min: priceParameter('Lowest price, inclusive, in major units of the currency.'),
     price_max: priceParameter('Highest price, inclusive, in major units of the currency.'),
     brand: z
@@ -90,7 +88,7 @@ export const searchParameters = z
       .transform((values) => values ?? [])
       .openapi({
         type: 'string',
-        description: `An attribute as name:value. May be repeated; values of one name are alternatives. At most ${MOST_ATTRIBUTE_NAMES} names.`,
+        description: `An attribute as name:value. May be repeated for at most ${MOST_ATTRIBUTE_NAMES} names. Several values of the same name are alternatives.`,
         example: 'colour:red',
       }),
     sort: z
@@ -112,7 +110,7 @@ export const searchParameters = z
         type: 'integer',
         minimum: 1,
         default: 1,
-        description: `Page number, from 1. page × page_size is at most ${MOST_PAGED}; use the cursor beyond.`,
+        description: `Page number, from 1. page × page_size must be at most ${MOST_PAGED}. Use the cursor for later pages.`,
       }),
     page_size: integerParameter({
       minimum: 1,
@@ -120,14 +118,12 @@ export const searchParameters = z
       default: DEFAULT_PAGE_SIZE,
       description: 'Number of results per page.',
     }),
-    cursor: z
-      .string('must be given once')
-      .max(MOST_CURSOR_CHARACTERS, 'is not a cursor of this search')
-      .optional()
-      .openapi({ description: '`next_cursor` of the previous page, instead of `page`. All other parameters must be the same.' }),
+    cursor: z.string('must be given once').max(MOST_CURSOR_CHARACTERS, 'is not a cursor of this search').optional().openapi({
+      description: '`next_cursor` of the previous page, to use instead of `page`. All other parameters must be the same as for that page.',
+    }),
     explain: booleanParameter({
       default: false,
-      description: 'Whether each result explains its relevance. For administrators.',
+      description: 'Whether each result explains its relevance. Only administrators may use it.',
     }),
   })
   .superRefine((query, context) => {
@@ -135,7 +131,7 @@ export const searchParameters = z
     if (query.price_min !== undefined && query.price_max !== undefined && query.price_min > query.price_max)
       issue('price_min', 'must not be above price_max')
     if ((query.page ?? 1) * query.page_size > MOST_PAGED)
-      issue('page', `times page_size must be at most ${MOST_PAGED}; use the cursor beyond`)
+      issue('page', `times page_size must be at most ${MOST_PAGED}; use the cursor for later pages`)
     if (query.page !== undefined && query.cursor !== undefined) issue('cursor', 'cannot be combined with page')
     if (new Set(query.attr.map(attributeName)).size > MOST_ATTRIBUTE_NAMES) issue('attr', `must have at most ${MOST_ATTRIBUTE_NAMES} names`)
   })

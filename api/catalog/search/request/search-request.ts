@@ -3,7 +3,7 @@ export type Sort = (typeof SORTS)[number]
 
 /** Values that a product must have. Values of one list are alternatives. */
 export interface Filters {
-  /** Decimal ids of the chosen category and those below it. */
+  /** Decimal ids of the chosen category and of its descendants. */
   readonly categories?: readonly string[]
   /** Inclusive; in cents. */
   readonly priceMin?: number
@@ -11,7 +11,7 @@ export interface Filters {
   readonly brands: readonly string[]
   /** Stars as they are shown. */
   readonly ratingMin?: number
-  /** Values by the attribute's name in lower case. */
+  /** Values of each attribute, by its name in lower case. */
   readonly attributes: ReadonlyMap<string, readonly string[]>
 }
 

@@ -13,7 +13,10 @@ import type { ShownSource } from '../engine/hits.ts'
 import type { RelevanceMoment } from '../engine/relevance-script.ts'
 import type { Hit } from '../searcher.ts'
 
-/** Computes the factors of relevance by the formulas of the documentation, not by the search server's expression. */
+/**
+ * Computes the factors of relevance with the formulas of the documentation, independently of the search server's
+ * expression.
+ */
 export function factorsOf(source: ShownSource, textScore: number, { now, salesPercentile }: RelevanceMoment): Factors {
   return {
     text: textFactorOf(textScore),

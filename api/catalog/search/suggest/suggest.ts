@@ -8,8 +8,8 @@ const MOST_BRANDS = 5
 const MOST_CATEGORIES = 5
 const COUNTED_BRANDS = 50
 /**
- * Maximum number of words that complete the last one. More would add only rarer words, and would slow down the
- * suggestions for the first letters.
+ * Maximum number of words that may complete the last word of a query. Further words would be rare, and would slow down
+ * the suggestions for the first letters.
  */
 const MOST_ENDINGS = 50
 
@@ -62,7 +62,7 @@ export function suggester({ index, categories }: SuggestDeps) {
   }
 }
 
-/** Returns whether each word of the query begins a word of the name. */
+/** Returns whether each word of the query is the beginning of a word in the name. */
 function startsAll(name: readonly string[], words: readonly string[]): boolean {
   return words.every((word) => name.some((part) => part.startsWith(word)))
 }

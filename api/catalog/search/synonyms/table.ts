@@ -5,9 +5,9 @@ import { heldAsIs } from '../../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../../service.ts'
 import { type Synonyms, synonymsOf } from '../text/synonyms.ts'
 
-/** All groups of synonyms, as this process knows them now. They reach every process within a second. */
+/** All groups of synonyms, as this process knows them now. A change reaches every process within a second. */
 export interface SynonymTable {
-  /** Throws ApiError `not_ready` until the groups are read, or a snapshot of them is used. */
+  /** The groups, by name. Reading them throws ApiError `not_ready` until the groups are read, or a snapshot is used. */
   readonly groups: ReadonlyMap<string, SynonymGroup>
   readonly synonyms: Synonyms
   readonly probes: readonly ReadinessProbe[]

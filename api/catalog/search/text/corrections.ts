@@ -4,26 +4,32 @@ import { type PlannedWord, plannedWords, type TextPlan } from './plan.ts'
 
 /** Shorter words have too many neighbours. */
 const LEAST_CHARACTERS = 3
-/** Words of fewer characters may differ by one letter only. */
+/** Number of characters below which a correction may differ from the word by one letter only. */
 const TWO_EDITS_CHARACTERS = 6
 /** Number of candidates per word that the search server returns, sorted by similarity and then by frequency. */
 const CANDIDATES = 12
-/** A word that is found may still be a mistake if a word that differs by one letter is this many times as frequent. */
+/**
+ * Factor of frequency that makes a word doubtful. A word that occurs in products may still be a mistake if a word that
+ * differs by one letter is this many times as frequent.
+ */
 const TIMES_AS_FREQUENT = 100
-/** One letter of difference outweighs a frequency e^4 (55) times as high. The best value on the judgments. */
+/**
+ * Cost of one letter of difference. It outweighs a frequency that is e^4 (55) times as high. No other value did better
+ * on the judgments.
+ */
 const EDIT_COST = 4
 /** Maximum number of corrections that a search tries for a misspelt word. */
 const MOST_CORRECTIONS = 2
 
 /**
- * Counting stops here. Only a word that occurs in TIMES_AS_FREQUENT as many products could correct such a frequent
- * word, and no small catalogue has one. Counting further would cost as much as a search.
+ * Maximum count of products with a word. Only a word in TIMES_AS_FREQUENT times as many products could correct such a
+ * frequent word, and no small catalogue has such a word. Counting further would cost as much as a search.
  */
 const COMMON = 1_000
 
-/** What the search server says about a word. */
+/** What the search server reports about a word of the query. */
 export interface WordReport {
-  /** How many products have it, at most COMMON. */
+  /** Number of products with the word, at most COMMON. */
   readonly found: number
   readonly candidates: readonly Candidate[]
 }
@@ -34,15 +40,15 @@ export interface Candidate {
   readonly found: number
 }
 
-/** Returns the words of a plan that may be misspelt. */
+/** Returns the words of a plan that could be misspelt. */
 export function doubtfulWords(plan: TextPlan): readonly PlannedWord[] {
   const unique = new Map(plannedWords(plan).map((word) => [word.text, word]))
   return [...unique.values()].filter(({ kind, text }) => kind === 'word' && text.length >= LEAST_CHARACTERS && !/\d/.test(text))
 }
 
 /**
- * Returns searches that ask which words resemble the given ones, and how frequent each of them is. A search per word
- * can stop at COMMON, while filters in one search would visit every product.
+ * Returns searches that ask which words resemble the given words, and how frequent each similar word is. One search per
+ * word can stop at COMMON, while filters in a single search would visit every product.
  */
 export function spellingSearches(words: readonly PlannedWord[]): readonly Query[] {
   if (words.length === 0) return []
@@ -81,7 +87,10 @@ interface SpellingAnswer {
   readonly suggest?: Readonly<Record<string, readonly { readonly options: readonly { readonly text: string; readonly freq: number }[] }[]>>
 }
 
-/** Reads the answers to `spellingSearches` for the same words. */
+/**
+ * Reads the answers to `spellingSearches`.
+ * @param words the same words as for the searches
+ */
 export function wordReports(
   words: readonly PlannedWord[],
   [similar, ...counts]: readonly SpellingAnswer[],
@@ -95,7 +104,7 @@ export function wordReports(
   )
 }
 
-/** Returns what each misspelt word probably means, best first. Words that are probably right are left out. */
+/** Returns the probable meanings of each misspelt word, best first. Words that are probably correct are left out. */
 export function correctionsOf(reports: ReadonlyMap<string, WordReport>): ReadonlyMap<string, readonly string[]> {
   const corrections = new Map<string, readonly string[]>()
   for (const [text, { found, candidates }] of reports) {
@@ -117,7 +126,7 @@ export function correctionsOf(reports: ReadonlyMap<string, WordReport>): Readonl
   return corrections
 }
 
-/** A wrong first letter is rarer than any other mistake. */
+/** Cost of a wrong first letter, which is rarer than any other mistake. */
 const FIRST_LETTER_COST = 0.5
 
 function costOf(text: string, candidate: string, edits: number): number {

@@ -1,37 +1,42 @@
 import { type Word, wordsOf } from '../../../../state/indexes/catalog/words.ts'
 import type { Synonyms } from './synonyms.ts'
 
-/** A word of the query with the words that may replace it if exact words find too little. */
+/** A word of the query, with corrections that may replace it if the exact words find too few products. */
 export interface PlannedWord extends Word {
   readonly corrections: readonly string[]
 }
 
-/** Neighbouring words that synonyms may replace together. Most parts have one word and no synonyms. */
+/** Adjacent words that synonyms may replace together. Most parts have one word and no synonyms. */
 export interface PlannedPart {
   readonly words: readonly PlannedWord[]
-  /** Each is a list of words, all of which must be found. */
+  /** Alternatives to the words. Each alternative is a list of words, all of which must be found. */
   readonly synonyms: readonly (readonly string[])[]
 }
 
 /**
- * How many of the words a product must have.
- * - `all`: every word in title, brand or attributes.
- * - `described`: every word there or in the description, or a correction of it.
- * - `most`: two words, or three of four.
- * - `half`: one of two or three words, two of four.
+ * Which words of the query a product must contain.
+ * - `all`: every word, in title, brand or attributes.
+ * - `described`: every word or its correction, in title, brand, attributes or description.
+ * - `most`: two words, or three of four words.
+ * - `half`: one of two or three words, or two of four words.
  */
 export type Breadth = 'all' | 'described' | 'most' | 'half'
 
-/** What a search looks for. A cursor contains it, so that all pages search for the same words. */
+/**
+ * The words for which a search looks. A cursor contains the plan, so that all pages of a search look for the same
+ * words.
+ */
 export interface TextPlan {
   readonly breadth: Breadth
   readonly parts: readonly PlannedPart[]
 }
 
-/** Only this many words of a query are used. More would cost more without narrowing the results further. */
+/**
+ * Maximum number of words of a query that are used. More words would cost more without narrowing the results further.
+ */
 const MOST_WORDS = 24
 
-/** @returns the plan for exact words; undefined if the query has no word */
+/** Returns the plan for the exact words of a query; undefined if the query has no words. */
 export function planOf(query: string, synonyms: Synonyms): TextPlan | undefined {
   const words = wordsOf(query).slice(0, MOST_WORDS)
   if (words.length === 0) return undefined

@@ -2,28 +2,28 @@ import type { Query } from '../engine/query.ts'
 import { type Breadth, type PlannedPart, type PlannedWord, plannedWords, type TextPlan } from './plan.ts'
 
 /**
- * What each kind of match adds to the text score, relative to a word in the title. The values were learnt on a part of
+ * Weight of each kind of match in the text score, relative to a word in the title. The weights were learnt on a part of
  * the judgments: npm run bench:search-quality
  */
 export const TEXT_BOOSTS = {
   /** A correction of a misspelt word. */
   correction: 0.5,
-  /** Two words that the product writes as one. */
+  /** For two words of the query that the product writes as one word. */
   joined: 0.42,
-  /** One word that the product writes as two. */
+  /** For one word of the query that the product writes as two words. */
   split: 0.6,
   synonym: 0.8,
   attribute: 0.5,
   description: 0.2,
-  /** The unit of a measure, in addition to its number. */
+  /** Added for the unit of a measure, if its number matches as well. */
   measure: 0.15,
-  /** "with", "for" and other words that say little. */
+  /** For words such as "with" and "for", which say little. */
   function: 0.3,
-  /** In addition, if the word has the same form. */
+  /** Added if the word has the same form. */
   exact: 0.2,
   /** In addition, for neighbouring words. */
   pair: 0.15,
-  /** In addition, for a word that says what the product is. */
+  /** Added for a word that says what the product is. */
   head: 0.1,
 } as const
 
@@ -31,18 +31,18 @@ export type TextBoosts = Readonly<Record<keyof typeof TEXT_BOOSTS, number>>
 
 /** Shorter words are hardly ever two words. */
 const LEAST_SPLIT_CHARACTERS = 6
-/** How many of the words must be found if not all are required. */
+/** Number of words that must be found if not all words are required. */
 const LEAST_FOUND = { most: '2<75%', half: '1<50%' } as const
 
 export interface TextQuery {
-  /** Selects the products, with the main part of their score. */
+  /** Clauses that select the products, and give the main part of the score. */
   readonly must: readonly Query[]
   readonly minimumShouldMatch?: string
   /** Only adds to the score. */
   readonly should: readonly Query[]
 }
 
-/** Returns the clauses of a plan. The user's words appear only as text to be matched. */
+/** Returns the clauses of a plan. The user's words are only used as text to be matched. */
 export function textQuery(plan: TextPlan, boosts: TextBoosts = TEXT_BOOSTS): TextQuery {
   const words = plannedWords(plan)
   const required = plan.parts.filter(isRequired)
@@ -63,7 +63,7 @@ export function textQuery(plan: TextPlan, boosts: TextBoosts = TEXT_BOOSTS): Tex
 
 /**
  * Returns the breadths that find more than the exact words, narrowest first. Breadths that would require all words are
- * left out: `most` of two words is both, and `half` of one word is that word.
+ * left out: `most` of two words means both words, and `half` of one word means that word.
  */
 export function widerBreadths({ parts }: TextPlan): readonly Breadth[] {
   const required = parts.filter(isRequired).length || parts.length
@@ -108,8 +108,8 @@ function match(field: string, query: string, boost: number): Query {
 }
 
 /**
- * Returns a query that finds the same products without scoring them. The server is faster at this, because it can check
- * blocks of products instead of finding the best alternative for each product.
+ * Returns a query that finds the same products without scoring them. The server executes such a query faster, because
+ * it can check blocks of products instead of finding the best alternative for each product.
  */
 export function unscored(query: Query): Query {
   const { dis_max: alternatives, bool: all } = query as { dis_max?: { queries: readonly Query[] }; bool?: { must?: readonly Query[] } }

@@ -4,12 +4,12 @@ import { type Word, wordsOf } from '../../../../state/indexes/catalog/words.ts'
 export interface SynonymGroup {
   /** Words or groups of words. */
   readonly terms: readonly string[]
-  /** Whether the first term also finds the others, but not the other way round. */
+  /** Whether a search for the first term also finds the other terms, but not vice versa. */
   readonly one_way: boolean
 }
 
 export interface FoundSynonyms {
-  /** How many words of the query the term has. */
+  /** Number of words of the query that the term covers. */
   readonly count: number
   /** The words of every other term. */
   readonly alternatives: readonly (readonly string[])[]
@@ -17,13 +17,13 @@ export interface FoundSynonyms {
 
 /** Finds the synonyms of words in a query. */
 export interface Synonyms {
-  /** Returns the synonyms of the longest term that starts at this word. */
+  /** Returns the synonyms of the longest term that starts at the given word. */
   at(words: readonly Word[], start: number): FoundSynonyms | undefined
 }
 
 export const NO_SYNONYMS: Synonyms = { at: () => undefined }
 
-/** A term has at most this many words. */
+/** Maximum number of words in a term. */
 export const MOST_TERM_WORDS = 4
 
 /** Builds the index of all groups. */

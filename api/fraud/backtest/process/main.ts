@@ -6,8 +6,8 @@ import { replayLog } from '../replay-log.ts'
 import type { FromReplayProcess, ReplayOrder, ToReplayProcess } from './messages.ts'
 
 /**
- * The process of one back-test. It has the lowest priority of the machine, so that scoring gets the processor first,
- * and ends with the process that started it.
+ * Runs one back-test. The process has the lowest priority on the machine, so that scoring gets the CPU first. It ends
+ * with the process that started it.
  */
 const lists = new Map<string, ReadonlySet<string>>()
 const snoozes = new Map<string, ReadonlyMap<string, number>>()

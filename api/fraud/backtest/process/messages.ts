@@ -4,7 +4,7 @@ import type { ClickhouseSettings } from '../../../../state/settings.ts'
 import type { LoggedQuery } from '../../../../state/tables/fraud/logged.ts'
 import type { ReplayResult } from '../report.ts'
 
-/** What the process must do. Lists and snoozes follow in messages of their own. */
+/** Settings of the replay. Lists and snoozes follow in separate messages. */
 export interface ReplayOrder {
   readonly version: number
   readonly rules: readonly Rule[]
@@ -13,14 +13,14 @@ export interface ReplayOrder {
   readonly clickhouse: ClickhouseSettings
 }
 
-/** Messages to the process: one order, then any number of lists and snoozes, then the start. */
+/** Messages to the replay process: one order, then any number of lists and snoozes, then the start. */
 export type ToReplayProcess =
   | { readonly kind: 'order'; readonly order: ReplayOrder }
   | { readonly kind: 'list'; readonly name: string; readonly values: ReadonlySet<string> }
   | { readonly kind: 'snoozes'; readonly ruleId: string; readonly ends: ReadonlyMap<string, number> }
   | { readonly kind: 'start' }
 
-/** Messages from the process: any number of advances, and then one of the others. */
+/** Messages from the replay process: any number of `progress` messages, then one `done` or `failed`. */
 export type FromReplayProcess =
   | { readonly kind: 'progress'; readonly progress: ReplayProgress }
   | { readonly kind: 'done'; readonly result: ReplayResult; readonly available: number }

@@ -4,15 +4,15 @@ import type { ReplayBasis } from '../replay.ts'
 import type { ReplayResult } from '../report.ts'
 import type { FromReplayProcess, ReplayOrder, ReplayProgress, ToReplayProcess } from './messages.ts'
 
-/** A replay that runs in a process of its own. */
+/** A replay that runs in a separate process. */
 export interface RunningReplay {
-  /** Rejects with a ReplayError whose message is for the caller of the API. */
+  /** The result of the replay. Rejects with a ReplayError, whose message is for the caller of the API. */
   readonly done: Promise<{ readonly result: ReplayResult; readonly available: number }>
-  /** Ends the process. `done` rejects with the reason unless it has settled. */
+  /** Ends the process. `done` then rejects with the reason, unless it has already settled. */
   cancel(reason: string): void
 }
 
-/** What a replay needs: the order, and the lists and snoozes as they are now. */
+/** Everything that a replay needs: the order, and the current lists and snoozes. */
 export interface ReplayRequest extends Pick<ReplayBasis, 'lists' | 'snoozes'> {
   readonly order: ReplayOrder
 }
@@ -23,11 +23,11 @@ export class ReplayError extends Error {
 }
 
 /**
- * Time limit of a back-test. A million transactions and 500 rules take minutes on an idle machine, and several times as
- * long while scoring, which has priority, needs the CPU.
+ * Time limit of a back-test. With a million transactions and 500 rules, it takes minutes on an idle machine. It takes
+ * several times as long while scoring needs the CPU, because scoring has priority.
  */
 const DEADLINE_MS = 20 * 60_000
-/** Heap of the process. It contains the lists, a batch of transactions, and counters. */
+/** Maximum heap of the process, which contains the lists, a batch of transactions, and counters. */
 const MAX_HEAP_MIB = 384
 const MODULE = new URL('./main.ts', import.meta.url)
 
@@ -37,8 +37,7 @@ export function startReplay(
   onProgress: (progress: ReplayProgress) => void,
   deadlineMs = DEADLINE_MS,
 ): RunningReplay {
-  // The environment is empty: the only secrets that the process needs are those of ClickHouse, which the order
-  // contains.
+  // The environment is empty. The process needs only the secrets of ClickHouse, which are in the order.
   const child = fork(MODULE, {
     execArgv: [`--max-old-space-size=${MAX_HEAP_MIB}`],
     env: {},
@@ -64,12 +63,12 @@ export function startReplay(
   })
   child.on('error', (error) => end(`The process of the back-test failed: ${error.message}`))
   child.on('exit', () => end('The process of the back-test ended.'))
-  // If the process ends early, sending fails as well, but the handler of `exit` has already reported the reason.
+  // If the process ends early, sending also fails, but the handler of `exit` has already reported the reason.
   sendRequest(child, request).catch(() => undefined)
   return { done, cancel: end }
 }
 
-/** Sends one list at a time, so that copying large ones does not delay requests. */
+/** Sends the order, then the lists one at a time, so that copying large lists does not delay requests. */
 async function sendRequest(child: ChildProcess, { order, lists, snoozes }: ReplayRequest): Promise<void> {
   const send = (message: ToReplayProcess) =>
     new Promise<void>((resolve, reject) => child.send(message, (error) => (error === null ? resolve() : reject(error))))

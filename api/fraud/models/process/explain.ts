@@ -8,12 +8,12 @@ const LEAST_CONTRIBUTION = 0.005
 const DECIMALS = 1e4
 
 /**
- * Finds what raised a model's probability most. An input's contribution is the mean of two differences: the probability
- * without it, where it has the value that normal payments have, and the probability of a normal payment with it. The
- * first difference alone misses inputs that are redundant, and the second misses inputs that matter only in
- * combination.
+ * Finds the inputs that raised a model's probability most. The contribution of an input is the mean of two differences.
+ * The first is how much the probability falls if the input gets the value that it has in normal payments. The second is
+ * how much the probability of a normal payment rises if it gets this input. The first difference alone would miss
+ * inputs that are redundant, and the second alone would miss inputs that matter only in combination.
  * @param row all inputs of one transaction
- * @returns at most five, strongest first
+ * @returns at most five inputs, strongest first
  */
 export async function explain({ manifest, slots, score }: LoadedModel, row: Float32Array): Promise<FraudRiskFactor[]> {
   const width = slots.length

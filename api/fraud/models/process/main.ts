@@ -3,7 +3,7 @@ import { decodeScoreRequest, encodeScores, KIND, type LoadAnswer, type LoadReque
 import { type LoadedModel, loadModel } from './model.ts'
 import { scoreBatch } from './scoring.ts'
 
-/** The model process. The ONNX runtime blocks while it computes, and may crash, so it runs in a process of its own. */
+/** Runs the models. The ONNX runtime blocks while it computes and may crash, so it needs a separate process. */
 const models = new Map<number, LoadedModel>()
 const NOTHING = Buffer.alloc(0)
 

@@ -5,24 +5,25 @@ import { InferenceSession, Tensor } from 'onnxruntime-node'
 import { INPUT_FIELDS, inputField } from '../../../../schemas/fraud/models/inputs.ts'
 import { type ModelManifest, parseManifest } from '../../../../schemas/fraud/models/manifest.ts'
 
-/** A model in memory that has reproduced its test vectors. */
+/** A loaded model that has reproduced its test vectors. */
 export interface LoadedModel {
   readonly manifest: ModelManifest
-  /** Slots of the model's inputs in a row of all inputs. */
+  /** Positions of the model's inputs in a row of all inputs. */
   readonly slots: readonly number[]
   /**
+   * Scores rows of transactions.
    * @param rows rows of all inputs, or of the model's own inputs if `isOwn`
-   * @returns a probability per row
+   * @returns one probability per row
    */
   score(rows: Float32Array, count: number, isOwn?: boolean): Promise<Float32Array>
 }
 
-/** A model that must not be used. The message says why. */
+/** Error for a model that must not be used. The message gives the reason. */
 class ModelRefused extends Error {
   override readonly name = 'ModelRefused'
 }
 
-/** One thread: batches are small, and several threads have crashed the runtime. */
+/** The runtime uses one thread, because batches are small and several threads have crashed it. */
 const SESSION: InferenceSession.SessionOptions = {
   executionProviders: ['cpu'],
   intraOpNumThreads: 1,
@@ -32,7 +33,7 @@ const SESSION: InferenceSession.SessionOptions = {
   logSeverityLevel: 3,
 }
 
-/** The first runs of a batch size are slow, so the model runs these sizes before it is used. */
+/** Batch sizes that the model runs before it is used, because the first runs of each size are slow. */
 const WARM_SIZES = [1, 2, 8, 32, 128, 512]
 const WARM_ROUNDS = 20
 

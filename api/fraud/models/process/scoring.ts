@@ -5,15 +5,15 @@ import type { ModelNumbers, RowScores, ScoreRequest } from '../wire.ts'
 import { explain, MOST_FACTORS } from './explain.ts'
 import type { LoadedModel } from './model.ts'
 
-/** Minimum score that is explained, unless the model's own threshold of MEDIUM is lower. */
+/** Minimum score that is explained. If the model's own threshold for MEDIUM is lower, that threshold applies. */
 const EXPLAINED_FROM = 0.3
 /**
- * Maximum number of rows that are explained per batch. An explanation takes as long as scoring a hundred rows, and a
- * wave of fraud must not delay the scores.
+ * Maximum number of rows that are explained per batch. An explanation takes as long as scoring a hundred rows, so many
+ * explanations during a wave of fraud would delay the scores.
  */
 const MOST_EXPLAINED = 4
 
-/** Scores a batch with the models that have the given numbers. */
+/** Scores a batch with the models whose numbers the request contains. */
 export async function scoreBatch(models: ReadonlyMap<number, LoadedModel>, request: ScoreRequest): Promise<RowScores[]> {
   const { champion, challenger, isChallengers, rows } = request
   const count = isChallengers.length
@@ -43,7 +43,10 @@ async function columnsOf(models: ReadonlyMap<number, LoadedModel>, numbers: Mode
   return columns
 }
 
-/** Returns the rows to explain: of the rows above a threshold, those with the highest scores. */
+/**
+ * Returns the rows to explain. Among the rows with a score above a threshold, they are the rows with the highest
+ * scores.
+ */
 function explainedRows(models: ReadonlyMap<number, LoadedModel>, champion: ModelNumbers, columns: readonly Float32Array[], count: number) {
   const above: { readonly row: number; readonly score: number }[] = []
   for (let row = 0; row < count; row++) {
@@ -58,7 +61,7 @@ function explainedFrom({ manifest }: LoadedModel): number {
   return Math.min(EXPLAINED_FROM, manifest.alone.medium ?? EXPLAINED_FROM)
 }
 
-/** Explains the models whose scores are high, and reports each input for the model in which it counts most. */
+/** Explains the models with high scores. Each input is reported for the model in which its contribution is greatest. */
 async function factorsOf(
   models: ReadonlyMap<number, LoadedModel>,
   champion: ModelNumbers,

@@ -1,4 +1,4 @@
-/** Number of transactions per bin of scores. Bins have equal widths and are sorted by score. */
+/** Number of transactions per bin of scores. All bins have the same width, and lower scores come first. */
 export interface ScoreBin {
   /** Mean score. */
   readonly score: number
@@ -6,7 +6,7 @@ export interface ScoreBin {
   readonly frauds: number
 }
 
-/** How well scores distinguish frauds from normal transactions. Rates are shares of 0 to 1. */
+/** How well scores separate fraud from normal transactions. Rates are shares from 0 to 1. */
 export interface Curves {
   readonly transactions: number
   readonly frauds: number
@@ -22,7 +22,7 @@ export interface Curves {
 const FALSE_POSITIVES = 0.01
 const CALIBRATION_BINS = 10
 
-/** Computes the curves from a histogram. Transactions of one bin count as if they had equal scores. */
+/** Computes the curves from a histogram. All transactions in a bin count as if they had the same score. */
 export function curvesOf(bins: readonly ScoreBin[]): Curves {
   const normal = sum(bins, (bin) => bin.normal)
   const frauds = sum(bins, (bin) => bin.frauds)

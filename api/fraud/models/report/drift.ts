@@ -1,10 +1,10 @@
-/** Replaces a share of 0, because the index takes logarithms. */
+/** Value that replaces a share of 0, because the index uses logarithms. */
 const LEAST_SHARE = 1e-4
 
 /**
  * Returns the population stability index of two histograms with the same bins: the sum of (p − q) ln(p / q) over their
- * shares. Below 0.1 nothing has changed, and from 0.2 on the distribution has clearly changed.
- * @returns null if one of them is empty
+ * shares. A value below 0.1 means no change, and a value of 0.2 or more means a clear change of the distribution.
+ * @returns null if one of the histograms is empty
  */
 export function stabilityIndex(before: readonly number[], now: readonly number[]): number | null {
   const totalBefore = before.reduce((sum, count) => sum + count, 0)

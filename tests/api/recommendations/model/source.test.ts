@@ -121,7 +121,7 @@ const NAN_HALF = 0x7e00
 test.each<[string, Partial<TestBundle>, string]>([
   ['factors that are not numbers', { damage: { 'items.f16': withHalf } }, 'row 0 are not numbers'],
   ['too short factors', { damage: { 'items.f16': (content) => content.subarray(2) } }, 'too short'],
-  ['another dimension', { dimensions: 128 }, 'vectors of 128 numbers'],
+  ['another dimension', { dimensions: 128 }, 'the vectors have 128 numbers'],
   [
     'a wrong checksum',
     { tamper: { 'gram.f64': (content) => Buffer.alloc(content.length, 1) } },

@@ -16,14 +16,14 @@ test("the scores are LightGBM's own", () => {
 })
 
 test.each([
-  ['other columns', (whole: string) => whole.replace('column_0 ', 'column_9 '), 'the trees know the columns'],
+  ['other columns', (whole: string) => whole.replace('column_0 ', 'column_9 '), 'the trees were trained on the columns'],
   ['a leaf that is not a number', (whole: string) => whole.replace(/leaf_value=\S+/, 'leaf_value=nan'), 'a leaf is not a number'],
   [
     'a threshold that is not a number',
     (whole: string) => whole.replace(/threshold=\S+/, 'threshold=nan'),
-    'not a number of a known column',
+    'does not compare a known column with a number',
   ],
-  ['a child before its parent', (whole: string) => whole.replace(/left_child=\S+/, 'left_child=0'), 'a node has the child 0'],
+  ['a child before its parent', (whole: string) => whole.replace(/left_child=\S+/, 'left_child=0'), 'a node has the invalid child 0'],
   ['no trees', (whole: string) => whole.split('Tree=0')[0], '0 trees'],
 ])('trees with %s are refused', (_, damage, message) => {
   expect(() => parseTrees(damage(text), columns)).toThrow(TreesError)
