@@ -98,9 +98,9 @@ test('a dead letter has the original bytes, their origin and the reason', () => 
  * | `no_key` | the record has no key, so its partition is arbitrary and state by key would be scattered |
  * | `no_value` | the record has no value (a tombstone) |
  *
- * The last two depend on the source. `keys: 'optional'` accepts records without a key (`ctx.key` may then be undefined,
- * as its type says). `tombstones: 'deliver'` passes null to the processors, which is right for compacted topics, and
- * `tombstones: 'drop'` ignores them.
+ * The last two codes depend on the source. `keys: 'optional'` accepts records without a key (`ctx.key` may then be
+ * undefined, as its type says). `tombstones: 'deliver'` passes null to the processors, which is right for compacted
+ * topics, and `tombstones: 'drop'` ignores them.
  */
 test('each reason has its code', () => {
   const driver = testDriver(pricing)
@@ -235,7 +235,8 @@ test('a source may set records aside at which the code fails, and nothing of the
 /*
  * Each skipped record costs a few tens of milliseconds, because its neighbours are processed again. The metric
  * `records_skipped_total` and the log events `record_failed` (with the stack trace) and `record_skipped` show how many
- * there are; watch them, because a bug that affects every record now turns every record into a dead letter.
+ * records were skipped. Watch this number, because a bug that affects every record now turns every record into a dead
+ * letter.
  *
  * A policy applies only if one record is to blame. In ticks, `beforeCommit` and time handlers, or when a row of a store
  * has become too large for its changelog, no single record is to blame. A failure there stops the worker under every

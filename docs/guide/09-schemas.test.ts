@@ -2,8 +2,9 @@
  * # 9. Schemas
  *
  * Topics outlive the programs that write them. A worker that was deployed today reads records that a dock wrote last
- * year, and somebody's Python script reads the records of this worker. They agree through a *schema*, which defines the
- * fields of a value and their types. Millrace uses Avro with a schema registry, for topics and for state.
+ * year, and somebody's Python script reads the records of this worker. All these programs agree through a *schema*,
+ * which defines the fields of a value and their types. Millrace uses Avro with a schema registry, for topics and for
+ * state.
  *
  * You need chapters 1, 2 and 8.
  */
@@ -163,9 +164,9 @@ test('a record with an unreadable schema becomes a dead letter with the reason',
 /*
  * ## Evolution of state
  *
- * Values in stores are also Avro, under the subject of their changelog. A new version of a topology reads the state of
- * the old one value by value as it needs them, without a migration. In a test, `driver.restart({ topology })` deploys a
- * new version: the same topics, the same state, new code.
+ * Values in stores are also Avro, under the subject of their changelog. A new version of a topology reads the values
+ * that the old version stored one by one, as it needs them, without a migration. In a test,
+ * `driver.restart({ topology })` deploys a new version: the same topics, the same state, new code.
  */
 interface WearV1 {
   km: number
@@ -209,5 +210,5 @@ test.each([false, true])('a new version continues with the state of the old one 
  *
  * Read next: chapter 10, testing. Sources: `schemas/trends/topics.ts`, `schemas/avro/resolve.ts` (the rules),
  * `kafka/serdes.ts`. `tests/deploy/local/registry/registry.integration.test.ts` proves that a Python producer and
- * consumer understand all this.
+ * consumer can write and read these records.
  */

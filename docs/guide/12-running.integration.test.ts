@@ -121,8 +121,8 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
 /*
  * ## Inspecting it
  *
- * Inside the program, `worker.status()` returns state, readiness, tasks, restores and commits. Over HTTP, others get
- * the same information:
+ * Inside the program, `worker.status()` returns state, readiness, tasks, restores and commits. Other programs get the
+ * same information over HTTP:
  *
  * | path | returns |
  * |---|---|

@@ -1,9 +1,9 @@
 /**
  * # 13. Queries
  *
- * The state of a topology is a database that is always up to date. Often clients can read the result there, without an
- * output topic and a sink. This chapter queries a running topology by key, from code and over HTTP, regardless of which
- * worker has the key.
+ * The state of a topology is a database that is always up to date. Clients can often read results directly from this
+ * state, without an output topic and a sink. This chapter queries a running topology by key, from code and over HTTP,
+ * regardless of which worker has the key.
  *
  * You need chapters 2 and 12.
  */
@@ -136,8 +136,8 @@ test('every worker can answer for every key', async () => {
  * `Authorization: Bearer <token>`. HTTP clients drop this header when they follow a redirect to another host, so repeat
  * the request at the address in `location`.
  *
- * For many readers and high rates, write a view with a sink (chapter 11): a query is a read on a worker that has other
- * work to do.
+ * For many readers or high rates, write a view with a sink (chapter 11), because each query takes time from a worker
+ * that also processes records.
  *
  * Read next: chapter 14, standing by. Sources: `pipelines/engine/queries/queries.ts`,
  * `pipelines/engine/queries/state-endpoint.ts`, `docs/adr/0005-queries-by-the-group.md`.

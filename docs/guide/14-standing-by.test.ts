@@ -2,8 +2,8 @@
  * # 14. Standing by
  *
  * When a worker dies and does not return, its partitions move to other workers, which need its state. With a few
- * thousand keys they restore it from the changelog almost immediately. With millions of keys that takes a while, and a
- * standby, a copy that another worker keeps up to date, avoids the wait.
+ * thousand keys they restore it from the changelog almost immediately. With millions of keys the restore takes a while.
+ * A *standby*, a copy of the state that another worker keeps up to date, avoids this wait.
  *
  * You need chapters 2, 12 and 13.
  */
@@ -116,15 +116,15 @@ test('the worker that takes over reads nothing, because it already has the state
 
 /*
  * A copy also answers queries on request: with `{ standby: true }`, or over HTTP with `standby=1`. Its answer has
- * `role: standby`, the number of changelog records that it lacks (`behind`), and the time since when it has not been
- * complete (`asOf`). While a worker is dead and its partitions are not assigned yet, only the copy can answer.
+ * `role: standby`, the number of changelog records that it lacks (`behind`), and the time at which this state was
+ * current (`asOf`). While a worker is dead and its partitions are not assigned yet, only the copy can answer.
  *
  * ## The price
  *
  * The state takes twice the space on disk, and each changelog is read once more, which costs about a microsecond of CPU
- * per changed key on the standby. It saves the bulk restore. According to `bench/results.md` that takes one second for
- * each 500,000 to 700,000 keys on an idle machine, and several times as long beside a running stream. A standby does
- * not shorten the session time-out, so a topology with little state gains nothing from one.
+ * per changed key on the standby. A standby saves the bulk restore. According to `bench/results.md` a restore takes one
+ * second for each 500,000 to 700,000 keys on an idle machine, and several times as long beside a running stream. A
+ * standby does not shorten the session time-out, so a topology with little state gains nothing from one.
  *
  * ## When partitions move
  *

@@ -97,11 +97,11 @@ test('records that are more than five minutes apart do not match, regardless of 
  * ## Unmatched records
  *
  * `takeExpired(time, limit)` removes and returns values that are older than `time` by more than the span, so that an
- * outer join can emit them. It works in time segments of a quarter of the span, and therefore finds old values without
- * reading the others. A value may stay up to a quarter of the span longer.
+ * outer join can emit them. The buffer is divided into time segments of a quarter of the span, so the call finds old
+ * values without reading the others. A value may stay up to a quarter of the span longer.
  *
- * This topology refunds every payment once it is old, whether it found a bike or not. A real one would remember which
- * payments found one.
+ * This topology refunds every payment once it is old, whether it found a bike or not. A real topology would remember
+ * which payments have found a bike.
  */
 test('values that are too old for any match are removed', () => {
   const driver = testDriver(paidRides, { startAt: START })
@@ -125,8 +125,8 @@ test('values that are too old for any match are removed', () => {
  * station as new. Each station is remembered for `lifetimeMs` after its last visit, or up to a tenth longer. `capacity`
  * is the minimum number of stations that a set remembers; with more, it forgets the oldest ones early.
  *
- * The set of a rider consists of pages of at most 512 bytes, and a visit writes one of them, however large the set is.
- * The sets of riders who have left are never accessed again, so a tick calls `expire`, which deletes expired items.
+ * The set of a rider consists of pages of at most 512 bytes, and a visit writes only one page, however large the set
+ * is. The sets of riders who have left are never accessed again, so a tick calls `expire`, which deletes expired items.
  */
 /** Key: the rider. Value: the station. */
 const visits: Topic<string, string> = { name: 'visits', key: utf8, value: avroValue<string>('string'), partitions: 1 }
