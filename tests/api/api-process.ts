@@ -15,7 +15,7 @@ export interface ApiProcess {
   /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]
   readonly child: ChildProcess
-  /** Returns what it has written to its error output, such as the reason why it ended. */
+  /** Returns the error output of the process so far, such as the reason why the process ended. */
   failure(): string
   /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>

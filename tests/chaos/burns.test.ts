@@ -10,7 +10,7 @@ import { keepLines } from './keep-logs.ts'
 const { seed, rounds } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 300_000
-/** The reads of the snippet. Some remain for the last wave of readers, which uses them up. */
+/** Number of reads of the snippet. Some of them remain for the last wave of readers, which uses them up. */
 const READS = 95
 const READERS = 100
 const WAVES = 10

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { type ApiProcess, startApiProcess } from '../api/api-process.ts'
 import { flushTestRedis } from '../stack/flush-redis.ts'
 
-/** Suspends a process with a signal until the work is done. */
+/** Suspends a process with a signal while `whileStopped` runs. */
 export async function stopped(pid: number | undefined, whileStopped: () => Promise<unknown>): Promise<void> {
   process.kill(pid as number, 'SIGSTOP')
   try {

@@ -9,7 +9,7 @@ import type { Variables } from '../../settings/fragment.ts'
 export interface ServiceNames {
   /** The name of its folders. */
   readonly service: string
-  /** The names of its topics, views, tables and settings. */
+  /** Names of the service's topics, views, tables and settings. */
   readonly own: readonly string[]
 }
 
@@ -33,7 +33,7 @@ const LISTS = new Set(['api/services.ts', 'pipelines/services.ts', 'schemas/topi
 const GENERATED = /^schemas\/[\w-]+\/types\.ts$/
 /** Services whose names are ordinary words. Such a word alone does not show that a module depends on the service. */
 const ORDINARY_WORDS = new Set(['trends', 'links', 'limits', 'matches', 'fraud', 'catalog', 'recommendations'])
-/** Names of topics that are ordinary words as well, such as a property of Avro's arrays. */
+/** Names of topics that also have another meaning, such as a property of Avro's arrays. */
 const ORDINARY_NAMES = new Set(['items'])
 const IMPORT = /\bfrom\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'|\bimport\s+'(\.[^']+)'|new URL\('(\.[^']+)'/g
 
@@ -83,14 +83,14 @@ function declaredBy(exportName: string, value: unknown): string[] {
   ]
 }
 
-/** Returns the service that a file belongs to, or undefined if there is none. */
+/** Returns the service to which a file belongs, or undefined if it belongs to none. */
 function folderOf(file: string): string | undefined {
   const room = ROOMS.find((candidate) => file.startsWith(`${candidate}/`))
   const [folder, ...rest] = room === undefined ? [''] : file.slice(room.length + 1).split('/')
   return rest.length > 0 ? folder : undefined
 }
 
-/** Returns every module that depends on a service without belonging to one. */
+/** Returns every module that depends on a service but belongs to none. */
 export function dependences(files: ReadonlyMap<string, string>, services: readonly ServiceNames[]): Dependence[] {
   const known = new Map(services.map((names) => [names.service, names]))
   return [...files].flatMap(([file, text]) => {

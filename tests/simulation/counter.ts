@@ -28,7 +28,7 @@ export interface CounterOptions {
   readonly guarantee: Guarantee
   /** Bytes that make each entry of the ledger larger. */
   readonly padding: number
-  /** Given if sinks copy the output into stores. */
+  /** Present if sinks copy the output into stores. */
   readonly storesOf?: Scheduler | undefined
 }
 
@@ -45,8 +45,8 @@ function topicsFor(partitions: number) {
 }
 
 /**
- * Counts records per key, in a store with and in one without a changelog, and, after a repartition, per group. Notes
- * only pass through, so their topic may get more partitions.
+ * Counts records per key in two stores, with and without a changelog, and, after a repartition, per group. Notes are
+ * only copied, so their topic may get more partitions.
  */
 function counting({ input, ledger, totals, notes, passed }: Topics, { standby, padding }: CounterOptions): Topology {
   return topology(

@@ -14,9 +14,9 @@ export interface InputRecord {
   readonly timestamp: number
 }
 
-/** What happened to the input, on the right clock (epoch ms). */
+/** Facts about a run by which its output is judged. Times are epoch ms of a correct clock. */
 export interface InputTimes {
-  /** When the brokers had acknowledged each input, by its number. */
+  /** Time at which the brokers had acknowledged each input, by the number of the input. */
   readonly acknowledgedAt: ReadonlyMap<number, number>
   readonly now: number
   /** Whether the clock of a worker was wrong for a time. */

@@ -31,7 +31,7 @@ export interface LimitsSystem {
   token(...args: string[]): Promise<Record<string, string>>
 }
 
-/** @param env settings that override the missing ClickHouse */
+/** @param env settings that are added, such as a ClickHouse instead of the missing one */
 export async function startLimitsSystem(env: Readonly<Record<string, string>> = NO_CLICKHOUSE): Promise<LimitsSystem> {
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)

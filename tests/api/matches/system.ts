@@ -40,7 +40,10 @@ export interface MatchesSystemOptions {
   readonly apiCount?: number
   /** Number of worker processes. Default 1. */
   readonly workerCount?: number
-  /** Whether topics that have many partitions in production have some here. Default false: one. */
+  /**
+   * Whether topics with many partitions in production have several partitions in this system. Default: false, one
+   * partition.
+   */
   readonly isPartitioned?: boolean
   /** Further settings of the worker and the APIs. */
   readonly env?: Readonly<Record<string, string>>
@@ -83,7 +86,7 @@ export async function matchesSystem({ apiCount = 2, workerCount = 1, isPartition
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'matches',
-    // On a busy machine acknowledgements take longer than 25 ms, and most tests are not about that.
+    // On a busy machine acknowledgements take longer than 25 ms, and most tests do not test this limit.
     SWIPE_WAIT_MS: String(SWIPE_WAIT_MS),
     // The same is true of Redis.
     SWIPE_CHECK_MS: '1000',

@@ -8,11 +8,11 @@ import { systemRuntime } from '../../../runtime/system.ts'
 import { type SnippetStack, snippetStack } from './stack.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
-/** Limits the test, which takes half a minute on an idle machine. */
+/** Time limit of the test, which takes half a minute on an idle machine. */
 const TEST_TIMEOUT_MS = 150_000
 /** Takes the place of an hour. */
 const ERASE_WITHIN_SECONDS = 10
-/** Everything is gone within this time. It leaves a busy machine some time for the work itself. */
+/** Time within which everything must be erased. It is long enough for a busy machine. */
 const GONE = { timeoutMs: 100_000, intervalMs: 1_000 }
 const SOON = { timeoutMs: 40_000, intervalMs: 200 }
 
@@ -87,8 +87,8 @@ function places(): Record<string, string> {
 }
 
 /**
- * Returns the stores that hold one of these byte strings, with the first file of each. In Kafka, deletion marks whose
- * key is the hash of a content remain for a day.
+ * Returns the stores that contain one of these byte strings, with the first such file of each store. In Kafka, deletion
+ * marks whose key is the hash of a content remain for a day.
  */
 function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new Set()): Record<string, string> {
   const found: Record<string, string> = {}

@@ -79,7 +79,7 @@ test('a caller may use only a share of the slots and of the queue, and an IPv6 /
   await expect(places.take('2001:db8::4', stays)).rejects.toMatchObject({ definition: { code: 'unavailable' } })
   slots.push(await places.take('2001:db8:0:1::1', stays), await places.take('10.0.0.1', stays))
   const other = places.take('10.0.0.2', stays)
-  // The first in the queue must wait for a slot of its own caller, so the second one gets this slot.
+  // The caller of the first request in the queue already has all its slots, so the second request gets this slot.
   slots[3].giveBack()
   slots.push(await other)
   slots[0].giveBack()
@@ -197,7 +197,7 @@ test('a reader that stops reading is disconnected when another waits', async () 
     await body?.cancel()
     return status
   }
-  // The time counts against the reader only once its socket's buffers are full.
+  // Only after the socket's buffers are full does the server measure the speed of the reader.
   await expect.poll(statusOfAnother, SOON).toBe(200)
   await expect.poll(server.connections, SOON).toBe(0)
 })

@@ -27,7 +27,7 @@ export interface FeedbackCall extends Call {
   readonly reporter: string
 }
 
-/** A change that gives the rule this name. */
+/** A change that sets the name of the rule. */
 export interface RuleCall extends Call {
   readonly name: string
 }

@@ -13,7 +13,7 @@ const SESSION: KeptSession = {
   clientId: 'c',
 }
 
-/** Creates a watch of one member whose coordinator gives these answers, and then repeats the last one. */
+/** Creates a watch of one member whose coordinator gives these answers, and then repeats the last answer. */
 function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', epoch: 4 }]) {
   let now = 0
   let lastTurn = 0

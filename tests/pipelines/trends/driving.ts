@@ -14,7 +14,7 @@ export const WORLD = 1
 const FIRST_ID = 2n ** 60n
 let nextId = FIRST_ID
 
-/** The same tweets have the same ids afterwards. */
+/** Resets the ids, so that the same tweets get the same ids again. */
 export function restartIds(): void {
   nextId = FIRST_ID
 }

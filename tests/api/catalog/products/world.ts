@@ -122,7 +122,7 @@ export async function productsApi() {
   const api = await testApp({ services: [service] })
 
   interface SendOptions {
-    /** A form, or what is sent as JSON. */
+    /** A form, or a value that is sent as JSON. */
     readonly body?: unknown
     /** Default: seller 7. */
     readonly as?: TokenClaims

@@ -168,7 +168,7 @@ test('the process gives the report that this process computes, and any process c
     [true, true],
     [true, false],
   ])
-  // A repetition of the same request finds its job, and starts no other.
+  // A repetition of the same request finds its job and does not start a second job.
   expect(await jobs.start(job, { ...replay, run: () => expect.unreachable() })).toEqual({ outcome: 'started' })
   expect(await other.read('unknown')).toBeUndefined()
   await Promise.all([jobs.close(), other.close()])

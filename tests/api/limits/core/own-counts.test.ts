@@ -18,7 +18,7 @@ function counts() {
     for (let request = 0; request < requests; request++) count += own.decide([ask(counter)], undecided)[0].taken
     return count
   }
-  /** Passes on an answer of the store, received at the current time. */
+  /** Reports an answer of the store that arrives at the current time. */
   function learn(counter: Counter, taken: number, held: number, heldBefore = 0, isLate = false): void {
     own.learn([ask(counter, taken)], [{ taken, nowUs: (START_MS + clock.ms) * 1_000, held, heldBefore }], isLate)
   }

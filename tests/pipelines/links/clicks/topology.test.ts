@@ -178,7 +178,7 @@ describe('a deleted link', () => {
     expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 2 })
     driver.advanceWallClock(HOUR / 2)
     expect([...newestStats(driver)]).toEqual([['abc1234', null]])
-    // Codes are never reused. If one were, its counts would start at zero.
+    // Codes are never reused. If a code were reused, its counts would start at zero.
     for (const short_code of ['abc1234', 'other12']) send(driver, { short_code, time: driver.now })
     const stats = newestStats(driver)
     expect(stats.get('abc1234')).toMatchObject({ total_clicks: 1, unique_clicks: 1 })
