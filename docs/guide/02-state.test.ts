@@ -66,8 +66,8 @@ function worn(wear: Wear, ride: Ride): Wear {
  * `reads` announces the state that a record will need. The engine calls it for a whole batch before it processes the
  * first record, and then reads all the keys at once. This is much cheaper than reading them one by one. `reads` is only
  * a hint: `get` also reads keys that were not announced. `stores` lists the stores that the processor uses. Listing a
- * store declares it, so the drawing shows it and the engine creates its changelog. A processor that uses a store
- * without declaring it fails at its first record, in the test driver as in production.
+ * store declares it, so the drawing of the flow shows the store and the engine creates its changelog. A processor that
+ * uses a store without declaring it fails at its first record, in the test driver as in production.
  */
 const brakeChecks = topology('brake-checks', (t) => {
   const wear = keyedStore('wear', { key: utf8, value: wearFormat })
@@ -136,8 +136,8 @@ test.each([false, true])('the state survives a restart (folder lost: %s)', (wipe
 })
 
 /*
- * The changelog is an ordinary topic, `<topology>-<store>-changelog`. A key that changes many times between two commits
- * has one record in it, with the last value. A deleted key is a record without a value, a tombstone.
+ * The changelog is an ordinary topic, `<topology>-<store>-changelog`. If a key changes many times between two commits,
+ * the changelog gets one record, with the last value. A deleted key is a record without a value, a tombstone.
  */
 test('the changelog has the last change of every commit', () => {
   const driver = testDriver(brakeChecks, { commit: 'manual', partitions: { rides: 1 } })

@@ -86,7 +86,7 @@ test('a record from before the ring is counted as late, and has no other effect'
  * "Between 12:00 and 12:05" has one final answer, to be published once, when the window is over. The engine keeps the
  * greatest event time so far for every task, `ctx.streamTime`. When stream time passes 12:05, the window is over,
  * except for stragglers. The time that you wait for stragglers is the *grace period*. A record that arrives later is
- * *late*. `return late` counts it, and sends the record unchanged to the source's `lateOutput` if there is one.
+ * *late*. `return late` counts the record, and sends it unchanged to the source's `lateOutput` if there is one.
  *
  * Three rules make windows correct, and each takes one line below:
  *
@@ -94,7 +94,8 @@ test('a record from before the ring is counted as late, and has no other effect'
  *    and one scan finds them.
  * 2. The end of the last closed window is also state. A record is late if its window has been published, not merely
  *    because it is older than stream time.
- * 3. Two clocks close windows. `event` closes them while records flow, even if they are read hours later. But event
+ * 3. Two clocks close windows. `event` closes them while records flow, even if the records are read hours later. But
+ * event
  *    time does not advance without records: after the last bike of the night the last window would stay open until
  *    morning. Therefore `caught-up` also closes them by the time of day, once everything that was in the topic by then
  *    is processed.
@@ -170,7 +171,8 @@ test('a record of a published window is late and goes to the late output', () =>
 /*
  * ## Silence
  *
- * The driver's wall clock moves only when the test moves it. A tick that falls due on the way runs at its own time.
+ * The driver's wall clock moves only when the test moves it. A tick that becomes due during such a move runs at its own
+ * time.
  */
 test('without records, the time of day closes the window', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })

@@ -56,7 +56,8 @@ const busiest: Topic<string, Busy[]> = { name: 'busiest-stations', key: utf8, va
  * - If the marker of one partition never arrives, the time does not advance. A missing partition never counts as zero.
  *
  * The last stage keeps its ranking in a `topKStore`: the K best items per group. `compare` must order any two different
- * items, otherwise the list would depend on the order of arrival. Here it orders equal stations by name.
+ * items, because the list must not depend on the order of arrival. In this chapter it orders stations with equal counts
+ * by name.
  */
 const busyStations = topology('busy-stations', (t) => {
   const byStation = t.repartition('by-station', { key: utf8, value: avroValue<number>('int'), partitions: 3 })
@@ -172,9 +173,9 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
 /*
  * ## Markers in Kafka
  *
- * A marker is a record without key and value. Its only header has the time, the partition that has reached it, the
- * number of partitions, and the stage. Every console consumer can show it. If a time does not arrive, you can see which
- * partition is missing. A worker lists the latest closed time of every task under `/tasks`.
+ * A marker is a record without key and value. Its only header has the time, the partition that has reached this time,
+ * the number of partitions, and the stage. Every console consumer can show markers. If a time does not arrive, you can
+ * see which partition is missing. A worker lists the latest closed time of every task under `/tasks`.
  */
 test('each partition sends its marker to every partition of the next stage', () => {
   const driver = testDriver(busyStations, { startAt: START })

@@ -56,8 +56,9 @@ function paid(driver: TestDriver): (number | null)[] {
  * | 5 `written` | state, changelog position and offsets are in RocksDB, in one batch | everything is done |
  *
  * While the brokers handle steps 2 to 4, the worker processes the next records. These records belong to the next
- * commit, and their results are discarded if the current commit fails. Only step 4 decides, and it is one atomic step
- * in Kafka. Uncommitted changes never reach RocksDB, so a crash never leaves state that has to be rolled back.
+ * commit, and their results are discarded if the current commit fails. Only step 4 decides whether the commit takes
+ * effect, and it is one atomic step in Kafka. Uncommitted changes never reach RocksDB, so a crash never leaves state
+ * that has to be rolled back.
  */
 test.each([
   ['encoded', false],
@@ -158,7 +159,7 @@ test('every fare is paid once, through any sequence of crashes', () => {
  * `tests/pipelines/engine/worker/crash.integration.test.ts` proves the same on a real broker, with real processes and
  * `kill -9`. Only a real broker can show one more case: a worker that was considered dead but is still running. Another
  * worker has taken over its partitions, and Kafka rejects ("fences") everything that the old worker still tries to
- * commit, because transactions carry the worker's generation in its group.
+ * commit, because transactions contain the worker's generation in its group.
  *
  * ## The price
  *

@@ -3,8 +3,9 @@
  *
  * Somebody installs a dock with broken firmware, and now the topic contains bytes that nobody can decode. A stream
  * engine has three choices: skip such records and lose data silently, stop and let one dock stop the whole city, or set
- * them aside with a note and continue. The third is the default. The engine copies such records to the topology's
- * *dead-letter topic*, byte for byte, with the reason and their origin, in the same transaction as everything else.
+ * them aside with a note and continue. The third choice is the default. The engine copies such records to the
+ * topology's *dead-letter topic*, byte for byte, with the reason and their origin, in the same transaction as
+ * everything else.
  *
  * You need chapters 1 and 4.
  */
@@ -162,8 +163,8 @@ test('a rejected record does not move event time', () => {
  * | an exception | bugs | the worker stops and says where; nothing of the transaction remains |
  *
  * The last line is deliberate. If *your code* is wrong, the engine must not discard record after record unnoticed. Fix
- * the bug and restart: the worker continues with the record at which it stopped. (Unless you choose otherwise: see
- * below.)
+ * the bug and restart: the worker continues with the record at which it stopped. The next section shows how to choose a
+ * different behaviour.
  */
 test('a bug stops the worker at the record, and nothing is lost', () => {
   const driver = testDriver(pricing)
@@ -239,7 +240,7 @@ test('a source may set records aside at which the code fails, and nothing of the
  * letter.
  *
  * A policy applies only if one record is to blame. In ticks, `beforeCommit` and time handlers, or when a row of a store
- * has become too large for its changelog, no single record is to blame. A failure there stops the worker under every
+ * has become too large for its changelog, no single record is to blame. Such a failure stops the worker under every
  * policy.
  *
  * In a topic that only your own topology writes, such as a repartition topic, even a record that cannot be decoded *is*

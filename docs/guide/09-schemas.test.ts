@@ -45,9 +45,9 @@ const ridesV1: Topic<string, RideV1> = { name: 'rides', key: utf8, value: rideV1
 /*
  * ## Wire format
  *
- * A value is a zero byte, four bytes with the id of its schema in the registry, and the Avro binary. This is
- * Confluent's format, which every Kafka client can read. The field names are in the schema and not in the record, so
- * records are small.
+ * A value is a zero byte, four bytes with the id of its schema in the registry, and the value in Avro's binary
+ * encoding. This is Confluent's format, which every Kafka client can read. The field names are in the schema and not in
+ * the record, so records are small.
  */
 test('a value consists of an id and the bare fields', () => {
   const store = topology('wire', (t) => void t.source(ridesV1))
@@ -103,7 +103,7 @@ test('64-bit ids are exact', () => {
  */
 interface RideV2 {
   bike: string
-  /** Was called `minutes` and had the type int. */
+  /** An earlier version named this field `minutes`, with the type int. */
   duration: number
   electric: boolean
 }
@@ -148,7 +148,8 @@ test('an incompatible schema is refused before anything starts', async () => {
 })
 
 /*
- * If a record with an unreadable schema arrives nevertheless, it becomes a dead letter like any other.
+ * If a record with an unreadable schema arrives nevertheless, it becomes a dead letter like any other record that
+ * cannot be decoded.
  */
 test('a record with an unreadable schema becomes a dead letter with the reason', () => {
   const driver = testDriver(topology('strict-reader', (t) => void t.source(riderWanted)))
@@ -164,9 +165,9 @@ test('a record with an unreadable schema becomes a dead letter with the reason',
 /*
  * ## Evolution of state
  *
- * Values in stores are also Avro, under the subject of their changelog. A new version of a topology reads the values
- * that the old version stored one by one, as it needs them, without a migration. In a test,
- * `driver.restart({ topology })` deploys a new version: the same topics, the same state, new code.
+ * Values in stores are also Avro, under the subject of their changelog. A new version of a topology reads the values of
+ * the old version one by one, as it needs them, without a migration. In a test, `driver.restart({ topology })` deploys
+ * a new version: the same topics, the same state, new code.
  */
 interface WearV1 {
   km: number

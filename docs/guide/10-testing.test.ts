@@ -86,7 +86,7 @@ test('a test can read what processors count', () => {
 type Move = readonly [station: string, change: number]
 
 interface Way extends TestDriverOptions {
-  /** Number of records between two restarts of the process. By default it never restarts. */
+  /** Number of records between two restarts of the process. By default the process never restarts. */
   readonly restartEvery?: number
   readonly wipeState?: boolean
 }

@@ -89,7 +89,7 @@ const newDisplays = (): Displays => ({ next: undefined, shown: new Map(), writes
 
 /*
  * A sink runs in the background of the test. Here it reads from the driver's broker, and in a worker process it reads
- * from the real one. Kafka divides the partitions among the members of a consumer group. The sinks of a process that
+ * from the real broker. Kafka divides the partitions among the members of a consumer group. The sinks of a process that
  * write to the same store share one member, but each sink commits offsets under its own name.
  */
 function runSink(driver: TestDriver, target: SinkTarget | DeliveryTarget): Sink {
@@ -168,8 +168,8 @@ test('a target that was emptied is filled again', async () => {
 /*
  * ## A receiver without offsets
  *
- * Some receivers keep nothing: a web server accepts one record per request, and some requests fail. A sink with a
- * `DeliveryTarget` delivers many records at the same time and in no particular order. A failed record waits in the
+ * Some receivers do not store offsets: a web server accepts one record per request, and some requests fail. A sink with
+ * a `DeliveryTarget` delivers many records at the same time and in no particular order. A failed record waits in the
  * topic `<sink>-retries`, so that it delays no other record, and becomes a dead letter after a day. The offsets in
  * Kafka decide where reading continues. After a crash a record may be delivered again, so receivers must recognize it
  * by its id. `httpSender` sends records with POST, with a time limit and a bounded answer.

@@ -6,9 +6,9 @@
  *
  * One rule of the engine answers such questions without locks: **all commands about one thing go to one partition,
  * which decides them in order.** The command topic is keyed by the thing. Its partition reads the state, decides, and
- * writes the new state, the view for clients and the answer in one transaction. A sink applies the last two to Redis in
- * one atomic step and notifies the API instance that waits. An answer therefore means that the decision is committed
- * and that everybody can read it.
+ * writes the new state, the view for clients and the answer in one transaction. A sink applies the view and the answer
+ * to Redis in one atomic step and notifies the API instance that waits. An answer therefore means that the decision is
+ * committed and that everybody can read it.
  *
  * You need chapters 2, 7 and 11.
  */
@@ -40,7 +40,7 @@ import { decisionDriver } from '../../pipelines/engine/testing.ts'
  * There is a record type for the command, one for the view that clients read, and a type for the answer, which may be
  * any JSON. (In a service the records are in files, chapter 9.) Helper functions wrap these records in envelopes. The
  * envelope of a command has its id, its deadline and its caller, and the envelope of a decision has either a view or a
- * result. Both topics have the same number of partitions.
+ * result. The command topic and the decision topic have the same number of partitions.
  */
 interface Ask {
   readonly rider: string
@@ -177,12 +177,12 @@ test('a command at which the decision throws does not stop the others', () => {
 /*
  * ## Several rows
  *
- * A decision often concerns more than one thing. A station counts its free lockers, and each rental is a row of its
- * own, since a station may have a hundred thousand of them. The count and the rental change together or not at all.
+ * A decision often concerns more than one thing. A station counts its free lockers, and each rental is a separate row,
+ * since a station may have a hundred thousand rentals. The count and the rental change together or not at all.
  *
  * All rows are in the partition of the command, so the key of the commands must be what the rows have in common, here
  * the station. `rows.stores` declares the stores. `rows.reads` announces the rows that a command will read, and the
- * engine reads those of a whole batch at once. The decision reads them with `rows.get`, or in key order with
+ * engine reads the rows of a whole batch at once. The decision reads rows with `rows.get`, or in key order with
  * `rows.scan`, and returns its changes as data: `puts` for rows and timers, `emits` for records. The decision therefore
  * stays a pure function.
  */
@@ -308,9 +308,10 @@ test('an extension that was sent in time counts, although the worker was down at
  * ## The other parts
  *
  * The sink is a view sink with `decisionView` around the service's own view. On the API's side,
- * `api/kit/commands/commands.ts` names the command, binds the caller's Idempotency-Key to one request, waits for the
- * answer, and responds with 503 and the command's id if there is none in time. `api/kit/README.md` describes the three
- * steps for a service. `pipelines/links/topology.ts` is an example, with ticks that change state without a command.
+ * `api/kit/commands/commands.ts` gives the command an id, binds the caller's Idempotency-Key to one request, waits for
+ * the answer, and responds with 503 and the command's id if there is none in time. `api/kit/README.md` describes the
+ * three steps for a service. `pipelines/links/topology.ts` is an example, with ticks that change state without a
+ * command.
  *
  * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/`, `schemas/commands/topics.ts`,
  * `state/views/results.ts`, `api/kit/commands/waiting.ts`.
