@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface ApiProcess {
   readonly url: string
-  /** Address of the listener for short domains, if the links service runs. */
+  /** Address of the listener for short domains; undefined if the links service does not run. */
   readonly shortUrl: string | undefined
   /** Base URL of its metrics. */
   readonly operationsUrl: string

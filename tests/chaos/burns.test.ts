@@ -14,7 +14,7 @@ const ROUND_TIMEOUT_MS = 300_000
 const READS = 95
 const READERS = 100
 const WAVES = 10
-/** Upper bound for the delay before a kill, while reads of the wave are in flight. */
+/** Longest delay between the start of a wave of reads and the kill, so that reads are still in flight. */
 const WITHIN_MS = 500
 
 let stack: SnippetStack

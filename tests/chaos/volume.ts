@@ -2,7 +2,7 @@ import type { BrokerSettings } from '../../deploy/local/kafka/settings.ts'
 
 const KIB = 1_024
 
-/** The input of a run at volume, which is much larger than that of other runs. */
+/** The input of a run at volume, which has many times as many records as other runs. */
 export const VOLUME = {
   payments: 16_000,
   durationMs: 12_000,

@@ -53,7 +53,7 @@ export interface WorkerSlot {
   tell(order: WorkerOrder): void
   stop(): void
   go(): void
-  /** Returns true while the process is suspended by a signal. */
+  /** Returns true while a signal suspends the process. */
   isStopped(): boolean
   /** Resolves when the process that is current at the call has ended. */
   whenExited(): Promise<void>

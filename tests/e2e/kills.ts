@@ -36,7 +36,7 @@ export interface Ordeal {
   nextWindow(options?: { readonly wholeMinute?: boolean }): Promise<number>
   /** Ends the input. Resolves when all tweets are acknowledged. */
   endInput(): Promise<void>
-  /** Reads what was published since the last call, and checks it. */
+  /** Reads the lists that were published since the last call, and checks them. */
   checkPublished(): Promise<void>
   /** Checks that ClickHouse has exactly the published snapshots, one row per region, window and rank. */
   checkTable(): Promise<void>

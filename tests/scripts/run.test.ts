@@ -73,7 +73,7 @@ test('temporary files of tests are on disk when there is no suitable file system
 test('processes and folders that an interrupted test or benchmark left behind are removed', async () => {
   const folder = trialFolder()
   const env = { ...process.env, TMPDIR: folder }
-  // Runs in another process group, like the servers of the local stack.
+  // This process runs in a process group of its own, like the servers of the local stack.
   const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { env, stdio: 'ignore', detached: true })
   const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
   onTestFinished(() => void other.kill('SIGKILL'))

@@ -5,9 +5,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import type { Variables } from '../../settings/fragment.ts'
 
-/** Names that only a service's own folders and the lists may contain. */
+/** Names of a service that may occur only in its own folders and in the lists of services. */
 export interface ServiceNames {
-  /** The name of its folders. */
+  /** The name of the service's folders. */
   readonly service: string
   /** Names of the service's topics, views, tables and settings. */
   readonly own: readonly string[]
@@ -28,7 +28,7 @@ const ROOMS = ['schemas', 'state/views', 'state/tables', 'state/indexes', 'pipel
  * Code that runs in production, and commands that belong to no service. The replay of tweets is a tool of one service.
  */
 const PRODUCTION = /^(schemas|kafka|state|settings|runtime|pipelines|api|deploy|tools\/(demo|dlq|token)|tools\/[\w-]+\.ts$)/
-/** The lists that name each service in one line. */
+/** Modules with a list of all services, which name each service in one line. */
 const LISTS = new Set(['api/services.ts', 'pipelines/services.ts', 'schemas/topics.ts', 'tools/demo/services.ts'])
 const GENERATED = /^schemas\/[\w-]+\/types\.ts$/
 /** Services whose names are ordinary words. Such a word alone does not show that a module depends on the service. */

@@ -18,7 +18,7 @@ export interface Account {
   readonly changes: number
   /** Ids of the open holds, in the order in which they were made. */
   readonly holds: readonly string[]
-  /** The command that caused the last change, or `release` and the id of a hold. */
+  /** Cause of the account's last change: the id of a command, or `release` and the id of a hold. */
   readonly cause: string
 }
 

@@ -8,10 +8,10 @@ import { counterSinks } from './stores/counter-sinks.ts'
 import type { Subject } from './subject.ts'
 
 const NAME = 'counter'
-/** Share of records on which the processor fails after it has changed state and emitted. */
+/** Share of records on which the processor fails after it has changed its state and emitted records. */
 const SHARE_BROKEN = 0.02
 const SHARE_NOTES = 0.15
-/** The key of the unlogged store under which it counts all records of the partition. */
+/** A key of the unlogged store. The processor counts all records of its partition under it. */
 const ALL = 'all'
 
 function textTopic(name: string, partitions: number): Topic<string, string> {

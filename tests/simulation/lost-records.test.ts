@@ -35,7 +35,7 @@ function runSteps({ cluster, run }: Pick<ProducerWorld, 'cluster' | 'run'>, step
   })
 }
 
-/** Elects a leader uncleanly whose log ends after this number of commits. */
+/** Simulates an unclean election: the log of the new leader ends after this number of commits. */
 function loseAfter(cluster: Cluster, commits: number): void {
   const log = cluster.log(TOPIC, 0)!
   log.moveTo(log.leader, commits * PER_COMMIT, false)

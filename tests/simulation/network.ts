@@ -102,7 +102,7 @@ class SimulatedConnection {
   /** Requests that are in transit or at the broker, and requests that wait until fewer are in flight. */
   readonly #inFlight: Pending[] = []
   readonly #waiting: Pending[] = []
-  /** Requests that the broker has received. It handles one at a time. */
+  /** Requests that the broker has received and will handle one at a time. */
   readonly #received: Pending[] = []
   #generation = 0
   #lastToBroker = 0

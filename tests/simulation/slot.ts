@@ -35,13 +35,13 @@ export interface SlotDeps {
 /** Starts processes again. It never fails. */
 const supervisor = actor('supervisor')
 
-/** The place of one worker: its state folder, and one process after the other. */
+/** The environment of one worker: its state folder, and its processes, each of which replaces the previous one. */
 export interface Slot {
   readonly name: string
   /** The current process; undefined between two processes. */
   readonly process: SimulatedProcess | undefined
   readonly worker: Worker | undefined
-  /** Errors with which its processes ended by themselves. */
+  /** Errors with which processes of the slot ended by themselves. */
   readonly failures: readonly string[]
   start(): void
   /** Kills the process. Another process starts later. */

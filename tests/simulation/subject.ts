@@ -40,7 +40,7 @@ export interface Subject {
   input(number: number, random: () => number, now: number, partitionsOf: (topic: string) => number): readonly InputRecord[]
   /** Returns the records that end the input. */
   end(now: number): readonly InputRecord[]
-  /** Returns whether the output is as long as it must be. */
+  /** Returns whether the output has all records that the input requires. */
   isComplete(cluster: Cluster, times: InputTimes): boolean
   /**
    * Returns all deviations of the output from an offline computation.

@@ -9,11 +9,11 @@ import type { Cluster } from './cluster/cluster.ts'
 import { committedRecords } from './read-log.ts'
 import type { InputTimes, Subject } from './subject.ts'
 
-/** New York, Chicago, London, the United States, and the world. */
+/** WOEIDs of New York, Chicago, London, the United States and the world. */
 const PLACES = [2459115, 2379574, 44418, 23424977, WORLDWIDE] as const
 const TERMS = ['sandy', 'obama', 'rain'] as const
 const MINUTE_MS = 60_000
-/** How long renewals wait for tweets in flight. */
+/** How long the pipeline delays a renewal, so that tweets in flight arrive first. */
 const ARRIVAL_DELAY_MS = 2_000
 const MAX_SHOWN = 5
 

@@ -159,7 +159,7 @@ describe('a limit', () => {
     const current = async () => (await usage()).body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current
     expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
     let next = 0
-    // A slow node may refuse while another one still holds a part of the limit, so both conditions must be true at the
+    // A slow node may refuse while another node still holds a part of the limit, so both conditions must be true at the
     // same time.
     const statusAndCount = async () => [(await visit(`/${shared}`, user, apis[next++ % apis.length])).status, await current()]
     await expect.poll(statusAndCount, SOON).toEqual([429, 6])

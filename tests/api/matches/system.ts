@@ -51,7 +51,7 @@ export interface MatchesSystemOptions {
 
 export type MatchesSystem = Awaited<ReturnType<typeof matchesSystem>>
 
-/** Fewer partitions than in production, but different numbers for different topics, as in production. */
+/** Number of partitions in these tests by the number in production. The tests have fewer, but topics still differ. */
 const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [200, 3],
   [64, 2],
@@ -131,7 +131,7 @@ export async function matchesSystem({ apiCount = 2, workerCount = 1, isPartition
     }
   }
 
-  /** Kills an API process with SIGKILL and starts another one in its place. */
+  /** Kills an API process with SIGKILL and replaces it with a new process. */
   async function restartApi(index: number): Promise<void> {
     const exited = once(apis[index].child, 'close')
     apis[index].child.kill('SIGKILL')

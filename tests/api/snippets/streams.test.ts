@@ -7,7 +7,7 @@ import { startServer } from '../../../api/kit/server.ts'
 import { type Slot, type StreamsOptions, streams } from '../../../api/snippets/streams.ts'
 import { snippetsApi } from './harness.ts'
 
-/** Content that is longer than a chunk of decompression, and longer than the buffer of a closed file. */
+/** Content of a snippet that exceeds both a chunk of decompression and the buffer of a closed file. */
 const LONG = Array.from({ length: 100_000 }, (_, index) => `line ${(index * 7_919) % 100_003}`).join('\n')
 /** Sockets on one machine buffer several megabytes. */
 const MORE_THAN_SOCKETS_BUFFER = 10_485_760
@@ -169,7 +169,7 @@ test('a reader below the minimum rate is cut off when a request from any address
   const reader = slow.body!.getReader()
   await reader.read()
   monotonic.ms = 60_000
-  // Slow readers are not cut off while nobody waits.
+  // The API cuts slow readers off only while another request waits for a slot.
   await reader.read()
   monotonic.ms = 120_000
   expect(await (await from('10.0.0.2', long)).text()).toBe(LONG)

@@ -4,7 +4,7 @@ import { send } from '../send.ts'
 import { APIS, type Plan, type PlannedBlock, type PlannedFeedback, type PlannedPayment, type PlannedRule } from './plan.ts'
 import { type Calls, OTHER_AMOUNT, RULE_ID, scoreBody, wasAnswered } from './requests.ts'
 
-/** A caller that gets no answer repeats its request. Faults last a few seconds. */
+/** Number of times that a caller without an answer repeats its request. Faults last a few seconds. */
 const SCORE_ATTEMPTS = 40
 const AGAIN_AFTER_MS = 250
 const FEEDBACK_ATTEMPTS = 12

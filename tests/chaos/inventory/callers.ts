@@ -14,7 +14,7 @@ const LONGEST_PAUSE_MS = 4_000
 const LONG_REPEAT_SHARE = 0.1
 
 export interface Answered {
-  /** False if the outcome of the request is unknown. */
+  /** False if no answer arrived, so that the caller does not know the outcome of the request. */
   readonly isAnswered: boolean
   readonly reservationId?: string | undefined
   /** The whole answer, for comparisons. */

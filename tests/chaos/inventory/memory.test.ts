@@ -19,7 +19,7 @@ const LONGEST_REPEAT_MS = 40_000
 const ALL_ENDED_MS = HELD_MS + 65_000
 /** Maximum number of steps in a run, which normally takes a few hundred. */
 const MOST_STEPS = 20_000
-/** The round of this seed has every kind of movement that callers often make. */
+/** Seed of a round in which every frequent kind of movement occurs. */
 const VERDICT_SEED = 1
 const RUN_TIMEOUT_MS = 120_000
 

@@ -25,7 +25,7 @@ export interface Call extends CameBack {
   readonly kind: CallKind
   readonly user: string
   readonly api: number
-  /** Epoch ms; all processes of a round share one clock. */
+  /** When the request was sent, in epoch ms. All processes of a round share one clock. */
   readonly from: number
   readonly to: number
   /** Ids of the sent events, except for events whose ids the caller did not choose. */

@@ -33,7 +33,7 @@ function empty(all: readonly Call[]): string[] {
     .map((call) => `an empty list: ${described(call)}`)
 }
 
-/** After a list that uses certain features, a list that uses older features must be marked as degraded. */
+/** A list must be marked as degraded if an earlier list of the user was computed from newer features. */
 function goneBack(all: readonly Call[]): string[] {
   const faults: string[] = []
   for (const own of Map.groupBy(all, ({ user }) => user).values()) {

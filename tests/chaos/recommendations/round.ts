@@ -23,9 +23,9 @@ export interface RoundOptions {
   readonly judgesTrending: boolean
 }
 
-/** A list that is still degraded after this time is a fault. */
+/** How long lists may stay degraded after the end of all faults. */
 const HEALED = { timeoutMs: 60_000, intervalMs: 500 }
-/** Each round has its own range of ids. */
+/** Number of ids in the range of one round. Ranges of different rounds do not overlap. */
 const IDS_PER_ROUND = 1_000
 const FIRST_CATEGORY = 500
 

@@ -15,7 +15,7 @@ import {
 } from './harness.ts'
 
 const ROUNDS = 40
-/** The round after which the broker is killed. */
+/** Number of the round after which the test kills the broker. */
 const KILL_AFTER = 10
 const RESTART_TEST_MS = 120_000
 

@@ -48,7 +48,7 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
     times,
     opened: () => opened,
     closed: () => closed,
-    /** Lets time pass in steps of one check. */
+    /** Advances the clock to each check in turn. */
     async pass(ms: number, { turning = false } = {}) {
       for (const until = now + ms; now < until; ) {
         now += CHECK_EVERY_MS

@@ -24,7 +24,7 @@ interface Begun {
   end(result: TrainingResult | Error): void
 }
 
-/** Workers with the job on a broker in memory. */
+/** Creates a world in which workers run the training job on a broker in memory. */
 async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
   const broker = memoryBroker()
   for (const { name, partitions, config } of modelTopics) broker.createTopic({ name, partitions, config })

@@ -38,7 +38,7 @@ export function send(driver: TestDriver, fields: Partial<Tweet>): Tweet {
   return tweet
 }
 
-/** Returns the newest list of each region among those published since the last call. */
+/** Returns the newest list of each region for which the pipeline has published a list since the last call. */
 export function newestLists(driver: TestDriver): Map<number, TrendOutput> {
   const all = [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
   all.sort((a, b) => a.window_end - b.window_end)

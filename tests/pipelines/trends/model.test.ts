@@ -11,11 +11,11 @@ import { publishedVolumes } from './volumes.ts'
 const START = Date.UTC(2026, 0, 1, 12, 0, 1)
 const MINUTE = 60_000
 const RENEWAL = 30_000
-/** How long renewals wait for tweets in flight. */
+/** How long the pipeline delays a renewal, so that tweets in flight arrive first. */
 const ARRIVAL_DELAY_MS = 2_000
 /** Time limit of the test. It takes about ten seconds of one core, and many times as long on a busy machine. */
 const TIMEOUT_MS = 600_000
-/** New York, Chicago, London, the United States, the world, and an unknown place. */
+/** WOEIDs of New York, Chicago, London, the United States and the world, and an unknown one. */
 const PLACES = [2459115, 2379574, 44418, 23424977, 1, 99]
 const ORIGINALS = ['#Sandy', 'sandy', 'SANDY', 'Hurricane Sandy', 'hurricane sandy', '#obama', 'a', 'b', 'c', '#', 'ＯＢＡＭＡ']
 

@@ -16,7 +16,7 @@ const DAY = 24 * HOUR
 const START = Date.UTC(2026, 0, 1, 12, 0, 10)
 const DAYS = 27
 const REGIONS = 551
-/** New York, Chicago, London, and the United States. */
+/** WOEIDs of New York, Chicago, London and the United States. */
 const PLACES = [2459115, 2379574, 44418, 23424977]
 const TERMS = ['sandy', '#Obama', 'good morning', 'monday', 'rare', 'goal', 'quake']
 const SELDOM_TERMS = 8

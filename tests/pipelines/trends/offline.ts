@@ -23,7 +23,7 @@ export interface Contribution {
   readonly sentAt: number
 }
 
-/** How long renewals wait for tweets in flight. */
+/** How long the pipeline delays a renewal, so that tweets in flight arrive first. */
 const ARRIVAL_DELAY_MS = 2_000
 const MINUTE_MS = 60_000
 const LISTED_TERMS = 500
@@ -284,7 +284,7 @@ function lastMinuteOf(windowEnd: number): number {
   return Math.ceil(windowEnd / MINUTE_MS) - 1
 }
 
-/** Returns the contributions that count, in the order of the tweets. */
+/** Returns the contributions of tweets to terms that the pipeline must count, in the order of the tweets. */
 export function countedContributions(sent: readonly SentTweet[]): Contribution[] {
   const counted: Contribution[] = []
   const byUserAndTerm = new Map<string, number[]>()

@@ -6,7 +6,7 @@ import { byteWriter } from '../../../schemas/codec.ts'
 import { pathOf } from '../../../schemas/trends/places/regions.ts'
 
 const START = 29_000_000
-/** New York, Chicago, London, the United States and the world. */
+/** WOEIDs of New York, Chicago, London, the United States and the world. */
 const PLACES = [2459115, 2379574, 44418, 23424977, 1]
 const REGIONS = [...new Set(PLACES.flatMap((place) => pathOf(place) ?? []))]
 const contribution = fc.record({

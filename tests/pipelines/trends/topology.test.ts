@@ -442,6 +442,6 @@ test('users and terms without recent contributions are forgotten', () => {
   leap(driver, MINUTE)
   expect(counts()).toEqual([0, 2, 3, 3])
   leap(driver, 26 * HOUR)
-  // Both terms have been listed, so their baselines stay, with a note for each term.
+  // The pipeline keeps the baselines of both terms, and a note for each term, because lists have contained them.
   expect(counts()).toEqual([0, 2, 0, 6])
 })

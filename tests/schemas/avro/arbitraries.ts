@@ -132,7 +132,7 @@ function values(type: AvroType, depth: number): fc.Arbitrary<unknown> {
     case 'array':
       return depth === 0 ? fc.constant([]) : fc.array(values(type.items, depth - 1), { maxLength: SMALL })
     case 'map':
-      // Other implementations lose this key, because they treat it as a prototype.
+      // Other Avro implementations lose the key `__proto__`, because they assign it as an object's prototype.
       return fc.dictionary(
         text.filter((key) => key !== '__proto__'),
         values(type.values, depth),

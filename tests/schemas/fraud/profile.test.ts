@@ -51,7 +51,7 @@ function requestsOf(made: Made): FraudRequest[] {
   })
 }
 
-/** Folds batches of the given sizes; the rest is one batch. */
+/** Folds requests into a profile in batches of the given sizes. The last batch has all remaining requests. */
 function inBatches(kind: EntityKind, requests: readonly FraudRequest[], sizes: readonly number[]): FraudProfile {
   const rest = [...requests]
   let profile = NEW_PROFILE

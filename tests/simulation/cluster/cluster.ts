@@ -12,7 +12,10 @@ const ELECTION_MS = [20, 400] as const
 const LOADING_MS = [0, 150] as const
 /** How long the replicas take to copy a batch, ms. */
 const REPLICATION_MS = [0.1, 4] as const
-/** How far the clocks of the brokers, which set the timestamps of some topics, are ahead of a correct clock, ms. */
+/**
+ * Range of the errors of the brokers' clocks, ms; positive if a clock is ahead. Some topics get their timestamps from
+ * them.
+ */
 const CLOCK_MS = [-400, 400] as const
 const PORT = 9_092
 export const NO_LEADER = -1

@@ -6,7 +6,7 @@ import { type Joining, join } from './join.ts'
 import type { EpochEnd, PartitionLog } from './partition-log.ts'
 import type { Identity } from './transactions.ts'
 
-/** From this version on, the leader adds its partition to the transaction. */
+/** The first version of Produce with which the leader adds its partition to the transaction. */
 const ADDING_VERSION = 12
 const PASSING_ERRORS: ReadonlySet<string> = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'])
 const NO_OFFSET = -1n

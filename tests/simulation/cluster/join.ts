@@ -15,7 +15,9 @@ export interface Joining {
   readonly what: string
   /** False if the producer must have added the partition or group itself. */
   readonly adds: boolean
-  /** Must be called before the coordinator is asked. */
+  /**
+   * Notes that the partition or group waits for the coordinator's answer. Must be called before the question is sent.
+   */
   expect(): void
   isPart(open: Transaction): boolean
   add(): void

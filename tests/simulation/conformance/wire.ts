@@ -127,7 +127,7 @@ export class Wire {
     })
   }
 
-  /** Returns the offset of the first record, or the name of an error. */
+  /** Sends a batch. Returns the offset of its first record, or the name of an error. */
   async produce(
     topic: string,
     producer: Producer,
@@ -186,7 +186,7 @@ export class Wire {
     })
   }
 
-  /** Returns the identity of the next transaction, which is the same in version 1. */
+  /** Ends a transaction. Returns the producer's identity for the next transaction, which version 1 does not change. */
   async end(producer: Producer, outcome: 'commit' | 'abort', version: Version): Promise<Initialised> {
     const { id, producerId, epoch } = producer
     const args = [id ?? '', BigInt(producerId), epoch, outcome === 'commit'] as const

@@ -42,7 +42,7 @@ beforeAll(async () => {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
     SCHEMA_REGISTRY_URL: registry.address,
-    // No server listens here. The blocklist needs no ClickHouse.
+    // An address at which no server listens, because the blocklist needs no ClickHouse.
     CLICKHOUSE_URL: 'http://127.0.0.1:1',
     API_SERVICES: 'fraud',
     PIPELINES: 'fraud-blocklist',

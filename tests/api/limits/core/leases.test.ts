@@ -12,7 +12,7 @@ const US_PER_MS = 1_000
 /** docs/services/limits.md#accuracy */
 const ACCURACY = 0.05
 const RUN_WINDOWS = 2
-/** How long new instances take to learn how many others share a counter. */
+/** Time after which a new instance has learnt how many instances share a counter. */
 const LEARNING_MS = 150
 /** The fractional part of the golden ratio. Its multiples spread requests evenly over the instances. */
 const GOLDEN = 0.618034

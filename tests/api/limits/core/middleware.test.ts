@@ -129,7 +129,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     // The answer is so late that even a busy machine does not count it as in time.
     redis.lateMs = (script) => (isLate(script) ? 2_000 : 0)
     const count = admitted(await statuses(ask, 400))
-    // Redis also counts requests that this process refuses because the answer is late.
+    // Redis also counts the requests that this process refuses because Redis answers too late.
     expect(count).toBeLessThanOrEqual(100)
     expect(count).toBeGreaterThan(50)
   })

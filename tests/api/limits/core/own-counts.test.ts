@@ -64,7 +64,7 @@ test('units that the store has not counted are owed, and count until they are ch
   expect(own.chargesFor([ask(WINDOW)])).toEqual([])
   expect(admitted(WINDOW, 2, DOWN)).toBe(2)
   expect(admitted(WINDOW, 1, { ...LATE, isUncounted: true })).toBe(1)
-  // A probe's answer does not contain the charge yet.
+  // The count that a probe returns does not include the probe's own request yet.
   learn(WINDOW, 0, 3)
   expect(admitted(WINDOW, 10, LATE)).toBe(4)
   const charges = own.chargesFor([ask(BUCKET), ask(WINDOW)])

@@ -11,7 +11,7 @@ const HELD_MS = 900_000
 const FEW = 200
 const MANY = 2_000
 const PER_COMMIT = 100
-/** More rows than any decision about one unit needs. */
+/** Every decision about one unit must touch fewer rows than this number. */
 const SOME = 10
 /** Cache size, so small that every decision reads its rows from the database. */
 const CACHE_BYTES = 1
@@ -35,7 +35,7 @@ function crowdedRow() {
     for (let index = 0; index < count; index++) {
       one(index)
       if (index % PER_COMMIT === PER_COMMIT - 1) driver.settle()
-      // Hardly any two reservations end in the same millisecond.
+      // Spreads the ends of reservations, so that hardly any two are in the same millisecond.
       driver.advanceWallClock(1)
     }
     driver.settle()

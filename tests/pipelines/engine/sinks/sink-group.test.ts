@@ -18,7 +18,7 @@ const PARTITIONS = 2
  */
 const STOP_GRACE_MS = 200
 const runtime = systemRuntime()
-/** A generous deadline for busy machines, because the condition decides and not the clock. */
+/** How long a test waits for a condition. The limit is generous, because a machine may be busy. */
 const DEADLINE_MS = 5_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 

@@ -25,7 +25,7 @@ const notes = textTopic('notes', 1)
 /** A text that cannot be encoded in UTF-8. */
 const LONE_SURROGATE = '\ud800'
 
-/** Numbers at which `add` fails after it has changed state and emitted. */
+/** Values of records at which the processor `add` fails after it has changed its state and emitted records. */
 const BUG = 99
 const TOO_LARGE = 98
 const NOT_ENCODABLE = 97

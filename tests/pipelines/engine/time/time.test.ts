@@ -150,7 +150,7 @@ function gate(stages: readonly string[], forwarding: readonly string[] = [], wit
 
 const minute = (number: number) => START + number * MINUTE_MS
 
-/** Runs a second stage. The test plays the first stage, record by record. */
+/** Runs the second stage of a topology alone. The test writes each record that the first stage would emit. */
 function secondStage(tested: typeof election) {
   const driver = running('manual', tested)
   const counts = 'election-counts-repartition'

@@ -39,7 +39,7 @@ function send(driver: TestDriver, fields: Parameters<typeof click>[0] = {}): voi
   driver.pipe(clicks, value.short_code, value)
 }
 
-/** Returns the last statistics of each link among those published since the last call. */
+/** Returns the newest statistics of each link for which the pipeline has published some since the last call. */
 function newestStats(driver: TestDriver): Map<string, LinkStats> {
   const records = driver.read(linkStats).filter(({ key }) => key !== AS_OF_KEY)
   return new Map(records.map(({ key, value }) => [key as string, value as LinkStats]))

@@ -76,7 +76,7 @@ async function world(count: number, everyth = 1) {
     swipe.direction === 'REWIND'
       ? runScript(redis, TAKE_REWIND, takeRewindKeys(keys), noteSwipeArguments(swipe))
       : runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'queued')).then(takenSwipe)
-  // The API gives each swipe of a user a later time than the previous one.
+  // The API gives each swipe of a user a later time than the user's previous swipe.
   let at = now
   const swipe = (targetId: string, direction = 'LEFT') => note({ swipeId: randomUUID(), targetId, direction, at: at++ })
   async function build(): Promise<Stack> {

@@ -17,7 +17,7 @@ const TIME_LIMIT_MS = 500
 const SOON = { timeout: 90_000, interval: 20 }
 const TIMEOUT_MS = 300_000
 
-/** A receiver that misbehaves at the first request of some keys, and that can go down and come back. */
+/** An HTTP server that fails the first request of some keys, and that a test can stop and restart. */
 async function receiver() {
   /** Successful requests per key. */
   const delivered = new Map<string, number>()
