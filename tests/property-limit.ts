@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 
 /**
- * Vitest cannot interrupt a property that is checked synchronously, and fast-check may shrink a large counterexample
- * for hours. After this time a property fails with the smallest counterexample found so far, or with none.
+ * Time limit of each property. Vitest cannot interrupt a synchronous property, and fast-check may shrink a large
+ * counterexample for hours. After this time a property fails, with the smallest counterexample so far if there is one.
  */
 const PROPERTY_TIMEOUT_MS = 5 * 60_000
 

@@ -3,8 +3,8 @@
  *
  * A stream engine runs your functions over records that never stop arriving. The unit that it runs is a *topology*: a
  * named flow that reads topics (*sources*), passes every record to *processors* (your functions), and writes to other
- * topics. The engine does the rest. It reads Kafka, distributes the work over processes, and makes sure that every
- * record counts exactly once, even when a process dies.
+ * topics. The engine reads Kafka, distributes the records over processes, and makes sure that every record counts
+ * exactly once, even when a process dies.
  *
  * All chapters are about one small company that rents out bikes. When a bike returns to a dock, the dock sends a record
  * about the ride. This chapter computes the price of each ride.
@@ -78,14 +78,15 @@ test('the logic is tested without an engine', () => {
  * that the engine creates, so it must not change later.
  *
  * - `t.source(topic)` reads a topic and returns a stream.
- * - `.process(name, options, processor)` attaches a processor to the stream. It gets the decoded value and a context.
+ * - `.process(name, options, processor)` attaches a processor to the stream. The processor gets the decoded value and a
+ *   context.
  * - `ctx.emit(topic, key, value)` writes a record. The processor declares the topics that it writes in `emits`, so that
  *   the flow can be drawn.
  *
- * Several processors of one stream see each record one after another. A processor that returns an *outcome* ends the
- * record there. `drop(reason)` ignores the record on purpose and counts it under that reason. Later chapters introduce
- * the other outcomes, dead letters and late records. A processor that returns nothing has processed the record
- * normally.
+ * If a stream has several processors, each record passes through them in order. A processor that returns an *outcome*
+ * stops the record, so that later processors do not get it. `drop(reason)` ignores the record on purpose and counts it
+ * under that reason. Later chapters introduce the other outcomes, dead letters and late records. A processor that
+ * returns nothing has processed the record normally.
  *
  * Processors are synchronous, and they communicate only with the engine: no HTTP, no Redis. This rule is what makes it
  * safe to process a record again after a crash.
@@ -135,7 +136,7 @@ test('rides of one bike stay in order, and each partition has a task', () => {
 /*
  * ## Drawing it
  *
- * `describe()` returns the flow as text and as a Mermaid chart. A running worker serves the same under `/topology`.
+ * `describe()` returns the flow as text and as a Mermaid chart. A running worker serves both under `/topology`.
  */
 test('describe shows the whole topology', () => {
   expect(ridePrices.describe().text).toBe(
@@ -179,7 +180,7 @@ test('a processor may emit only to the topics that it declares', () => {
 })
 
 test('a processor is synchronous', () => {
-  // TypeScript rejects async processors. This check is for code that bypasses the types.
+  // TypeScript rejects async processors. This check at run time is for code that bypasses the types.
   const priceLater = (async () => {}) as unknown as () => undefined
   const impatient = topology('impatient', (t) => {
     t.source(rides).process('price-ride', {}, priceLater)

@@ -2,7 +2,7 @@
  * # 2. State
  *
  * Most questions about a stream need memory: how far has this bike gone since its last inspection? The engine keeps
- * such memory in *stores*. To a processor, a store is a map that it reads and writes without waiting. The data is in
+ * this memory in *stores*. To a processor, a store is a map that it reads and writes without waiting. The data is in
  * RocksDB on the local disk. Every change also goes to a compacted Kafka topic, the store's *changelog*, from which the
  * engine restores the state if the disk is lost.
  *
@@ -64,10 +64,10 @@ function worn(wear: Wear, ride: Ride): Wear {
  * topic and of the keys on disk.
  *
  * `reads` announces the state that a record will need. The engine calls it for a whole batch before it processes the
- * first record, and then reads all the keys at once. This is much cheaper than reading them one by one. It is only a
- * hint: `get` reads a key that was not announced. `stores` lists the stores that the processor uses. Listing a store
- * declares it, so the drawing shows it and the engine creates its changelog. A processor that uses a store without
- * declaring it fails at its first record, in the test driver as in production.
+ * first record, and then reads all the keys at once. This is much cheaper than reading them one by one. `reads` is only
+ * a hint: `get` also reads keys that were not announced. `stores` lists the stores that the processor uses. Listing a
+ * store declares it, so the drawing of the flow shows the store and the engine creates its changelog. A processor that
+ * uses a store without declaring it fails at its first record, in the test driver as in production.
  */
 const brakeChecks = topology('brake-checks', (t) => {
   const wear = keyedStore('wear', { key: utf8, value: wearFormat })
@@ -123,8 +123,8 @@ test('each partition has its own part of the state', () => {
  *
  * The engine writes state together with the position in its changelog and the offsets of the sources, in one atomic
  * batch. A worker that restarts therefore knows exactly how old its state is, and reads only the changes that it lacks.
- * If the folder is lost, it reads the whole changelog. Both ways lead to the same state, and a test covers both with
- * one line.
+ * If the folder is lost, it reads the whole changelog. Both restores lead to the same state, and one line of a test
+ * covers both.
  */
 test.each([false, true])('the state survives a restart (folder lost: %s)', (wipeState) => {
   const driver = testDriver(brakeChecks)
@@ -136,8 +136,8 @@ test.each([false, true])('the state survives a restart (folder lost: %s)', (wipe
 })
 
 /*
- * The changelog is an ordinary topic, `<topology>-<store>-changelog`. A key that changes many times between two commits
- * has one record in it, with the last value. A deleted key is a record without a value, a tombstone.
+ * The changelog is an ordinary topic, `<topology>-<store>-changelog`. If a key changes many times between two commits,
+ * the changelog gets one record, with the last value. A deleted key is a record without a value, a tombstone.
  */
 test('the changelog has the last change of every commit', () => {
   const driver = testDriver(brakeChecks, { commit: 'manual', partitions: { rides: 1 } })
@@ -154,9 +154,9 @@ test('the changelog has the last change of every commit', () => {
  * ## A common mistake
  *
  * The store keeps values as objects and encodes them only at the commit, so `get` returns the same object that was
- * `put`. If you change that object without putting it again, the change is never saved. It seems to work until the
- * object leaves the cache or the worker restarts. Either create new objects, as `worn` does, or put what you changed. A
- * test with a restart reveals the mistake.
+ * `put`. If you change that object without putting it again, the change is never saved. The program seems to work until
+ * the object leaves the cache or the worker restarts. Either create new objects, as `worn` does, or put what you
+ * changed. A test with a restart reveals the mistake.
  */
 test('a change is lost if the object is not put again', () => {
   const careless = topology('careless', (t) => {
@@ -182,14 +182,15 @@ test('a change is lost if the object is not put again', () => {
  *
  * | store | holds | chapter |
  * |---|---|---|
- * | `keyedStore` | one value per key; `scan` walks over keys in order, by range or prefix | this one |
+ * | `keyedStore` | one value per key; `scan` reads keys in order, by range or prefix | this one |
  * | `windowedCounterStore` | counts per key in a ring of time buckets | 4 |
  * | `timerStore` | at most one timer per key; returns those that are due | 5 |
  * | `topKStore` | the K best of each group, in order | 6 |
  * | `joinBufferStore` | values by key and time, for the other side of a join | 16 |
  * | `seenSetStore` | sets of items in a few bits each, with rare false positives | 16 |
  *
- * Each store accepts `logged: false` for state that may be lost or can be computed again. It then has no changelog.
+ * Each store accepts `logged: false` for state that may be lost or can be computed again. Such a store has no
+ * changelog.
  *
  * All stores of all tasks of a process share one RocksDB with one memory budget, so more stores or partitions do not
  * need more memory.

@@ -26,9 +26,9 @@ const stationTotals: Topic<string, number> = { name: 'station-totals', key: utf8
 /*
  * ## A repartition topic
  *
- * `t.repartition(name, …)` declares it. One stage emits to it, and another stage reads it as a source. The engine
- * creates the topic with the name `<topology>-<name>-repartition` and with the given number of partitions, which is
- * also the number of tasks of the second stage. A topic that already exists keeps its partitions.
+ * `t.repartition(name, …)` declares such a topic. One stage emits to the topic, and another stage reads it as a source.
+ * The engine creates the topic with the name `<topology>-<name>-repartition` and with the given number of partitions,
+ * which is also the number of tasks of the second stage. A topic that already exists keeps its partitions.
  *
  * Note how the second processor takes the station from `ctx.key`, which has the type of the topic's keys.
  */
@@ -88,10 +88,11 @@ test('each stage has separate tasks', () => {
  * Every ride now costs one more record. At the busiest station of a big city this means many records with the value
  * one, all in one partition. It is better to aggregate in the first stage and send one sum per station and commit.
  *
- * The place for this is `beforeCommit`, which runs before each commit that has work. A plain `Map` can hold the sums,
+ * Do this in `beforeCommit`, which runs before each commit that has anything to write. A plain `Map` can hold the sums,
  * because the build function runs once per task and its variables belong to that task alone. One rule makes this safe:
  * **variables of the build function must be empty after `beforeCommit`**. If a process dies, uncommitted work and these
- * variables are lost together, and the work is done again. Committed work would not be done again.
+ * variables are lost together, and the engine processes the records again. It never repeats committed work, so values
+ * that stay in a variable across a commit would be lost.
  */
 const summedUp = topology('summed-up', (t) => {
   const byStation = t.repartition('by-station', { key: utf8, value: count, partitions: 3 })
@@ -154,8 +155,8 @@ test('uncommitted work is counted once, although it was aggregated twice', () =>
  *
  * Streams whose processors declare the same store form one sub-topology. Their topics need the same number of
  * partitions, because records with the same key must reach the same task. Streams that share no store are separate
- * sub-topologies. The engine derives this from `stores` alone and therefore enforces it: a processor that uses a store
- * that it did not declare fails at its first record.
+ * sub-topologies. The engine derives sub-topologies from `stores` alone. A processor that uses a store without
+ * declaring it therefore fails at its first record.
  */
 test('a processor can use only the stores that it declares', () => {
   const unnamed = topology('unnamed', (t) => {

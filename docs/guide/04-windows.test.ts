@@ -46,8 +46,8 @@ function bikeReturned(driver: TestDriver, station: string, clock: string): void 
 /*
  * ## Sliding windows
  *
- * `windowedCounterStore` counts per key in buckets of equal length and keeps a fixed number of the newest ones. A
- * sliding window is the sum of the last buckets. The ring forgets older buckets, which is exactly right for "the last
+ * `windowedCounterStore` counts per key in buckets of equal length and keeps a fixed number of the newest buckets. A
+ * sliding window is the sum of the last buckets. The store forgets older buckets, which is exactly right for "the last
  * ten minutes".
  */
 const lastTenMinutes = topology('last-ten-minutes', (t) => {
@@ -84,17 +84,18 @@ test('a record from before the ring is counted as late, and has no other effect'
  * ## Fixed windows
  *
  * "Between 12:00 and 12:05" has one final answer, to be published once, when the window is over. The engine keeps the
- * greatest event time so far for every task, `ctx.streamTime`. When that passes 12:05, the window is over, except for
- * stragglers. The time that you wait for those is the *grace period*. A record that arrives later is *late*. `return
- * late` counts it, and sends the record unchanged to the source's `lateOutput` if there is one.
+ * greatest event time so far for every task, `ctx.streamTime`. When stream time passes 12:05, the window is over,
+ * except for stragglers. The time that you wait for stragglers is the *grace period*. A record that arrives later is
+ * *late*. `return late` counts the record, and sends it unchanged to the source's `lateOutput` if there is one.
  *
- * Three things make this correct, and each takes one line below:
+ * Three rules make windows correct, and each takes one line below:
  *
  * 1. The key of the store begins with the window. All windows that are over are therefore at the front of the store,
  *    and one scan finds them.
  * 2. The end of the last closed window is also state. A record is late if its window has been published, not merely
  *    because it is older than stream time.
- * 3. Two clocks close windows. `event` closes them while records flow, even if they are read hours later. But event
+ * 3. Two clocks close windows. `event` closes them while records flow, even if the records are read hours later. But
+ * event
  *    time does not advance without records: after the last bike of the night the last window would stay open until
  *    morning. Therefore `caught-up` also closes them by the time of day, once everything that was in the topic by then
  *    is processed.
@@ -141,7 +142,7 @@ function published(driver: TestDriver): string[] {
 
 /*
  * An `event` tick runs directly after the record that moves event time past a multiple of `everyMs`, and gets that
- * multiple. In this test the driver's clock stays at noon, so only event time is at work.
+ * multiple. In this test the driver's clock stays at noon, so only event time matters.
  */
 test('a window is published once, when event time has passed its end and the grace period', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
@@ -170,7 +171,8 @@ test('a record of a published window is late and goes to the late output', () =>
 /*
  * ## Silence
  *
- * The driver's wall clock moves only when the test moves it. Everything that falls due in between runs at its own time.
+ * The driver's wall clock moves only when the test moves it. A tick that becomes due during such a move runs at its own
+ * time.
  */
 test('without records, the time of day closes the window', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
@@ -185,8 +187,8 @@ test('without records, the time of day closes the window', () => {
 /*
  * Why not simply use the time of day? Suppose that a worker stops at 12:02 and restarts at 12:30. Three bikes were
  * returned at 12:03, and their records wait in Kafka. By the time of day the window is long over, but its records have
- * not been read yet. `caught-up` waits for them. (`clock: 'wall'` uses only the time of day, for work that does not
- * depend on the input: chapter 5.)
+ * not been read yet. `caught-up` waits until they are processed. (`clock: 'wall'` uses only the time of day, for work
+ * that does not depend on the input: chapter 5.)
  *
  * In a test, `commit: 'manual'` leaves records where they are until the test processes them, and `restart({ downMs })`
  * advances the clock while the process is down.

@@ -2,7 +2,7 @@
  * # 5. Ticks and timers
  *
  * A bike was unlocked and never returned. No record will report this: some things happen only because time passes.
- * *Ticks* run your code by a clock, and *timers* remember what is due when.
+ * *Ticks* run your code at regular times, and *timers* remember when something is due.
  *
  * You need chapters 1 to 4.
  */
@@ -24,8 +24,8 @@ const START = Date.UTC(2026, 5, 1, 8, 0)
  * ## Timers
  *
  * `timerStore` keeps at most one timer per key. `schedule` sets it, `cancel` removes it, and `takeDue(now, limit)`
- * removes and returns the timers that are due. It finds them without reading the others, regardless of their number.
- * Like all state, timers survive restarts and moves.
+ * removes and returns the timers that are due. It finds these without reading the other timers, regardless of their
+ * number. Like all state, timers survive restarts and moves.
  *
  * A timer does not fire by itself. A tick has to ask for the timers that are due. Give each tick a limit, because a
  * million timers that are due at once would delay the records behind them. The next tick takes the rest.
@@ -110,8 +110,8 @@ test('a bike that was returned while the worker was stopped is not missing', () 
  * | `wall` | the time of day passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, dropping old keys |
  *
  * All of them tick at the multiples of `everyMs` since 1970, so an hour means the full hour on every worker. If several
- * multiples have passed since the last run, the handler runs once, with the last one. Write handlers that do everything
- * that is due *up to* their time, as `takeDue(now, …)` does, and not only "one minute's worth".
+ * multiples have passed since the last run, the handler runs once, with the last multiple. Write handlers that do
+ * everything that is due *up to* their time, as `takeDue(now, …)` does, and not only "one minute's worth".
  */
 const pulse: Topic<string, number> = { name: 'pulse', key: utf8, value: avroValue<number>('long'), partitions: 1 }
 

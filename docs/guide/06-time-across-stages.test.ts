@@ -1,13 +1,14 @@
 /**
  * # 6. Time across stages
  *
- * Every minute the city wants a list of its three busiest stations. This takes three stages: rides arrive by bike, are
- * counted by station, and are ranked in one place. When is a minute's list complete? The last stage sees counts arrive
- * and cannot know whether more are on their way. The task of a station may be slow, or restarting, or on a machine that
- * has just died. If the last stage used its own wall clock, it would publish a list without that station, and nobody
- * would notice.
+ * Every minute the city wants a list of its three busiest stations. This takes three stages: rides arrive keyed by
+ * bike, are counted by station, and are ranked in a single task. When is a minute's list complete? The last stage sees
+ * counts arrive and cannot know whether more are on their way. The task of a station may be slow, or restarting, or on
+ * a machine that has just died. If the last stage used its own wall clock, it would publish a list without that
+ * station, and nobody would notice.
  *
- * Therefore only the first stage uses the clock, and it passes the time on to the others. You need chapters 3 to 5.
+ * Therefore only the first stage uses the clock, and it passes the time on to the later stages. You need chapters 3
+ * to 5.
  */
 
 import { expect, test } from 'vitest'
@@ -55,7 +56,8 @@ const busiest: Topic<string, Busy[]> = { name: 'busiest-stations', key: utf8, va
  * - If the marker of one partition never arrives, the time does not advance. A missing partition never counts as zero.
  *
  * The last stage keeps its ranking in a `topKStore`: the K best items per group. `compare` must order any two different
- * items, otherwise the list would depend on the order of arrival. Here it orders equal stations by name.
+ * items, because the list must not depend on the order of arrival. In this chapter it orders stations with equal counts
+ * by name.
  */
 const busyStations = topology('busy-stations', (t) => {
   const byStation = t.repartition('by-station', { key: utf8, value: avroValue<number>('int'), partitions: 3 })
@@ -131,9 +133,9 @@ test('every minute has one list, which is empty if nothing happened', () => {
  * ## After a stop
  *
  * The worker is down from 12:00 to 12:02, and the rides of 12:01 wait in Kafka. If each stage used its own wall clock,
- * it would now publish what it has and add the rest to the wrong minute. Instead, the first stage marks 12:02 only when
- * the backlog is processed, and then each later stage has everything before the marker. The times in between are
- * skipped, because nobody can reconstruct which records had arrived by 12:01.
+ * it would now publish the rides counted so far and add the others to the wrong minute. Instead, the first stage marks
+ * 12:02 only when the backlog is processed, and then each later stage has everything before the marker. The times in
+ * between are skipped, because nobody can reconstruct which records had arrived by 12:01.
  */
 test('a backlog is counted before its time is published', () => {
   const driver = testDriver(busyStations, { startAt: START, commit: 'manual' })
@@ -171,9 +173,9 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
 /*
  * ## Markers in Kafka
  *
- * A marker is a record without key and value. Its only header has the time, the partition that has reached it, the
- * number of partitions, and the stage. Every console consumer can show it. If a time does not arrive, you can see which
- * partition is missing. A worker lists the latest closed time of every task under `/tasks`.
+ * A marker is a record without key and value. Its only header has the time, the partition that has reached this time,
+ * the number of partitions, and the stage. Every console consumer can show markers. If a time does not arrive, you can
+ * see which partition is missing. A worker lists the latest closed time of every task under `/tasks`.
  */
 test('each partition sends its marker to every partition of the next stage', () => {
   const driver = testDriver(busyStations, { startAt: START })
@@ -186,9 +188,9 @@ test('each partition sends its marker to every partition of the next stage', () 
 })
 
 /*
- * With this a test can simulate a partition that falls silent. A third partition of the rides sends one marker for
- * noon, and then no more. Every later time now waits for it, and arrives as soon as the partition sends its next
- * marker.
+ * A test can write such markers to simulate a partition that falls silent. A third partition of the rides sends one
+ * marker for noon and no more. Every later time then waits for this partition, and arrives as soon as the partition
+ * sends its next marker.
  */
 test('a missing partition holds back the time', () => {
   const driver = testDriver(busyStations, { startAt: START })

@@ -1,8 +1,8 @@
 /**
  * # 7. Exactly once
  *
- * Riders pay from a prepaid balance. Charging a ride twice costs a customer, not charging it costs money, and processes
- * may die in the middle of either. This chapter kills a process at every possible point.
+ * Riders pay from a prepaid balance. Charging a ride twice annoys a customer, and not charging it loses money, but a
+ * process may die at any moment. This chapter kills a process at every possible point.
  *
  * You need chapters 1 to 3.
  */
@@ -55,9 +55,10 @@ function paid(driver: TestDriver): (number | null)[] {
  * | 4 `committed` | the transaction is committed: readers see everything | state on disk is one commit behind; the restart replays the end of its changelog |
  * | 5 `written` | state, changelog position and offsets are in RocksDB, in one batch | everything is done |
  *
- * While the brokers handle steps 2 to 4, the worker processes the next records. These belong to the next commit, and
- * are discarded if this one fails. Only step 4 decides, and it is one atomic step in Kafka. Uncommitted changes never
- * reach RocksDB, so a crash never leaves state that has to be rolled back.
+ * While the brokers handle steps 2 to 4, the worker processes the next records. These records belong to the next
+ * commit, and their results are discarded if the current commit fails. Only step 4 decides whether the commit takes
+ * effect, and it is one atomic step in Kafka. Uncommitted changes never reach RocksDB, so a crash never leaves state
+ * that has to be rolled back.
  */
 test.each([
   ['encoded', false],
@@ -112,8 +113,8 @@ test('the function runs again, but its effect happens once', () => {
  *
  * ## Any crash at any time
  *
- * People choose examples for the crashes that they have thought of. A property test has no such bias: it generates
- * fares, crashes, lost disks and commits in any order, and compares the result with a plain loop.
+ * Hand-written examples cover only the crashes that their author has thought of. A property test has no such bias: it
+ * generates fares, crashes, lost disks and commits in any order, and compares the result with a plain loop.
  */
 const action = fc.oneof(
   { weight: 5, arbitrary: fc.record({ pay: fc.integer({ min: 1, max: 100 }), rider: fc.constantFrom('ann', 'bob', 'eve') }) },
@@ -158,7 +159,7 @@ test('every fare is paid once, through any sequence of crashes', () => {
  * `tests/pipelines/engine/worker/crash.integration.test.ts` proves the same on a real broker, with real processes and
  * `kill -9`. Only a real broker can show one more case: a worker that was considered dead but is still running. Another
  * worker has taken over its partitions, and Kafka rejects ("fences") everything that the old worker still tries to
- * commit, because transactions carry the worker's generation in its group.
+ * commit, because transactions contain the worker's generation in its group.
  *
  * ## The price
  *

@@ -3,8 +3,9 @@
  *
  * Somebody installs a dock with broken firmware, and now the topic contains bytes that nobody can decode. A stream
  * engine has three choices: skip such records and lose data silently, stop and let one dock stop the whole city, or set
- * them aside with a note and continue. The third is the default. The engine copies such records to the topology's
- * *dead-letter topic*, byte for byte, with the reason and their origin, in the same transaction as everything else.
+ * them aside with a note and continue. The third choice is the default. The engine copies such records to the
+ * topology's *dead-letter topic*, byte for byte, with the reason and their origin, in the same transaction as
+ * everything else.
  *
  * You need chapters 1 and 4.
  */
@@ -98,9 +99,9 @@ test('a dead letter has the original bytes, their origin and the reason', () => 
  * | `no_key` | the record has no key, so its partition is arbitrary and state by key would be scattered |
  * | `no_value` | the record has no value (a tombstone) |
  *
- * The last two depend on the source. `keys: 'optional'` accepts records without a key (`ctx.key` may then be undefined,
- * as its type says). `tombstones: 'deliver'` passes null to the processors, which is right for compacted topics, and
- * `tombstones: 'drop'` ignores them.
+ * The last two codes depend on the source. `keys: 'optional'` accepts records without a key (`ctx.key` may then be
+ * undefined, as its type says). `tombstones: 'deliver'` passes null to the processors, which is right for compacted
+ * topics, and `tombstones: 'drop'` ignores them.
  */
 test('each reason has its code', () => {
   const driver = testDriver(pricing)
@@ -162,8 +163,8 @@ test('a rejected record does not move event time', () => {
  * | an exception | bugs | the worker stops and says where; nothing of the transaction remains |
  *
  * The last line is deliberate. If *your code* is wrong, the engine must not discard record after record unnoticed. Fix
- * the bug and restart: the worker continues with the record at which it stopped. (Unless you choose otherwise: see
- * below.)
+ * the bug and restart: the worker continues with the record at which it stopped. The next section shows how to choose a
+ * different behaviour.
  */
 test('a bug stops the worker at the record, and nothing is lost', () => {
   const driver = testDriver(pricing)
@@ -235,10 +236,11 @@ test('a source may set records aside at which the code fails, and nothing of the
 /*
  * Each skipped record costs a few tens of milliseconds, because its neighbours are processed again. The metric
  * `records_skipped_total` and the log events `record_failed` (with the stack trace) and `record_skipped` show how many
- * there are; watch them, because a bug that affects every record now turns every record into a dead letter.
+ * records were skipped. Watch this number, because a bug that affects every record now turns every record into a dead
+ * letter.
  *
  * A policy applies only if one record is to blame. In ticks, `beforeCommit` and time handlers, or when a row of a store
- * has become too large for its changelog, no single record is to blame. A failure there stops the worker under every
+ * has become too large for its changelog, no single record is to blame. Such a failure stops the worker under every
  * policy.
  *
  * In a topic that only your own topology writes, such as a repartition topic, even a record that cannot be decoded *is*

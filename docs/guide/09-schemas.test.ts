@@ -2,8 +2,9 @@
  * # 9. Schemas
  *
  * Topics outlive the programs that write them. A worker that was deployed today reads records that a dock wrote last
- * year, and somebody's Python script reads the records of this worker. They agree through a *schema*, which defines the
- * fields of a value and their types. Millrace uses Avro with a schema registry, for topics and for state.
+ * year, and somebody's Python script reads the records of this worker. All these programs agree through a *schema*,
+ * which defines the fields of a value and their types. Millrace uses Avro with a schema registry, for topics and for
+ * state.
  *
  * You need chapters 1, 2 and 8.
  */
@@ -44,9 +45,9 @@ const ridesV1: Topic<string, RideV1> = { name: 'rides', key: utf8, value: rideV1
 /*
  * ## Wire format
  *
- * A value is a zero byte, four bytes with the id of its schema in the registry, and the Avro binary. This is
- * Confluent's format, which every Kafka client can read. The field names are in the schema and not in the record, so
- * records are small.
+ * A value is a zero byte, four bytes with the id of its schema in the registry, and the value in Avro's binary
+ * encoding. This is Confluent's format, which every Kafka client can read. The field names are in the schema and not in
+ * the record, so records are small.
  */
 test('a value consists of an id and the bare fields', () => {
   const store = topology('wire', (t) => void t.source(ridesV1))
@@ -102,7 +103,7 @@ test('64-bit ids are exact', () => {
  */
 interface RideV2 {
   bike: string
-  /** Was called `minutes` and had the type int. */
+  /** An earlier version named this field `minutes`, with the type int. */
   duration: number
   electric: boolean
 }
@@ -147,7 +148,8 @@ test('an incompatible schema is refused before anything starts', async () => {
 })
 
 /*
- * If a record with an unreadable schema arrives nevertheless, it becomes a dead letter like any other.
+ * If a record with an unreadable schema arrives nevertheless, it becomes a dead letter like any other record that
+ * cannot be decoded.
  */
 test('a record with an unreadable schema becomes a dead letter with the reason', () => {
   const driver = testDriver(topology('strict-reader', (t) => void t.source(riderWanted)))
@@ -163,9 +165,9 @@ test('a record with an unreadable schema becomes a dead letter with the reason',
 /*
  * ## Evolution of state
  *
- * Values in stores are also Avro, under the subject of their changelog. A new version of a topology reads the state of
- * the old one value by value as it needs them, without a migration. In a test, `driver.restart({ topology })` deploys a
- * new version: the same topics, the same state, new code.
+ * Values in stores are also Avro, under the subject of their changelog. A new version of a topology reads the values of
+ * the old version one by one, as it needs them, without a migration. In a test, `driver.restart({ topology })` deploys
+ * a new version: the same topics, the same state, new code.
  */
 interface WearV1 {
   km: number
@@ -209,5 +211,5 @@ test.each([false, true])('a new version continues with the state of the old one 
  *
  * Read next: chapter 10, testing. Sources: `schemas/trends/topics.ts`, `schemas/avro/resolve.ts` (the rules),
  * `kafka/serdes.ts`. `tests/deploy/local/registry/registry.integration.test.ts` proves that a Python producer and
- * consumer understand all this.
+ * consumer can write and read these records.
  */

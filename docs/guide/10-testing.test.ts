@@ -1,8 +1,8 @@
 /**
  * # 10. Testing
  *
- * You have seen the test driver at work in nine chapters. This one is about testing well: what to test at which level,
- * and how to find the mistakes that stream processing invites.
+ * The first nine chapters used the test driver. This chapter is about testing well: what to test at which level, and
+ * how to find the mistakes that stream processing invites.
  *
  * | level | what | with |
  * |---|---|---|
@@ -86,7 +86,7 @@ test('a test can read what processors count', () => {
 type Move = readonly [station: string, change: number]
 
 interface Way extends TestDriverOptions {
-  /** Number of records between two restarts of the process. By default it never restarts. */
+  /** Number of records between two restarts of the process. By default the process never restarts. */
   readonly restartEvery?: number
   readonly wipeState?: boolean
 }
@@ -135,8 +135,8 @@ test.each(Object.entries(WAYS))('the result equals that of a plain loop: %s', (_
 /*
  * ## What this finds
  *
- * The most common mistake in a topology is to keep state outside a store. It passes every test that starts with an
- * empty process and ends before the next restart. (A `Map` is fine if `beforeCommit` empties it: chapter 3.)
+ * The most common mistake in a topology is to keep state outside a store. Such a topology passes every test that starts
+ * with an empty process and ends before the next restart. (A `Map` is fine if `beforeCommit` empties it: chapter 3.)
  */
 const forgetful = topology('forgetful', (t) => {
   const bikes = new Map<string, number>()
@@ -164,9 +164,9 @@ test('state outside a store passes the easy modes and fails the others', () => {
  *
  * The driver has one process, so nothing moves between workers. Its broker never fails, and the test controls its
  * clock. The engine's own tests cover these cases with real brokers
- * (`tests/pipelines/engine/worker/crash.integration.test.ts` and its neighbours), so yours need not. A service still
- * needs one test that all its parts fit together: producer, topology, sink, view, API. `tests/stack/README.md`
- * describes how to get a broker, a registry, Redis and ClickHouse in a test.
+ * (`tests/pipelines/engine/worker/crash.integration.test.ts` and its neighbours), so your tests need not repeat them. A
+ * service still needs one test that shows that all its parts fit together: producer, topology, sink, view, API.
+ * `tests/stack/README.md` describes how to get a broker, a registry, Redis and ClickHouse in a test.
  *
  * Read next: chapter 11, sinks. Sources: `pipelines/engine/testing/test-driver.ts`. The tests of
  * `tests/pipelines/trends` are good examples.

@@ -43,7 +43,7 @@ const displays = topology('displays', (t) => {
  *
  * The engine has two targets: `viewTarget` for views in Redis (one script call per batch, which advances the offset or
  * changes nothing) and `tableTarget` for tables in ClickHouse (rows contain their offsets, so the table itself knows
- * its position). This chapter writes a third one, for the displays at the stations, to show what a target must do:
+ * its position). This chapter writes a third target, for the displays at the stations, to show what a target must do:
  *
  * - `open` returns the position of the target: the next offset that it lacks, or undefined if it is empty.
  * - `prepare` computes the changes of a batch and returns a function that writes them. The sink calls that function
@@ -89,8 +89,8 @@ const newDisplays = (): Displays => ({ next: undefined, shown: new Map(), writes
 
 /*
  * A sink runs in the background of the test. Here it reads from the driver's broker, and in a worker process it reads
- * from the real one. Kafka divides the partitions among the members of a consumer group. The sinks of a process that
- * write to the same store share one member, each with a seat in it. Each sink commits offsets under its own name.
+ * from the real broker. Kafka divides the partitions among the members of a consumer group. The sinks of a process that
+ * write to the same store share one member, but each sink commits offsets under its own name.
  */
 function runSink(driver: TestDriver, target: SinkTarget | DeliveryTarget): Sink {
   const transport = memoryTransport(driver.broker)
@@ -114,7 +114,8 @@ test('every line is shown, and the sink reports when it has caught up', async ()
   const board = newDisplays()
   const sink = runSink(driver, displayTarget(board))
 
-  // Until then a reader must not conclude that a value is absent. Millrace's APIs respond with 503 `not_ready`.
+  // Before the sink is ready, a reader must not conclude that a value is absent. Millrace's APIs respond with 503
+  // `not_ready`.
   await eventually(() => sink.isReady).toBe(true)
   expect([...board.shown.values()]).toEqual(['harbour: 3 bikes', 'museum: empty'])
 
@@ -150,7 +151,7 @@ test('a restarted sink continues at the position of the target', async () => {
   expect(board.writes).toBe(2)
 })
 
-/* This is the benefit of the rule: regardless of what happens to the target, it recovers without an operator. */
+/* This is the benefit of storing offsets with the data: a target recovers from any fault without an operator. */
 test('a target that was emptied is filled again', async () => {
   const driver = testDriver(displays)
   const board = newDisplays()
@@ -167,11 +168,11 @@ test('a target that was emptied is filled again', async () => {
 /*
  * ## A receiver without offsets
  *
- * Some receivers keep nothing: a web server takes single records, and some of its answers are failures. A sink with a
- * `DeliveryTarget` delivers many records at the same time and in no particular order. A failed record waits in the
+ * Some receivers do not store offsets: a web server accepts one record per request, and some requests fail. A sink with
+ * a `DeliveryTarget` delivers many records at the same time and in no particular order. A failed record waits in the
  * topic `<sink>-retries`, so that it delays no other record, and becomes a dead letter after a day. The offsets in
- * Kafka decide where reading continues. After a crash a record may come again, so receivers need its id. `httpSender`
- * sends records with POST, with a time limit and a bounded answer.
+ * Kafka decide where reading continues. After a crash a record may be delivered again, so receivers must recognize it
+ * by its id. `httpSender` sends records with POST, with a time limit and a bounded answer.
  */
 test('a failed delivery holds up nobody, and is repeated', async () => {
   const driver = testDriver(displays)

@@ -62,8 +62,8 @@ beforeAll(async () => {
  *
  * One call of `run` starts a worker. It connects to the brokers, opens the database in the state folder, creates
  * missing topics, registers the schemas and joins the group that has the topology's name. Give each worker process a
- * separate state folder. Beside the database, the folder contains the worker's identity. With it, a restarted worker
- * gets its partitions back at once and fences what is left of its earlier process.
+ * separate state folder. Beside the database, the folder contains the worker's identity. With this identity, a
+ * restarted worker gets its partitions back at once and fences the remains of its earlier process.
  *
  * Your program consists of these lines, with your own addresses:
  *
@@ -72,10 +72,11 @@ beforeAll(async () => {
  *     await worker.done
  *
  * In the project you do not even need these lines: list your topology in `pipelines/services.ts`, and
- * `pipelines/main.ts` runs it beside others on one database (`npm start`, or in production a container per process).
+ * `pipelines/main.ts` runs it beside other topologies on one database (`npm start`, or in production a container per
+ * process).
  *
  * This chapter uses two more options: a log, because the default writes JSON lines to stdout, and a port on which the
- * worker answers over HTTP (0 selects a free one).
+ * worker answers over HTTP (0 selects a free port).
  */
 const log: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -121,8 +122,8 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
 /*
  * ## Inspecting it
  *
- * Inside the program, `worker.status()` returns state, readiness, tasks, restores and commits. Over HTTP, others get
- * the same information:
+ * Inside the program, `worker.status()` returns state, readiness, tasks, restores and commits. Other programs get the
+ * same information over HTTP:
  *
  * | path | returns |
  * |---|---|
@@ -158,8 +159,8 @@ test('a worker reports what it runs and its progress', async () => {
 /*
  * ## Restarting
  *
- * The folder contains the state, its position, and the worker's identity. The second start therefore reads nothing that
- * the state already includes.
+ * The state folder contains the state, its position, and the worker's identity. The second start therefore reads
+ * nothing that the state already includes.
  */
 test('the next start continues where the last one ended', async () => {
   const worker = await startWorker()

@@ -1,9 +1,9 @@
 /**
  * # 13. Queries
  *
- * The state of a topology is a database that is always up to date. Often clients can read the result there, without an
- * output topic and a sink. This chapter queries a running topology by key, from code and over HTTP, regardless of which
- * worker has the key.
+ * The state of a topology is a database that is always up to date. Clients can often read results directly from this
+ * state, without an output topic and a sink. This chapter queries a running topology by key, from code and over HTTP,
+ * regardless of which worker has the key.
  *
  * You need chapters 2 and 12.
  */
@@ -86,7 +86,7 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
  *
  * Queries return only committed state, never intermediate state of a transaction that may still be aborted.
  * `state.position` gives the input offsets that the state includes, and `behind` gives the number of records that it
- * lacked when the worker last looked at the end of the log. Queries do not disturb processing.
+ * lacked when the worker last checked the end of the log. Queries do not disturb processing.
  */
 test('an answer is typed and has the position of the state that it comes from', async () => {
   const { worker } = await startProcess()
@@ -104,12 +104,12 @@ test('an answer is typed and has the position of the state that it comes from', 
 
 /*
  * The worker derives the partition from the key in the same way as producers do (murmur2). Pass `partition` if the keys
- * of a store differ from those of its records, or if the producer chooses partitions in its own way, as it does here.
+ * of a store differ from those of its records, or if the producer chooses partitions in its own way, as in this test.
  *
  * ## Over HTTP
  *
- * You can ask any worker. A worker that does not have the key responds with 307 and the address of the one that has it,
- * and HTTP clients follow automatically:
+ * You can ask any worker. A worker that does not have the key responds with 307 and the address of the worker that has
+ * it, and HTTP clients follow automatically:
  *
  *     curl -L 'localhost:9400/state/station-totals/totals?key=harbour'
  *
@@ -132,12 +132,12 @@ test('every worker can answer for every key', async () => {
  * its due time, and a top-K store its list. Pass keys that are not text as `key_hex=`. Other answers are 404
  * `key_not_found` (which also has the position), 503 `not_ready`, and 400 for a wrong key.
  *
- * State may be private. Without `QUERY_TOKEN`, only a loopback `HEALTH_HOST` answers queries. With it, send
- * `Authorization: Bearer <token>`. HTTP clients drop this header when they follow a redirect to another host, so repeat
- * the request at the address in `location`.
+ * State may be private. Without `QUERY_TOKEN`, only a loopback `HEALTH_HOST` answers queries. If `QUERY_TOKEN` is set,
+ * send `Authorization: Bearer <token>`. HTTP clients drop this header when they follow a redirect to another host, so
+ * repeat the request at the address in `location`.
  *
- * For many readers and high rates, write a view with a sink (chapter 11): a query is a read on a worker that has other
- * work to do.
+ * For many readers or high rates, write a view with a sink (chapter 11), because each query takes time from a worker
+ * that also processes records.
  *
  * Read next: chapter 14, standing by. Sources: `pipelines/engine/queries/queries.ts`,
  * `pipelines/engine/queries/state-endpoint.ts`, `docs/adr/0005-queries-by-the-group.md`.

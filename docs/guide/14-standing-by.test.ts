@@ -1,9 +1,10 @@
 /**
  * # 14. Standing by
  *
- * When a worker dies and does not return, its partitions move to other workers, which need its state. With a few
- * thousand keys they restore it from the changelog almost immediately. With millions of keys that takes a while, and a
- * standby, a copy that another worker keeps up to date, avoids the wait.
+ * When a worker dies and does not return, its partitions move to other workers, which need the state of these
+ * partitions. With a few thousand keys they restore the state from the changelog almost immediately. With millions of
+ * keys the restore takes a while. A *standby*, a copy of the state that another worker keeps up to date, avoids this
+ * wait.
  *
  * You need chapters 2, 12 and 13.
  */
@@ -88,8 +89,8 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
 /*
  * ## Placement of the copies
  *
- * Kafka's `range` assignor assigns partitions in the order of the member ids. Every worker can therefore compute who
- * would get a partition if its owner died, and that worker keeps the copy. The copy follows the changelog, reads
+ * Kafka's `range` assignor assigns partitions in the order of the member ids. Every worker can therefore compute which
+ * worker would get a partition if its owner died, and that worker keeps the copy. The copy follows the changelog, reads
  * committed records only, and is a few milliseconds behind. `/tasks` and the metric `standby_lag_records` show how many
  * records it lacks.
  */
@@ -106,7 +107,7 @@ test('the worker that takes over reads nothing, because it already has the state
   two.restored.clear()
 
   /*
-   * The first worker dies. After the session time-out the group assigns its partitions to the second.
+   * The first worker dies. After the session time-out the group assigns its partitions to the second worker.
    */
   broker.groups.expire('station-totals', one.memberId)
   broker.groups.takeEvent('station-totals', one.memberId)
@@ -116,27 +117,27 @@ test('the worker that takes over reads nothing, because it already has the state
 
 /*
  * A copy also answers queries on request: with `{ standby: true }`, or over HTTP with `standby=1`. Its answer has
- * `role: standby`, the number of changelog records that it lacks (`behind`), and the time since when it has not been
- * complete (`asOf`). While a worker is dead and its partitions are not assigned yet, only the copy can answer.
+ * `role: standby`, the number of changelog records that it lacks (`behind`), and the time at which this state was
+ * current (`asOf`). While a worker is dead and its partitions are not assigned yet, only the copy can answer.
  *
  * ## The price
  *
  * The state takes twice the space on disk, and each changelog is read once more, which costs about a microsecond of CPU
- * per changed key on the standby. It saves the bulk restore. According to `bench/results.md` that takes one second for
- * each 500,000 to 700,000 keys on an idle machine, and several times as long beside a running stream. A standby does
- * not shorten the session time-out, so a topology with little state gains nothing from one.
+ * per changed key on the standby. A standby saves the bulk restore. According to `bench/results.md` a restore takes one
+ * second for each 500,000 to 700,000 keys on an idle machine, and several times as long beside a running stream. A
+ * standby does not shorten the session time-out, so a topology with little state gains nothing from one.
  *
  * ## When partitions move
  *
  * Workers also come and go in normal operation. Partitions then move, and often return. The previous owner keeps their
  * state, by default for an hour (`STATE_KEEP_MINUTES`), and then deletes it. A partition that returns in time reads
- * only the changes since. A worker that was killed and restarts with its folder within the session time-out keeps its
- * partitions, so nothing moves. A worker that stops gracefully gives them up at once, unless `KEEP_PLACE_ON_STOP`
+ * only the changes since then. A worker that was killed and restarts with its folder within the session time-out keeps
+ * its partitions, so nothing moves. A worker that stops gracefully gives them up at once, unless `KEEP_PLACE_ON_STOP`
  * announces that it will return.
  *
  * A new worker copies the state of its future partitions before it takes them over, with or without standbys, and their
- * owners continue until then. It does so only if it lacks at least 100,000 changelog records, and for at most
- * `WARM_UP_MAX_MINUTES`.
+ * owners continue until then. A worker copies first only if it lacks at least 100,000 changelog records, and for at
+ * most `WARM_UP_MAX_MINUTES`.
  *
  * Read next: chapter 15, commands. `docs/engine-reference.md` lists all options, metrics and endpoints. Sources:
  * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`,

@@ -1,14 +1,14 @@
 /**
  * # 15. Commands
  *
- * Most input consists of facts: they have happened, and no caller waits for the result. A *command* is a question: may
- * I have this locker? Two callers may ask at once, only one can have it, and both wait for an answer.
+ * Most input consists of facts, which have already happened, and no caller waits for a result. A *command* is a
+ * question: may I have this locker? Two callers may ask at once, only one can have it, and both wait for an answer.
  *
- * One rule of the engine answers it without locks: **all commands about one thing go to one partition, which decides
- * them in order.** The command topic is keyed by the thing. Its partition reads the state, decides, and writes the new
- * state, the view for clients and the answer in one transaction. A sink applies the last two to Redis in one atomic
- * step and notifies the API instance that waits. An answer therefore means that the decision is committed and that
- * everybody can read it.
+ * One rule of the engine answers such questions without locks: **all commands about one thing go to one partition,
+ * which decides them in order.** The command topic is keyed by the thing. Its partition reads the state, decides, and
+ * writes the new state, the view for clients and the answer in one transaction. A sink applies the view and the answer
+ * to Redis in one atomic step and notifies the API instance that waits. An answer therefore means that the decision is
+ * committed and that everybody can read it.
  *
  * You need chapters 2, 7 and 11.
  */
@@ -38,9 +38,9 @@ import { decisionDriver } from '../../pipelines/engine/testing.ts'
  * ## Commands, views and answers
  *
  * There is a record type for the command, one for the view that clients read, and a type for the answer, which may be
- * any JSON. (In a service the records are in files, chapter 9.) Helper functions wrap them in envelopes. The envelope
- * of a command has its id, its deadline and its caller, and the envelope of a decision has either a view or a result.
- * Both topics have the same number of partitions.
+ * any JSON. (In a service the records are in files, chapter 9.) Helper functions wrap these records in envelopes. The
+ * envelope of a command has its id, its deadline and its caller, and the envelope of a decision has either a view or a
+ * result. The command topic and the decision topic have the same number of partitions.
  */
 interface Ask {
   readonly rider: string
@@ -73,7 +73,7 @@ const lockerFlow: CommandFlow<Ask, Locker, Answer> = {
  * ## Deciding
  *
  * The decision is a pure function of the state, the command and the time, so you can read and test it without an
- * engine. It omits `state` if nothing changes, and returns null to delete the state.
+ * engine. The function omits `state` if nothing changes, and returns null to delete the state.
  */
 function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now: number }): Decided<Locker, Answer> {
   if (state === undefined) return { answer: { outcome: 'yours', since: now }, state: { rider, since: now } }
@@ -82,8 +82,8 @@ function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now:
 
 /*
  * `DECIDING` commits a single command at once, because its caller waits for the commit. Commands that arrive within 15
- * ms of a commit are committed together. For the same reason such topologies run in separate worker processes
- * (`WORKER_ROLE=deciding`), so that no bulk work delays them.
+ * ms of a commit are committed together. Topologies that decide commands also run in separate worker processes
+ * (`WORKER_ROLE=deciding`), so that no bulk work delays callers.
  */
 const lockers = topology(
   'lockers',
@@ -177,14 +177,14 @@ test('a command at which the decision throws does not stop the others', () => {
 /*
  * ## Several rows
  *
- * A decision often concerns more than one thing. A station counts its free lockers, and each rental is a row of its
- * own, since a station may have a hundred thousand of them. Both change together or not at all.
+ * A decision often concerns more than one thing. A station counts its free lockers, and each rental is a separate row,
+ * since a station may have a hundred thousand rentals. The count and the rental change together or not at all.
  *
  * All rows are in the partition of the command, so the key of the commands must be what the rows have in common, here
  * the station. `rows.stores` declares the stores. `rows.reads` announces the rows that a command will read, and the
- * engine reads those of a whole batch at once. The decision reads them with `rows.get`, or in key order with
- * `rows.scan`, and returns its changes as data: `puts` for rows and timers, `emits` for records. So it stays a pure
- * function.
+ * engine reads the rows of a whole batch at once. The decision reads rows with `rows.get`, or in key order with
+ * `rows.scan`, and returns its changes as data: `puts` for rows and timers, `emits` for records. The decision therefore
+ * stays a pure function.
  */
 interface RentalAsk {
   readonly rider: string
@@ -218,7 +218,7 @@ const station = avroValue<Station>(record('Station', [{ name: 'free', type: 'int
 /*
  * ## The time that counts
  *
- * A rider extends a rental shortly before its end, and the worker dies. When the next one reads the command, the end
+ * A rider extends a rental shortly before its end, and the worker dies. When the next worker reads the command, the end
  * has passed. By the worker's clock the rider would lose the locker without any fault. With `judgedBy: 'append-time'`,
  * `now` is the time at which the broker appended the command to the log. This time never goes back within a partition.
  * The outcome follows from the log, so it can be checked later. The topic needs `APPEND_TIME`, since a sender must not
@@ -308,9 +308,10 @@ test('an extension that was sent in time counts, although the worker was down at
  * ## The other parts
  *
  * The sink is a view sink with `decisionView` around the service's own view. On the API's side,
- * `api/kit/commands/commands.ts` names the command, binds the caller's Idempotency-Key to one request, waits for the
- * answer, and responds with 503 and the command's id if there is none in time. `api/kit/README.md` describes the three
- * steps for a service. `pipelines/links/topology.ts` is an example, with ticks that change state without a command.
+ * `api/kit/commands/commands.ts` gives the command an id, binds the caller's Idempotency-Key to one request, waits for
+ * the answer, and responds with 503 and the command's id if there is none in time. `api/kit/README.md` describes the
+ * three steps for a service. `pipelines/links/topology.ts` is an example, with ticks that change state without a
+ * command.
  *
  * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/`, `schemas/commands/topics.ts`,
  * `state/views/results.ts`, `api/kit/commands/waiting.ts`.

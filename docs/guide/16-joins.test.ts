@@ -2,8 +2,8 @@
  * # 16. Joins and seen-sets
  *
  * Two streams may each carry one half of an event, a few minutes apart and in any order. A *join buffer* keeps each
- * half until the other one arrives, or until no match is possible any more. Other questions are only "have I seen this
- * before?". A *seen-set* answers them with a few bits per item.
+ * half until the other half arrives, or until no match is possible any more. Another common question is "have I seen
+ * this before?". A *seen-set* answers it with a few bits per item.
  *
  * You need chapters 1 to 5.
  */
@@ -21,7 +21,7 @@ const START = Date.UTC(2026, 5, 1, 8, 0)
  *
  * A rider pays, and a rider unlocks a bike. A payment and an unlocking within five minutes of each other belong
  * together. Each side has a buffer. A record looks for matches in the buffer of the other side, and then waits in its
- * own. Both topics have the same keys and the same number of partitions, so both halves reach the same task.
+ * own buffer. Both topics have the same keys and the same number of partitions, so both halves reach the same task.
  */
 /** Key: the rider. Value: cents. */
 const payments: Topic<string, number> = { name: 'payments', key: utf8, value: avroValue<number>('int'), partitions: 1 }
@@ -97,11 +97,11 @@ test('records that are more than five minutes apart do not match, regardless of 
  * ## Unmatched records
  *
  * `takeExpired(time, limit)` removes and returns values that are older than `time` by more than the span, so that an
- * outer join can emit them. It works in time segments of a quarter of the span, and therefore finds old values without
- * reading the others. A value may stay up to a quarter of the span longer.
+ * outer join can emit them. The buffer is divided into time segments of a quarter of the span, so the call finds old
+ * values without reading the others. A value may stay up to a quarter of the span longer.
  *
- * This topology refunds every payment once it is old, whether it found a bike or not. A real one would remember which
- * payments found one.
+ * This topology refunds every payment once it is old, whether it found a bike or not. A real topology would remember
+ * which payments have found a bike.
  */
 test('values that are too old for any match are removed', () => {
   const driver = testDriver(paidRides, { startAt: START })
@@ -120,13 +120,13 @@ test('values that are too old for any match are removed', () => {
  * ## Seen before?
  *
  * A rider should be greeted at a station only the first time in 30 days. A keyed store could keep the list of stations,
- * but would store the complete name of each. A seen-set keeps about 14 bits per station (at an error rate of one
- * percent), and is wrong in one direction only: it may report a new station as seen, but it never reports a seen
+ * but would store the complete name of each station. A seen-set keeps about 14 bits per station (at an error rate of
+ * one percent), and is wrong in one direction only: it may report a new station as seen, but it never reports a seen
  * station as new. Each station is remembered for `lifetimeMs` after its last visit, or up to a tenth longer. `capacity`
- * is the minimum number of stations that a set remembers; with more, it forgets the oldest ones early.
+ * is the minimum number of stations that a set remembers; with more, it forgets the oldest stations early.
  *
- * The set of a rider consists of pages of at most 512 bytes, and a visit writes one of them, however large the set is.
- * The sets of riders who have left are never accessed again, so a tick calls `expire`, which deletes expired items.
+ * The set of a rider consists of pages of at most 512 bytes, and a visit writes only one page, however large the set
+ * is. The sets of riders who have left are never accessed again, so a tick calls `expire`, which deletes expired items.
  */
 /** Key: the rider. Value: the station. */
 const visits: Topic<string, string> = { name: 'visits', key: utf8, value: avroValue<string>('string'), partitions: 1 }
@@ -179,7 +179,7 @@ test('a rider is welcomed once per station, even after a crash', () => {
  *
  * An API that shows the stations that a rider has not visited needs the rider's set outside the engine. With
  * `collectChanges`, `takeChanges` returns each page that changed since the last commit. `seenSetReader` reads a set
- * from its pages. It needs the same options as the store.
+ * from its pages. The reader needs the same options as the store.
  */
 test('copies of the pages answer like the set, until it has expired', () => {
   const driver = testDriver(greeter, { startAt: START })

@@ -8,14 +8,14 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface ApiProcess {
   readonly url: string
-  /** Address of the listener for short domains, if the links service runs. */
+  /** Address of the listener for short domains; undefined if the links service does not run. */
   readonly shortUrl: string | undefined
   /** Base URL of its metrics. */
   readonly operationsUrl: string
   /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]
   readonly child: ChildProcess
-  /** Returns what it has written to its error output, such as the reason why it ended. */
+  /** Returns the error output of the process so far, such as the reason why the process ended. */
   failure(): string
   /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>

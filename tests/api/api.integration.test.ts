@@ -28,7 +28,7 @@ const run = promisify(execFile)
 const TOKEN_COMMAND = fileURLToPath(new URL('../../tools/token/main.ts', import.meta.url))
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** Contains characters that would break an unescaped SQL statement. */
+/** Term with characters that would break an unescaped SQL statement. */
 const ODD_TERM = "it's \\ odd\t{x:int32} %_"
 /** Time within which a process must notice that a server is down, and a view must catch up. */
 const SOON = { timeout: 30_000, interval: 100 }
@@ -138,7 +138,7 @@ describe('the API process', () => {
       sinks = await startTrendSinks(env)
       await expect.poll(missingNames, SOON).toEqual([])
       expect((await get('/v1/trends')).body.message).toContain('no list yet')
-      // Views need no registry. A process that found the registry away asks it again only after a pause.
+      // Views need no registry. A process that found the registry unavailable asks it again only after a pause.
       for (const api of apis) await expect.poll(() => readinessNames('degraded', api), SOON).not.toContain('kafka')
     },
     SETUP_TIMEOUT_MS,
@@ -188,7 +188,7 @@ describe('the API process', () => {
 
   test('reads the history of frequent and rare terms, and sums the greatest count of each minute by step', async () => {
     const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
-    // A second attempt must not find the counts of the first.
+    // A repeated test must not find the counts of its first attempt.
     const [term, plain] = [`café${step}n${++histories}`, `cafe${step}n${histories}`]
     const counted = (woeid: number, of: string, minute: number, volume: number) => ({ woeid, term: of, minute, volume })
     const counts = [
@@ -217,7 +217,7 @@ describe('the API process', () => {
     await facts.publish(trendRareVolumes, 0, rare(step - 3 * MINUTE_MS, [44418], [500]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 5]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 7]))
-    // These rows were counted after the minute had left the state. The second one repeats the first.
+    // These rows were counted after the minute had left the state. The second row repeats the first.
     for (const id of ['0-17', '0-17', '0-18']) await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [1], [10], id))
     await facts.close()
     await transport.close()
@@ -287,7 +287,7 @@ describe('the API process', () => {
     expect(refused.headers.get('retry-after')).toBe('1')
     expect(performance.now() - startedAt).toBeLessThan(WRITE_LIMIT_MS)
     expect((await get('/v1/trends')).status).toBe(200)
-    // Polls, because the outage may not be noticed yet.
+    // Polls, because the process may not have noticed the outage yet.
     await expect
       .poll(async () => {
         const { status, body } = await get('/readyz')
@@ -316,8 +316,8 @@ describe('the API process', () => {
 
   test('SIGTERM shuts it down gracefully', async () => {
     expect(await apis[1].stop()).toBe(0)
-    // Log lines are written asynchronously and flushed at exit, so on a busy machine the previous line may appear after
-    // this one.
+    // Log lines are written asynchronously and flushed at exit, so on a busy machine a line may appear after a line
+    // that was logged later.
     expect(apis[1].lines).toContainEqual(expect.objectContaining({ event: 'api_stopped', connections_cut: 0 }))
     expect(await get('/livez')).toMatchObject({ status: 200 })
   })

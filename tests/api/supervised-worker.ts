@@ -14,7 +14,8 @@ export interface SupervisedWorker extends Pick<WorkerProcess, 'child' | 'isReady
 /** How long a typical supervisor waits before it restarts a process. */
 const RESTART_AFTER_MS = 500
 /**
- * Time limit of a restart, longer than any server is down in a test. When it ends, the worker's last error is thrown.
+ * Time limit of a restart, longer than any server is down in a test. After this time, the worker's last error is
+ * thrown.
  */
 const RESTART_DEADLINE_MS = 90_000
 
@@ -41,7 +42,7 @@ export async function supervisedWorker(folder: GuardedFolder, start: () => Promi
     void watched.ended.then(() => inTurn(() => beginAgain(watched)))
   }
 
-  /** Also retries a worker that ends during its start. */
+  /** Starts the worker, and starts it again if it ends during its start. */
   async function beginAgain(ended: WorkerProcess): Promise<void> {
     while (isWanted && worker === ended && killed !== ended && !folder.isFinishing) {
       await delay(RESTART_AFTER_MS)

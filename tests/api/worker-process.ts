@@ -12,7 +12,7 @@ export interface WorkerProcess {
   readonly url: string
   /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]
-  /** Returns whether all its topologies and sinks are ready. */
+  /** Returns whether all topologies and sinks of the worker are ready. */
   isReady(): Promise<boolean>
   /** Sends SIGKILL. */
   kill(): Promise<void>

@@ -7,14 +7,14 @@ const SETUP_TIMEOUT_MS = 120_000
 const PATH = (process.env.PATH ?? '').split(delimiter)
 const executablePath = PATH.map((folder) => join(folder, 'chromium')).find((file) => existsSync(file))
 
-/** A page in a context of its own. */
+/** A page in a separate browser context. */
 export interface WatchedPage {
   readonly page: Page
   /** All console errors, exceptions and dialogs of the page, and its requests to other origins. */
   readonly complaints: string[]
 }
 
-/** Starts a browser for the tests of a `describe`. If Chromium is not installed, they are skipped. */
+/** Starts a browser for the tests of a `describe`. If Chromium is not installed, these tests are skipped. */
 export function useChromium() {
   let browser: Browser
   beforeAll(async () => {

@@ -191,7 +191,7 @@ const VERSIONS = [7, 6, 5].map((version) => ({
 const CHAMPION = { payment_fraud: '2026-01', account_takeover: '2026-01', money_laundering: '2026-01' }
 const modelFile = (version: string) => ({ name: 'payment_fraud', version, sha256: 'f0', trained_on: 'generated data', shipped: false })
 
-/** A fake of the API of fraud scoring, with the language of conditions of the real one. */
+/** A fake of the fraud scoring API, with the condition language of the real API. */
 export function deskFakes() {
   const cases = [1, 2, 3].map((index) => caseOf(index))
   const rules = [

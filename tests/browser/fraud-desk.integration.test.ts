@@ -10,7 +10,7 @@ let system: FraudSystem
 beforeAll(async () => {
   system = await fraudSystem()
 })
-/** A repeated test must not find what its first attempt left. */
+/** A repeated test must not find the data of its first attempt. */
 let attempt = 0
 beforeEach(() => {
   attempt++
@@ -68,7 +68,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
     await page.keyboard.press('j')
     const heading = page.getByRole('heading', { name: 'USD 900.00' })
     await heading.waitFor()
-    // The browser has the files of the page by now, and the server answers that they have not changed.
+    // The browser already has the files of the page, and the server answers that they have not changed.
     await page.reload()
     await heading.waitFor()
     await page.getByText('seed-new-account-high').first().waitFor()
@@ -122,7 +122,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
     await page.getByLabel('To', { exact: true }).fill(inAnHour.slice(0, 16))
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByText('The back-test is done.').waitFor()
-    // The whole report, so that a failure shows what it says instead.
+    // Compares the whole report, so that a failed test shows all its differences.
     await expect.poll(() => page.locator('#backtest-report').textContent(), SOON).toContain(`approve → review1 ${rule}-t`)
 
     await page.getByLabel('Value').fill(user)

@@ -58,7 +58,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(corrected.body).toEqual({ verdict: 'SUSPICIOUS', notes: 'Correction: confirmed fraud was given by mistake.' })
     expect(given.csrf).toMatch(/^[\w-]{43}$/)
     expect(fakes.changes).toHaveLength(2)
-    // The verdict has removed the case from the open ones, and the next key opens the first remaining case.
+    // The verdict has removed the case from the list of open cases, and the next key opens the first remaining case.
     await page.keyboard.press('j')
     await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
     expect(await page.isVisible('#undo')).toBe(false)
@@ -237,7 +237,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('row', { name: 'in force' }).waitFor()
     const row = page.getByRole('row', { name: HOSTILE })
     await row.getByRole('button', { name: 'Restore 6' }).click()
-    // A user who turns to something else has not confirmed.
+    // Moving the focus to another element cancels the confirmation.
     await page.getByLabel('Find', { exact: true }).focus()
     await row.getByRole('button', { name: 'Restore 6' }).click()
     expect(fakes.changes).toEqual([])

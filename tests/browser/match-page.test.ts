@@ -135,7 +135,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.keyboard.press('ArrowRight')
     await page.getByRole('alert').filter({ hasText: 'That was too fast. Wait 2 seconds.' }).waitFor()
     expect(await top(page).textContent()).toBe('Person 1, 21')
-    // Nothing is sent before the time is over.
+    // The page sends no request before the pause is over.
     await page.keyboard.press('ArrowRight')
     expect(await top(page).textContent()).toBe('Person 1, 21')
     await page.getByText('You can continue.').waitFor()

@@ -11,7 +11,7 @@ describe('the snippet page in Chromium', () => {
   const open = useChromium()
   afterAll(() => highlighter.close())
 
-  /** Opens a page of an API with snippets on fakes. */
+  /** Opens a page of the snippets API on fakes. */
   async function opened(options: BrowserContextOptions = {}) {
     const api = await snippetsApi({ highlighter })
     const server: RunningServer = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })

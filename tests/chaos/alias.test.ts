@@ -10,7 +10,7 @@ const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 300_000
 const CALLERS = 1_000
 const WAVES = 10
-/** Upper bound for the delay before a kill, while commands of the wave are in flight. */
+/** Longest delay between the start of a wave of commands and the kill, so that commands are still in flight. */
 const WITHIN_MS = 500
 
 let system: LinksSystem

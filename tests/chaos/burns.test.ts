@@ -10,11 +10,11 @@ import { keepLines } from './keep-logs.ts'
 const { seed, rounds } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 300_000
-/** The reads of the snippet. Some remain for the last wave of readers, which uses them up. */
+/** Number of reads of the snippet. Some of them remain for the last wave of readers, which uses them up. */
 const READS = 95
 const READERS = 100
 const WAVES = 10
-/** Upper bound for the delay before a kill, while reads of the wave are in flight. */
+/** Longest delay between the start of a wave of reads and the kill, so that reads are still in flight. */
 const WITHIN_MS = 500
 
 let stack: SnippetStack

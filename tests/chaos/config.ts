@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 /** Settings that decide how long the chaos tests run and which parts they kill. */
 export interface ChaosConfig {
-  /** The seed of all random decisions. The output shows it, so that a failure can be repeated. */
+  /** The seed of all random decisions. The output shows the seed, so that a failed run can be repeated. */
   readonly seed: number
   /** Number of kills of each part. */
   readonly rounds: number
@@ -40,7 +40,7 @@ const MemoryEnvironment = z.object({
 const MEMORY_SEEDS = 6
 
 /**
- * Reads the number of runs on the in-memory broker, and the seed of the first one.
+ * Reads the number of runs on the in-memory broker, and the seed of the first run.
  * @param defaultSeeds the number of runs if none is set
  */
 export function memoryConfig(

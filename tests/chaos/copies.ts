@@ -1,6 +1,6 @@
 /**
- * A topology without state beside the shop. Its source may get more partitions while it runs. Each order is copied
- * once, and the orders of a partition keep their order.
+ * A topology without state beside the shop. The source of the topology may get more partitions while it runs. The
+ * topology copies each order once, and keeps the sequence of the orders in a partition.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Transport, WorkerProducer } from '../../kafka/transport.ts'
@@ -38,10 +38,10 @@ export interface OrderLog {
   readonly topic: string
   /** Partitions at the beginning. */
   readonly partitions: number
-  /** From now on, orders also go to the new partitions. */
+  /** Makes the writer also send orders to the new partitions. */
   grown(partitions: number): void
   produce(options: OrderOptions): Promise<void>
-  /** Opens a reader, which assumes that the topic no longer grows. */
+  /** Opens a reader. Call this only after the topic has its final number of partitions. */
   read(): { faults(): Promise<string[]>; close(): Promise<void> }
 }
 
@@ -71,7 +71,7 @@ export function orderLog(transport: Transport, name: string): OrderLog {
 
 /**
  * Writes orders for a while, without transactions. It does not resend orders that may have been lost, because the log
- * is the reference. The key is the partition.
+ * is the reference. The key of an order is its partition.
  */
 async function produceOrders(transport: Transport, topic: string, partitions: () => number, options: OrderOptions): Promise<void> {
   const random = seededRandom(options.seed)

@@ -1,7 +1,7 @@
 import { integer, type Random } from '../../tools/random/random.ts'
 import type { PlannedFault } from './in-turn.ts'
 
-/** Average time that a fault takes, its gap and the recovery included. */
+/** Average time from one fault to the next, including the recovery and the gap after it. */
 export const FAULT_TAKES_MS = 3_000
 const LONGEST_GAP_MS = 800
 const SHORTEST_HOLD_MS = 400

@@ -1,6 +1,6 @@
 /**
  * An unclean election on three brokers: the leader of a log dies, and a broker that has missed the last records becomes
- * the leader. Broker 1 has the coordinators and the input, so that only the logs of brokers 2 and 3 lose records.
+ * the leader. Broker 1 has the coordinators and the input topic, so that only the logs of brokers 2 and 3 lose records.
  */
 import { randomUUID } from 'node:crypto'
 import { Admin } from '@platformatic/kafka'
@@ -130,7 +130,7 @@ test('after an election that loses records, a reader continues where the log dif
   const back = await newWorker(transport, kept, registry)
   await send(transport, input, 'early', 'lost')
   await back.stop()
-  // The log has lost the second count of `early`, and the only one of `lost`.
+  // The log has lost the second count of `early`, and the only count of `lost`.
   const latest = new Map((await totalsOf(transport)).map(({ key, value }) => [key, Number(value)]))
   expect(latest).toEqual(
     new Map([

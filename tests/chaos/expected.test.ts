@@ -123,7 +123,7 @@ test('accepts a time with too few payments, or one that is ahead and holds back 
 
 /**
  * Judges three payments to one merchant, given the times that the merchant's partition has closed. The other partitions
- * have none. The current time is 1,000.
+ * have no payments. The current time is 1,000.
  */
 function closings(timing: Partial<Timing> = {}) {
   const { input, output } = run()

@@ -23,13 +23,13 @@ export interface ShopOutput {
   readonly closings: Log<Closing>
 }
 
-/** Times on a correct clock by which closed times are judged. Epoch ms. */
+/** Times of a correct clock, in epoch ms, by which the closed times are judged. */
 export interface Timing {
   /** A time by which each payment was certainly in the log. A payment without an entry is required only at the end. */
   readonly inLogBy: ReadonlyMap<string, number>
   /**
-   * Ranges of times that may close with fewer payments than exist, because some clock was wrong during them or claimed
-   * to be in them.
+   * Ranges of times that may close with fewer payments than exist, because a clock was wrong during the range, or
+   * because a wrong clock showed a time within it.
    */
   readonly doubtful: readonly (readonly [from: number, to: number])[]
   /** Time at which the output is judged. */
@@ -54,7 +54,7 @@ function sum(numbers: Iterable<number>): number {
   return total
 }
 
-/** Returns the real payments, without broken ones and the records that only advance time. */
+/** Returns the valid payments, without malformed payments and records that only advance time. */
 function paid({ payments }: ShopInput): Log<Payment> {
   return payments.map((records) => records.filter(({ value }) => value.end !== true && value.broken !== true))
 }

@@ -19,7 +19,7 @@ export interface FaultDeps {
   readonly brokers: readonly [Component, ...Component[]]
   /** A worker that joins and leaves. */
   readonly guest?: WorkerSlot
-  /** A topic that may get more partitions. `grown` is called each time it does. */
+  /** A topic that may get more partitions. `grown` is called each time that it gets some. */
   readonly growing?: { readonly topic: string; readonly partitions: number; grown(partitions: number): void }
   /** Prefix of all topics of the run. */
   readonly name: string
@@ -51,7 +51,7 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
     return turn
   }
 
-  /** Waits until the worker has a process, because otherwise there is nothing to stop or kill. */
+  /** Waits until the worker has a process that a fault can stop or kill. */
   async function runs(worker: WorkerSlot): Promise<void> {
     await waitUntil(() => worker.report !== undefined, { what: `worker ${worker.slot} runs`, timeoutMs: READY_WITHIN_MS })
   }

@@ -8,7 +8,7 @@ import { keepFraudLogs, playRound } from './fraud/round.ts'
 import { keepEvidence } from './judge.ts'
 
 const SETUP_TIMEOUT_MS = 240_000
-/** Limits the round. It normally takes 30 s, and each wait within it has its own limit. */
+/** Time limit of the round. The round normally takes 30 s, and each wait within it has its own limit. */
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1
 /** Payments per second: as many as two cores can handle beside all the other tests. */

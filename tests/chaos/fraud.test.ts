@@ -37,7 +37,7 @@ test(
       const plan = drawPlan(seed + round, { rate: RATE, faults, prefix })
       say(`seed ${plan.seed}: ${plan.faults.map(({ kind, overlaps }) => (overlaps ? `+${kind}` : kind)).join(', ')}`)
       const result = await playRound(system, { plan, prefix, limits: LIMITS }, say).catch(async (error: Error) => {
-        // Keeping the logs may fail as well, and must not hide the reason.
+        // Saving the logs may fail as well, and must not hide the original error.
         say(`seed ${plan.seed}: ${error.stack}`)
         await keep(plan.seed)
         throw error

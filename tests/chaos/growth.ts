@@ -11,7 +11,7 @@ export interface Growth {
   readonly meanRssBytes: number
   /** Slope of the least-squares line. */
   readonly rssBytesPerHour: number
-  /** Rise of that line over the measured time, as a share of the mean. */
+  /** Rise of the fitted line over the measured time, as a share of the mean. */
   readonly rssRise: number
   readonly firstHandles: number
   readonly lastHandles: number

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { type ApiProcess, startApiProcess } from '../api/api-process.ts'
 import { flushTestRedis } from '../stack/flush-redis.ts'
 
-/** Suspends a process with a signal until the work is done. */
+/** Suspends a process with a signal while `whileStopped` runs. */
 export async function stopped(pid: number | undefined, whileStopped: () => Promise<unknown>): Promise<void> {
   process.kill(pid as number, 'SIGSTOP')
   try {
@@ -15,14 +15,17 @@ export async function stopped(pid: number | undefined, whileStopped: () => Promi
   }
 }
 
-/** The API processes of a system, and a function that starts another one. */
+/** The API processes of a system, with the folder and the environment in which they start. */
 export interface ApiHome {
   readonly apis: ApiProcess[]
   readonly folder: { readonly path: string }
   readonly env: Record<string, string>
 }
 
-/** Kills an API process with SIGKILL and starts another one in its place. @param onStart called before it starts */
+/**
+ * Kills an API process with SIGKILL and replaces it with a new process. @param onStart called before the new process
+ * starts
+ */
 export async function killApi({ apis, folder, env }: ApiHome, index: number, downMs: number, onStart: () => void): Promise<void> {
   const exited = once(apis[index].child, 'close')
   apis[index].child.kill('SIGKILL')

@@ -9,13 +9,13 @@ export interface InputOptions {
   readonly seed: number
   readonly payments: number
   readonly durationMs: number
-  /** Gives every payment a receipt. No payment waits forever, so state stops growing. */
+  /** Whether every payment gets a receipt. Then no payment waits forever, so state stops growing. */
   readonly everyReceipt?: boolean
   /** Called with the payments of a transaction once they are certainly in the log. */
   readonly onCommitted?: (ids: readonly string[]) => void
   /** Default 40. */
   readonly batchEveryMs?: number
-  /** Gives payments notes of random lengths up to this one. By default they have none. */
+  /** Maximum length of the notes of payments, whose lengths are random. By default payments have no notes. */
   readonly longestNoteBytes?: number
   /** Default 150. */
   readonly accounts?: number
@@ -23,7 +23,7 @@ export interface InputOptions {
 
 const BATCH_EVERY_MS = 40
 const ACCOUNTS = 150
-/** Characters from which notes are cut. Their bytes look random, so that no codec makes them small. */
+/** Characters from which notes are cut. Their bytes look random, so that compression does not shrink them much. */
 const NOTES_BYTES = 64 * 1_024
 const MERCHANTS = 25
 const REGIONS = 6
@@ -59,8 +59,8 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
   }
 
   /**
-   * After a batch that was not committed, drops the receipts of its payments and moves its own receipts to the next
-   * batch.
+   * After a batch that was not committed, drops the receipts of the batch's payments, and moves the receipts that it
+   * contained to the next batch.
    */
   function mend(batch: number, ids: readonly string[]): void {
     const lost = new Set(ids)

@@ -10,7 +10,10 @@ import { keepEvidence } from './judge.ts'
 import { keepLines } from './keep-logs.ts'
 
 const SETUP_TIMEOUT_MS = 240_000
-/** Limits the round. It normally takes two minutes, because parts of carts that never opened end after one. */
+/**
+ * Time limit of the round. The round normally takes two minutes, because reservations of carts that never opened end
+ * after one minute.
+ */
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1
 const CALLERS = 12

@@ -14,7 +14,7 @@ const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 420_000
 const CALLERS = 20
 const ACTIONS = 6
-/** Short, so that many reservations end by time. */
+/** Lifetime of reservations. It is short, so that many reservations expire. */
 const RESERVATION_SECONDS = 3
 
 const unknown = (parts ?? []).filter((part) => !INVENTORY_FAULTS.includes(part as InventoryFaultKind))

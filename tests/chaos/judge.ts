@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const SETTLED_WITHIN_MS = 90_000
 const JUDGE_EVERY_MS = 1_000
-/** Once everything is right, it must stay right for this long. */
+/** How long a correct result must stay correct before it counts. */
 const STAYS_RIGHT_MS = 1_000
 
 export interface Judged<E> {
@@ -37,7 +37,7 @@ export async function judgeUntilRight<E>(
   }
 }
 
-/** Writes what is known of a failed round to a file, for the verdict. */
+/** Writes all evidence of a failed round to a file, from which the verdict can be repeated. */
 export function keepEvidence(file: string, { faults, evidence }: Judged<unknown>, plan: unknown): void {
   mkdirSync(dirname(file), { recursive: true })
   const text = (_key: string, value: unknown) =>

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { ApiProcess } from '../api/api-process.ts'
 import type { System } from '../e2e/system.ts'
 
-/** A process that hangs must not keep the others' evidence from being saved. */
+/** Time limit for the report of one process. A process that hangs must not prevent the copies for other processes. */
 const PAGE_TIMEOUT_MS = 5_000
 
 /**

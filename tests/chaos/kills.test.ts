@@ -13,11 +13,11 @@ import { keepLogs } from './keep-logs.ts'
 const { seed, rounds, parts } = chaosConfig()
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
-/** Difference between the ids of two rounds, which is larger than that between any two ids of the recording. */
+/** Difference between the ids of two rounds. It is larger than the difference between any two ids of the recording. */
 const IDS_PER_ROUND = 100_000_000_000_000_000n
 /** Lists are renewed every half minute, so a kill may happen at any point between two renewals. */
 const WITHIN_MS = 30 * SECOND_MS
-/** Limits one round: a kill, the recovery and the window after it, on a busy machine. */
+/** Time limit of one round with a kill, the recovery and the next window, on a busy machine. */
 const ROUND_TIMEOUT_MS = 240_000
 
 let system: System
@@ -85,7 +85,7 @@ test(
       process.stderr.write(`chaos: round ${round} of ${rounds} is over\n`)
     }
     await trial.endInput()
-    // By then even unacknowledged tweets are in the log before the last window is due.
+    // After this check, even unacknowledged tweets are in the log before the last window is due.
     await trial.checkPublished()
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()

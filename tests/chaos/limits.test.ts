@@ -6,7 +6,7 @@ import { chaosConfig } from './config.ts'
 
 const { seed, rounds } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
-/** Limits one round: a fault and the recovery on a busy machine. */
+/** Time limit of one round with a fault and the recovery, on a busy machine. */
 const FAULT_TIMEOUT_MS = 120_000
 
 let system: LimitsSystem

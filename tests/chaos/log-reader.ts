@@ -25,7 +25,9 @@ export interface LogReader {
 // biome-ignore lint/suspicious/noExplicitAny: topics of all values, as in AnyTopic
 type LoggedTopic = Topic<string, any>
 
-/** @param codecOf returns the codec of a topic's values. By default, that of formats without a registered schema. */
+/**
+ * @param codecOf returns the codec of a topic's values; by default, the codec of formats without a registered schema
+ */
 export function logReader(
   transport: Transport,
   topics: readonly LoggedTopic[],

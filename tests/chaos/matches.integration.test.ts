@@ -9,9 +9,9 @@ import { APIS, drawPlan, type MatchFaultKind } from './matches/plan.ts'
 import { playRound } from './matches/round.ts'
 
 const SETUP_TIMEOUT_MS = 240_000
-/** Limits the round. It normally takes 30 s, and each wait within it has its own limit. */
+/** Time limit of the round. The round normally takes 30 s, and each wait within it has its own limit. */
 const ROUND_TIMEOUT_MS = 420_000
-/** Another seed of the environment gives another round. */
+/** Seed of the round. The environment can set a different seed. */
 const SEED = process.env.CHAOS_SEED === undefined ? 1 : chaosConfig().seed
 const USERS = 10
 /** Further users, who delete their profiles. One of them returns. */

@@ -17,11 +17,14 @@ const { seeds, from } = memoryConfig()
 const WORKERS = 3
 const ROUNDS = 40
 const BATCH = 12
-/** High enough to meet every fault, and low enough that most commits have none. */
+/**
+ * Share of payments on which the shop fails. It is high enough that they meet every fault, and low enough that most
+ * commits have none.
+ */
 const SHARE_BROKEN = 0.02
 const LONGEST_PAUSE_MS = 12
 const LONGEST_HOLD_MS = 40
-/** Limits the wait for the output. It normally takes a second, but a busy machine may be a hundred times slower. */
+/** Time limit for the output, which normally takes a second. A busy machine may be a hundred times slower. */
 const OUTPUT_WITHIN_MS = 100_000
 const RUN_TIMEOUT_MS = 180_000
 const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
@@ -161,7 +164,7 @@ async function run(seed: number): Promise<string[]> {
 
   /**
    * Ends the effect of a corrected clock once every partition has sent a time from a correct clock, which replaces all
-   * earlier ones.
+   * earlier times.
    */
   function endDoubt(): void {
     if (jump?.backAt === undefined) return
@@ -171,7 +174,8 @@ async function run(seed: number): Promise<string[]> {
     if (last.size < PARTITIONS || [...last.values()].some((time) => time < backAt || time > now)) return
     doubtful.push([from, now], [from + offsetMs, now + offsetMs])
     jump = undefined
-    // Its partitions are behind the others again, so no worker may still rely on the future times that it announced.
+    // The partitions of this slot are behind the other partitions again, so no worker may still rely on the future
+    // times that the slot announced.
     slot.trap = { step: pick(random, STEPS), error: new Killed('killed when its clock was right again') }
   }
 
@@ -186,7 +190,7 @@ async function run(seed: number): Promise<string[]> {
   }
 
   /**
-   * Delays the responses to commits so that other faults can occur in the meantime. Then the commits succeed or fail.
+   * Delays the responses to commits, so that other faults can occur in the meantime. Later the commits succeed or fail.
    */
   function holdCommits(): void {
     if (b.broker.commitGate !== undefined) return
@@ -254,7 +258,7 @@ async function run(seed: number): Promise<string[]> {
   return [...faults(input, output(), timing()), ...deadLetterFaults(input.payments, b.broker.records(`${NAME}-dead-letters`))]
 }
 
-/** Checks that each broken payment is a dead letter once, and that there are no others. */
+/** Checks that each malformed payment is a dead letter once, and that there are no other dead letters. */
 function deadLetterFaults(payments: Log<Payment>, letters: readonly { readonly value: Buffer | null }[]): string[] {
   const broken = payments.flat().flatMap(({ value }) => (value.broken === true ? [value.id] : []))
   const found = letters.map(({ value }) => (JSON.parse(String(value)) as Payment).id)
@@ -266,7 +270,7 @@ function passing(): TransportError {
   return new TransportError('TIMED_OUT', 'not in time', { fatal: false })
 }
 
-/** Returns a transport that stamps fetches with the slot's clock. */
+/** Returns a transport whose fetches use the slot's clock. */
 function withClock(transport: Transport, slot: Slot): Transport {
   return {
     ...transport,

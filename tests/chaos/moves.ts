@@ -14,7 +14,10 @@ export function movePartitions(brokers: string, prefix: string, node: number): P
   return patiently(() => reassign(brokers, prefix, () => [node]))
 }
 
-/** Makes one broker the preferred leader of the same partitions. Their replicas stay where they are. */
+/**
+ * Makes one broker the preferred leader of all partitions of the topics with a prefix, and of the coordinators' topics.
+ * Replicas do not move.
+ */
 export function leadPartitions(brokers: string, prefix: string, node: number): Promise<void> {
   return patiently(() => reassign(brokers, prefix, (replicas) => [node, ...replicas.filter((other) => other !== node)]))
 }

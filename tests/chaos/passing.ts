@@ -1,11 +1,11 @@
 import { FencedError, TransportError } from '../../kafka/transport.ts'
 
-/** Returns whether a producer may go on after this error, once it has initialized itself again. */
+/** Returns whether a producer may continue after this error when it has initialized itself again. */
 export function isPassing(error: unknown): boolean {
   return error instanceof FencedError || (error instanceof TransportError && !error.fatal && error.code !== 'CLOSED')
 }
 
-/** Repeats a step until it no longer fails with an error that passes. */
+/** Repeats a step until it no longer fails with a temporary error. */
 export async function untilDone(step: () => Promise<void>): Promise<void> {
   for (;;) {
     try {

@@ -8,7 +8,7 @@ import { keepRecommendationsLogs, playRound } from './recommendations/round.ts'
 import { type RecommendationsSystem, recommendationsSystem } from './recommendations/system.ts'
 
 const SETUP_TIMEOUT_MS = 240_000
-/** Limits the round. It normally takes 20 s, and each wait within it has its own limit. */
+/** Time limit of the round. The round normally takes 20 s, and each wait within it has its own limit. */
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1
 const USERS = 6

@@ -37,7 +37,7 @@ test(
       const plan = drawPlan(seed + number, { users: USERS, rate: RATE, faults })
       say(`seed ${plan.seed}: ${plan.faults.map(({ kind, overlaps }) => (overlaps ? `+${kind}` : kind)).join(', ')}`)
       const result = await playRound(system, { plan, number, judgesTrending: true }, say).catch(async (error: Error) => {
-        // Keeping the logs may fail as well, and must not hide the reason.
+        // Saving the logs may fail as well, and must not hide the original error.
         say(`seed ${plan.seed}: ${error.stack}`)
         await keep(plan.seed)
         throw error

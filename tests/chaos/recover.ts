@@ -1,10 +1,10 @@
 import { waitUntil } from '../../deploy/local/wait.ts'
 import type { ApiProcess } from '../api/api-process.ts'
 
-/** How long the services may take to recover, and to process everything, on a busy machine. */
+/** Time within which the services must recover and process all records on a busy machine. */
 export const RECOVERED = { timeoutMs: 120_000, intervalMs: 50 }
 
-/** Waits until everything is ready, and until no API has anything left to send. */
+/** Waits until all processes are ready and no API has unsent records. */
 export async function recover(apis: readonly ApiProcess[], workers: readonly { isReady(): Promise<boolean> }[]): Promise<void> {
   for (const worker of workers) await waitUntil(() => worker.isReady(), { what: 'the worker', ...RECOVERED })
   for (const api of apis) {

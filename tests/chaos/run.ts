@@ -32,7 +32,7 @@ const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
 const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')
 /**
- * Number of runs per broker. Each leaves about eighty partitions, so after a hundred runs on one broker, a restart
+ * Number of runs per broker. Each run leaves about eighty partitions, so after a hundred runs on one broker, a restart
  * would take minutes.
  */
 const SEEDS_PER_BROKER = 10
@@ -60,9 +60,9 @@ function say(text: string): void {
 async function main(): Promise<number> {
   const { tests, seeds, draw, until } = options()
   if (tests.length > 0) {
-    // Reports a wrong variable here, before any server starts.
+    // Reads the variables before any server starts, so that a wrong variable is reported at once.
     chaosConfig()
-    // Each round of the match feed is a plan of its own, so the options that choose schedules choose its seeds, too.
+    // Each round of the match feed has its own plan, so the options that select schedules also select its seeds.
     const env = { CHAOS_SEED: String(seeds[0]), CHAOS_ROUNDS: String(seeds.length), ...process.env }
     const args = [VERIFY, '--projects', 'chaos', ...tests.map((name) => `tests/chaos/${name}.test.ts`)]
     return spawnSync(process.execPath, args, { stdio: 'inherit', env }).status ?? 1

@@ -8,17 +8,17 @@ export type Damage = 'truncate' | 'flip' | 'delete'
 
 /** A fault that the harness can inject. All times are in ms. */
 export type Fault =
-  /** kill -9. With `wipe` the state folder is lost as well. */
+  /** Kills a worker with SIGKILL. With `wipe` the state folder is lost as well. */
   | { readonly kind: 'kill'; readonly worker: number; readonly downMs: number; readonly wipe: boolean }
   /** kill -9 directly after a commit step. */
   | { readonly kind: 'kill-at-step'; readonly worker: number; readonly downMs: number; readonly step: CommitFaultPoint }
   /** Stops the worker gracefully, so that it leaves the group, and starts it again. */
   | { readonly kind: 'restart'; readonly worker: number; readonly downMs: number }
-  /** SIGSTOP for longer than the session time-out, then SIGCONT: a zombie. */
+  /** Suspends a worker for longer than the session time-out and then resumes it, as a zombie. */
   | { readonly kind: 'zombie'; readonly worker: number; readonly ms: number }
   /** Like `zombie`, but directly after a commit step. */
   | { readonly kind: 'zombie-at-step'; readonly worker: number; readonly ms: number; readonly step: CommitFaultPoint }
-  /** SIGSTOP for longer than the transaction time-out, but not the session time-out. */
+  /** Suspends a worker for longer than the transaction time-out, but for less than the session time-out. */
   | { readonly kind: 'stall'; readonly worker: number; readonly ms: number }
   | { readonly kind: 'broker-kill'; readonly downMs: number }
   | { readonly kind: 'broker-pause'; readonly ms: number }
@@ -34,11 +34,13 @@ export type Fault =
   | { readonly kind: 'damage'; readonly worker: number; readonly how: Damage; readonly file: number }
   /** Shifts the worker's wall clock, and corrects it later. */
   | { readonly kind: 'clock'; readonly worker: number; readonly offsetMs: number; readonly ms: number }
-  /** Moves all partitions, and with them all coordinators, to one of two brokers. */
+  /** Moves all partitions, including those of the coordinators, to one of two brokers. */
   | { readonly kind: 'move'; readonly node: 1 | 2 }
   /** Makes one of three brokers the leader of all partitions. */
   | { readonly kind: 'lead'; readonly node: Node }
-  /** kill -9 of a broker that is not the controller. In the meantime the others lead its partitions. */
+  /**
+   * Kills a broker that is not the controller with SIGKILL. While it is down, the other brokers lead its partitions.
+   */
   | { readonly kind: 'replica-kill'; readonly node: 2 | 3; readonly downMs: number }
   /** A further worker joins the group and leaves it. */
   | { readonly kind: 'join'; readonly ms: number }
@@ -75,7 +77,10 @@ export interface Schedule {
 export interface ScheduleOptions {
   /** Injects one fault of each of these kinds, at random times. By default the kinds are random as well. */
   readonly kinds?: readonly FaultKind[]
-  /** Default 1. With 2, every run moves partitions between them. With 3, every run is at volume. */
+  /**
+   * Number of brokers. Default 1. With 2, every run moves partitions between the brokers. With 3, every run is at
+   * volume.
+   */
   readonly brokers?: 1 | 2 | 3
   /** Longest pause of the broker. Default 9 s, and occasionally 20 to 30 s. */
   readonly longestPauseMs?: number
@@ -150,7 +155,10 @@ const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOp
   grow: (random) => ({ kind: 'grow', more: 1 + integer(random, 3) }),
 }
 export const FAULT_KINDS = Object.keys(DRAW) as FaultKind[]
-/** Kinds that need a certain number of brokers. The small disk has no room for the state of a run at volume. */
+/**
+ * Number of brokers for which each kind of fault is possible. The small disk has no room for the state of a run at
+ * volume.
+ */
 const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
   move: [2],
   lead: [3],

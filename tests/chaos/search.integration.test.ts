@@ -8,7 +8,7 @@ import { playRound } from './search/round.ts'
 import { type SearchSystem, searchSystem } from './search/system.ts'
 
 const SETUP_TIMEOUT_MS = 240_000
-/** Limits the round, which normally takes half a minute. */
+/** Time limit of the round, which normally takes half a minute. */
 const ROUND_TIMEOUT_MS = 300_000
 const SEED = 1
 const FAULTS: readonly SearchFaultKind[] = ['search-killed', 'builder-killed', 'index-wiped']

@@ -1,4 +1,4 @@
-/** Longer than any fault lasts, so that a stopped API's answers still arrive. */
+/** Time limit of a request. It is longer than any fault lasts, so that a stopped API's answers still arrive. */
 const TIMEOUT_MS = 12_000
 
 export interface Sent {
@@ -10,7 +10,7 @@ export interface Sent {
 }
 
 export interface CameBack {
-  /** 0 if the connection failed or no answer came in time. */
+  /** Status of the answer, or 0 if the connection failed or no answer arrived in time. */
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: bodies of all routes
   readonly body: any

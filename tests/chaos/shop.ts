@@ -14,7 +14,7 @@ import {
 } from '../../pipelines/engine/index.ts'
 import { CodecError } from '../../schemas/codec.ts'
 
-/** A payment from an account. Keyed by account, in the log in the order of `at`. */
+/** A payment from an account. Payments are keyed by account, and are in the log in the order of `at`. */
 export interface Payment {
   readonly id: string
   readonly merchant: string
@@ -24,9 +24,9 @@ export interface Payment {
   readonly at: number
   /** Ends a partition's input by advancing its event time past every timer. */
   readonly end?: boolean
-  /** The shop changes state, emits, and then fails on this payment. Only a dead letter must remain. */
+  /** If true, the shop fails on this payment after it has changed state and emitted. Only a dead letter must remain. */
   readonly broken?: boolean
-  /** Makes the payment, and the balance of its account, as large as a test wants. */
+  /** Text that makes the payment, and the balance of its account, as large as a test needs. */
   readonly note?: string
 }
 
@@ -73,8 +73,8 @@ interface Balance {
 export const PARTITIONS = 4
 const WINDOW_MS = 1_000
 /**
- * Number of windows that are kept. They cover a longer time than any payment is in flight, even with faults. Older ones
- * are dropped.
+ * Number of windows that are kept. They cover a longer time than any payment is in flight, even with faults. Older
+ * windows are dropped.
  */
 const WINDOWS_KEPT = 600
 const REMINDER_AFTER_MS = 700
@@ -133,12 +133,12 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
     const byRegion = t.repartition<string, number>('by-region', { key: utf8, value: rawValue(json()), partitions: 2 })
 
     const balances = keyedStore<string, Balance>('balances', { key: utf8, value: rawValue(json()) })
-    /** The first of each payment and its receipt to arrive, by id. */
+    /** For each id, the payment or the receipt, whichever arrived first. */
     const unmatched = keyedStore<string, 'payment' | 'receipt'>('unmatched', { key: utf8, value: rawValue(json()) })
     const reminders = timerStore<string>('due', { key: utf8 })
     const pending = new Map<string, number>()
 
-    /** @returns true if the other one had already arrived */
+    /** @returns true if the matching payment or receipt had already arrived */
     function match(id: string, kind: 'payment' | 'receipt'): boolean {
       const waiting = unmatched.get(id)
       if (waiting === undefined || waiting === kind) {

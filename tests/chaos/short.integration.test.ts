@@ -7,7 +7,7 @@ import { newKafka } from '../stack/servers.ts'
 import { drawSchedule, type FaultKind } from './schedule.ts'
 import { runTrial } from './trial.ts'
 
-/** Limits a whole test. A run normally takes 20 s, and each wait within it has its own limit. */
+/** Time limit of a whole test. A run normally takes 20 s, and each wait within it has its own limit. */
 const RUN_TIMEOUT_MS = 480_000
 
 let folder: GuardedFolder

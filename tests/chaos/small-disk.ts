@@ -7,7 +7,10 @@ const SIZE_MB = 256
 const BLOCK = Buffer.alloc(1024 * 1024)
 const FILLER = 'filler'
 
-/** A small file system over a folder, in a separate mount namespace. It disappears with the process that holds it. */
+/**
+ * A small file system over a folder, in a separate mount namespace. It disappears when the process that keeps the
+ * namespace open ends.
+ */
 export interface SmallDisk {
   /** The folder's path as seen from other processes. */
   readonly reach: string
@@ -30,7 +33,9 @@ export function noSmallDisk(): string | undefined {
   return reason
 }
 
-/** Mounts a small file system. @param folder the mount point; the process that holds it runs in `home` */
+/**
+ * Mounts a small file system. @param folder the mount point; the process that keeps the namespace open runs in `home`
+ */
 export async function smallDisk(home: string, folder: string): Promise<SmallDisk> {
   const script = `mount -t tmpfs -o size=${SIZE_MB}m chaos "$1" && echo mounted && exec sleep infinity`
   const holder = spawn('unshare', ['-m', 'sh', '-c', script, 'sh', folder], { cwd: home, stdio: ['ignore', 'pipe', 'inherit'] })

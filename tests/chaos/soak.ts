@@ -1,8 +1,8 @@
 /**
  * `npm run test:soak`: three workers with steady input, while connections are cut and workers are fenced and rejoin.
  * Prints the memory and open files of each worker over time. Exits with code 1 if they did not stay flat or the output
- * was wrong. Memory is measured directly after a garbage collection. Otherwise the result would show how rarely an idle
- * process collects, rather than leaks.
+ * was wrong. Memory is measured directly after a garbage collection. Without this collection, the result would show how
+ * rarely an idle process collects garbage, rather than leaks.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -54,8 +54,8 @@ const PAYMENTS = 4_000
 /** Duration of the input. It continues after the last fault begins, so that the fault affects some of it. */
 const INPUT_MS = FAULTS_WITHIN_MS + 1_000
 /**
- * Transaction time-out. It is shorter than the session time-out of 6 s, so that a stalled worker can lose only its
- * transaction.
+ * Transaction time-out. It is shorter than the session time-out of 6 s, so that a stall can abort a transaction without
+ * ending the session.
  */
 const TRANSACTION_TIMEOUT_MS = 3_000
 const READY_WITHIN_MS = 90_000
@@ -204,7 +204,7 @@ async function ordeal(
     orders?.produce({ seed, durationMs: size.durationMs }),
   ])
   producing.catch(() => {}) // Reported below, unless something else fails first.
-  // Times from a wrong clock count until a correct clock has reported on the same partitions, from any worker.
+  // Times from a wrong clock count until any worker with a correct clock has reported on the same partitions.
   const doubtful: Timing['doubtful'] = planned.some(({ fault }) => fault.kind === 'clock') ? [[Date.now(), Infinity]] : []
   const timing = (): Timing => ({ inLogBy, doubtful, now: Date.now() })
   const inflicted = planned.map(async ({ atMs, fault }) => {

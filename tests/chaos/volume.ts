@@ -2,11 +2,13 @@ import type { BrokerSettings } from '../../deploy/local/kafka/settings.ts'
 
 const KIB = 1_024
 
-/** The input of a run at volume, which is much larger than that of other runs. */
+/** The input of a run at volume, which has many times as many records as other runs. */
 export const VOLUME = {
   payments: 16_000,
   durationMs: 12_000,
-  /** Payments come in few and large transactions: 1,067 payments with notes of 4 KiB on average, which is 4 MiB. */
+  /**
+   * Payments come in few, large transactions, each with 1,067 payments with notes of 4 KiB on average, or 4 MiB in all.
+   */
   batchEveryMs: 800,
   longestNoteBytes: 8 * KIB,
   accounts: 4_000,
@@ -15,8 +17,8 @@ export const VOLUME = {
 export const VOLUME_BROKERS = 3 as const
 
 /**
- * Every record has three replicas, two of which must have it. Cleaners work all the time, on segments of two seconds.
- * Leaders return to the preferred replica within two seconds.
+ * Every record has three replicas, two of which must be in sync. Cleaners work continuously, on segments of two
+ * seconds. Leadership returns to the preferred replica within two seconds.
  */
 export const VOLUME_SETTINGS: BrokerSettings = {
   'default.replication.factor': 3,

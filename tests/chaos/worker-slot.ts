@@ -8,7 +8,7 @@ import type { WorkerArguments, WorkerOrder, WorkerReport } from './children/work
 import type { Damage, Settings } from './schedule.ts'
 import { type SmallDisk, smallDisk } from './small-disk.ts'
 
-/** Stands for the exit code of a process that a signal has ended. */
+/** Represents the exit code of a process that a signal has ended. */
 export const ENDED_BY_SIGNAL = -1
 const WORKER = join(import.meta.dirname, 'children/worker.ts')
 /** How long a supervisor waits before it restarts a process that has ended by itself. */
@@ -23,13 +23,13 @@ export interface SlotOptions {
   /** Addresses. */
   readonly brokers: readonly string[]
   readonly topology: string
-  /** Whether the worker also runs the topology that copies. */
+  /** Whether the worker also runs the stateless topology that copies orders. */
   readonly copies: boolean
   /** A folder that no other slot uses. */
   readonly folder: string
   readonly transactionTimeoutMs: number
   readonly settings: Settings
-  /** Puts the state on a disk that can be filled. */
+  /** Whether the state is on a small disk that a fault can fill. */
   readonly onSmallDisk: boolean
 }
 
@@ -53,14 +53,14 @@ export interface WorkerSlot {
   tell(order: WorkerOrder): void
   stop(): void
   go(): void
-  /** Returns true while the process is suspended by a signal. */
+  /** Returns true while a signal suspends the process. */
   isStopped(): boolean
   /** Resolves when the process that is current at the call has ended. */
   whenExited(): Promise<void>
   /** Announces that the process will end by itself, so that it does not count as a crash. */
   expectExit(): void
   wipe(): void
-  /** @returns what was damaged, or undefined if there is no such file */
+  /** @returns a description of the damaged file, or undefined if there is no such file */
   damage(how: Damage, file: number): string | undefined
   /** Ends the process and removes the disk and the proxy. */
   close(): Promise<void>
@@ -146,7 +146,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
       exitExpected = true
       leaving.kill('SIGTERM')
       const hasEnded = () => {
-        // The process may have reached the step at which it stops only just now.
+        // The process may only now have reached the commit step at which it suspends itself.
         if (isStopped()) leaving.kill('SIGCONT')
         return leaving.exitCode !== null || leaving.signalCode !== null
       }

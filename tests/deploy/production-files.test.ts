@@ -15,7 +15,7 @@ const source = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
 type Env = Record<string, string>
 
-/** A container of this project's image, whatever starts it. */
+/** A container of this project's image, from Compose or Kubernetes. */
 interface Container {
   readonly name: string
   readonly command: readonly string[]
@@ -26,7 +26,7 @@ interface Container {
   readonly writable: readonly string[]
 }
 
-/** Variables that Node, its thread pool, the AWS SDK and Kubernetes read, not this project. */
+/** Variables that Node, its thread pool, the AWS SDK and Kubernetes read, rather than this project. */
 const OF_OTHERS = new Set([
   'NODE_COMPILE_CACHE',
   'UV_THREADPOOL_SIZE',
@@ -72,7 +72,7 @@ function composeContainer([name, service]: [string, Document]): Container {
     env: { ...imageEnv, ...Object.fromEntries(given) },
     isReadOnly: service.read_only === true,
     dropsPrivileges: service.cap_drop.includes('ALL') && service.security_opt.includes('no-new-privileges:true'),
-    // The image declares its home as a volume, so a service without a named one gets an anonymous one.
+    // The image declares its home as a volume, so a service without a named volume gets an anonymous volume.
     writable: [MILLRACE_HOME, ...service.tmpfs, ...(service.volumes ?? []).map((volume: string) => volume.split(':')[1])],
   }
 }
@@ -273,7 +273,7 @@ describe('the image', () => {
     expect(sources.filter((path) => !shown.some((line) => line.startsWith('!') && path.startsWith(line.slice(1))))).toEqual([])
   })
 
-  /** If code names a folder by a URL, everything that the image has in that folder counts. */
+  /** If code names a folder by a URL, all files of the image in that folder count as loaded. */
   function existing(path: string): string[] {
     try {
       readFileSync(join(ROOT, path))

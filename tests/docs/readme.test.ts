@@ -7,7 +7,7 @@ import { guardedFolder } from '../stack/folder.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const COMPILER = join(ROOT, 'node_modules/typescript/bin/tsc')
-/** Limits the test. Compiling all files that the samples import takes many seconds on a busy machine. */
+/** Time limit of the test. Compiling all files that the samples import takes many seconds on a busy machine. */
 const COMPILE_TIMEOUT_MS = 120_000
 const BROKEN = "import { drop } from './pipelines/engine/index.ts'\n\ndrop(missing)\n"
 

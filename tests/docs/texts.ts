@@ -73,7 +73,7 @@ export function textsOfCode(source: string): Text[] {
   return texts
 }
 
-/** Titles of tests are checked in their own files. */
+/** Matches links to tests. Their text is the title of a test, which is checked in the file of that test. */
 const LINK_TO_TEST = /\[[^\]]*\]\([^)]*\.test\.ts\)/g
 
 /** Finds the prose and tables of Markdown, without code, comments and the targets of links. */

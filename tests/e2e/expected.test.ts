@@ -19,7 +19,7 @@ function known(user: bigint, phrases: string[], createdAt: number, acknowledgedA
   return { tweet, sentAt: createdAt, acknowledgedAt }
 }
 
-// Two tweets of "a" and one of "b" in time, and a second one of "b" that was acknowledged after the window was due.
+// Two tweets of "a" and one tweet of "b" are in time. A second tweet of "b" was acknowledged after the window was due.
 const expected = expectedLists([
   known(1n, ['a'], NOON - 1_000),
   known(2n, ['a', 'b'], NOON - 2_000),

@@ -10,10 +10,13 @@ const ARRIVAL_DELAY_MS = 2_000
 const KEPT_TERMS = 500
 /** Fewer common tweets fold nothing. */
 const LEAST_COMMON = 4
-/** Terms with a smaller share of common tweets do not have half of 24 drawn ones in common. */
+/**
+ * Minimum share of common tweets for a fold. With a smaller share, two terms do not have half of 24 drawn tweets in
+ * common.
+ */
 const LEAST_SHARE = 0.15
 
-/** A tweet in the log, and a time by which it was known to be there. */
+/** A tweet in the log, and a time by which it was certainly in the log. */
 export interface KnownTweet extends SentTweet {
   /** Epoch ms: when the producer got the acknowledgement or a reader first saw the tweet. */
   readonly acknowledgedAt: number
@@ -46,7 +49,7 @@ interface Bounds {
 
 /**
  * @param log in log order, partition by partition
- * @param counted the tweets of the log that count, if already known
+ * @param counted the tweets of the log that count, if the caller has already computed them
  */
 export function expectedLists(log: readonly KnownTweet[], counted: readonly Contribution[] = countedContributions(log)): Expected {
   const regions = new Map<number, Map<string, Occurrence[]>>()
@@ -74,7 +77,7 @@ export function expectedLists(log: readonly KnownTweet[], counted: readonly Cont
     return found
   }
 
-  /** Returns the faults of a trend's variants. Which terms are folded depends on a draw, so the bound is low. */
+  /** Returns the faults of a trend's variants. Random draws decide which terms are folded, so the bound is low. */
   function variantFaults({ woeid, window_end }: PublishedList, { term, tweet_volume, variants }: PublishedEntry): string[] {
     const last = Math.ceil(window_end / MINUTE_MS) - 1
     const tweetsOf = (each: string) => {
@@ -98,7 +101,7 @@ export function expectedLists(log: readonly KnownTweet[], counted: readonly Cont
     const found: string[] = []
     const place = `${woeid} at ${new Date(window_end).toISOString()}`
     const right = bounds(woeid, window_end)
-    // Without a baseline all terms are measured against one mean, so the order by score equals the order by count.
+    // All terms without a baseline are compared with the same mean, so the order by score equals the order by count.
     for (let i = 1; i < entries.length; i++) {
       const [above, below] = [entries[i - 1], entries[i]]
       if (above.tweet_volume < below.tweet_volume || (above.tweet_volume === below.tweet_volume && above.term >= below.term))

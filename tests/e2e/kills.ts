@@ -16,10 +16,10 @@ import { get, type ListBody, listOf } from './trends-api.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** Limits the wait for new lists: two list renewals, a restart, and a margin for a busy machine. */
+/** Time limit of the wait for new lists: two list renewals, a restart, and a margin for a busy machine. */
 const RECOVERY_TIMEOUT_MS = 180_000
 const SINK_TIMEOUT_MS = 60_000
-/** Limits the wait for a 503 after Redis was emptied. The API still answers from its cache for one second. */
+/** Time limit of the wait for a 503 after Redis was emptied. The API still answers from its cache for one second. */
 const REFUSAL_TIMEOUT_MS = 15_000
 const LOOK_EVERY_MS = 200
 /** Pause between reads of the topics. Each read starts a Python process. */
@@ -28,15 +28,15 @@ const SNAPSHOT_RANKS = 100
 const MAX_SHOWN = 10
 const WORLD = 1
 
-/** A running system that loses parts while tweets arrive, and everything that it has published so far. */
+/** A running system whose parts are killed while tweets arrive, and everything that it has published so far. */
 export interface Ordeal {
-  /** Kills the part with -9, after which the supervisor restarts it as in `npm start`. Resolves when it is back. */
+  /** Kills the part with -9. The supervisor restarts it as in `npm start`. Resolves when the part is ready again. */
   kill(victim: Component): Promise<void>
   /** Resolves with the end of the first window after the call for which every region has a list. */
   nextWindow(options?: { readonly wholeMinute?: boolean }): Promise<number>
-  /** Ends the input. Resolves when all of it is acknowledged. */
+  /** Ends the input. Resolves when all tweets are acknowledged. */
   endInput(): Promise<void>
-  /** Reads what was published since the last call, and checks it. */
+  /** Reads the lists that were published since the last call, and checks them. */
   checkPublished(): Promise<void>
   /** Checks that ClickHouse has exactly the published snapshots, one row per region, window and rank. */
   checkTable(): Promise<void>
@@ -112,7 +112,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     return windowEnd
   }
 
-  /** @returns the number of known lists of that window */
+  /** @returns the number of lists of that window that were read so far */
   async function readPublished(windowEnd: number): Promise<number> {
     for (const list of await reader.lists()) {
       const { woeid, window_end, entries } = list
@@ -165,7 +165,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
       const windows = [...regionsOf].filter(([windowEnd, { size }]) => windowEnd % MINUTE_MS === 0 && size === regions.length)
       const complete = `window_end IN (${windows.map(([windowEnd]) => windowEnd / SECOND_MS).join()}) AND term != ''`
       expect(rowsFound).toBeGreaterThan(0)
-      // Must be true even before a merge, because nothing is written twice.
+      // This must be true even before ClickHouse merges rows, because no row is written twice.
       const counts = `count(), uniqExact(woeid, window_end, rank)`
       for (const table of ['trend_snapshots', 'trend_snapshots FINAL'])
         expect((await ask(`SELECT ${counts} FROM ${table} WHERE ${complete}`))[0].map(Number)).toEqual([rowsFound, rowsFound])
@@ -236,7 +236,10 @@ export async function leaveAndComeBack(worker: Component): Promise<void> {
 interface AnswerWatch {
   stop(): void
   wrong(): readonly string[]
-  /** Runs `action`, which kills the part. If the part is an API, it need not respond in the meantime. */
+  /**
+   * Runs `action`, which kills the part. If the part is an API, the check ignores that it does not respond in the
+   * meantime.
+   */
   without(victim: Component, action: () => Promise<void>): Promise<void>
 }
 
@@ -246,8 +249,8 @@ function watchAnswers({ apis }: System): AnswerWatch {
   const excused = new Set<Component>()
   let stopped = false
   /**
-   * End of the first window with trends. One API may still serve the empty list before it when another already has the
-   * new one.
+   * End of the first window with trends. One API may still serve the previous, empty list when another API already
+   * serves the list of this window.
    */
   let trendsSince = Number.POSITIVE_INFINITY
 

@@ -14,7 +14,7 @@ const STRIDE_MS = 100
 const RETRY_MS = 250
 const NO_TWEET = Buffer.from('no tweet')
 
-/** A record to send. Without a tweet, it is a record that cannot be decoded as one. */
+/** A record to send. Without a tweet, it is a record that cannot be decoded. */
 export interface LiveEvent {
   /** Epoch ms. */
   readonly at: number
@@ -25,7 +25,7 @@ export interface LiveEvent {
 export interface LiveTweets {
   /**
    * Adds the acknowledgement times to the tweets in the log. After a failure a tweet may be in the log twice, and the
-   * time belongs to the first.
+   * time belongs to the first record.
    */
   known(log: readonly LoggedTweet[]): KnownTweet[]
   /** Resolves when everything is acknowledged. */

@@ -27,7 +27,7 @@ export interface PublishedList {
 export interface PublishedEntry {
   readonly term: string
   readonly tweet_volume: number
-  /** Names of the terms that are folded into this one. */
+  /** Names of the terms that are folded into this term. */
   readonly variants: readonly string[]
 }
 
@@ -36,13 +36,13 @@ export interface LoggedTweet {
   readonly tweet: Tweet
   /** Timestamp of the record, epoch ms. */
   readonly timestamp: number
-  /** Time at which a reader found it, epoch ms. By then it was in the log. */
+  /** Time at which a reader found the record in the log, epoch ms. */
   readonly foundAt: number
 }
 
 /**
- * What an independent consumer (librdkafka, read_committed) finds in the topics. Each call returns the records since
- * the last one.
+ * The topics as an independent consumer reads them (librdkafka, read_committed). Each call returns the records since
+ * the previous call.
  */
 export interface LogReader {
   /** Returns the tweets in log order, partition by partition, without records that are not tweets. */

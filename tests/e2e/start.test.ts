@@ -17,7 +17,7 @@ import { TEST_JAVA_OPTIONS, TOOLS } from '../stack/servers.ts'
 
 const FILES = fileURLToPath(new URL('../../deploy/local/', import.meta.url))
 const READY_TIMEOUT_MS = 90_000
-/** Lists are renewed every 30 s, and the first one already counts some tweets. */
+/** Time limit for the first trends. Lists are renewed every 30 s, and the first list already counts some tweets. */
 const FIRST_TRENDS_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 60_000
 const TEST_TIMEOUT_MS = 300_000
@@ -25,8 +25,8 @@ const TEST_TIMEOUT_MS = 300_000
 const FAST_JAVA = { JAVA_TOOL_OPTIONS: TEST_JAVA_OPTIONS.join(' ') }
 
 /**
- * For tests that are not about the services: fewer processes and servers take half the time. Two of the tests run all
- * services.
+ * Settings of tests that are not about the services. With fewer processes and servers these tests take half the time.
+ * Two other tests run all services.
  */
 const FEW_SERVICES = { API_SERVICES: 'links', PIPELINES: 'links' }
 
@@ -190,7 +190,7 @@ test(
   'the demo stream becomes worldwide trends over HTTP when only the folder is configured',
   async () => {
     const { home, env } = await installation()
-    // Other tests keep both cores busy, and with the default the worker would hardly run beside them.
+    // Other tests keep both cores busy, and with the default priority the worker would hardly run beside them.
     const where = { home, env: { ...env, MILLRACE_DEMO: '1', WORKERS: '1', DECIDERS: '1', WORKER_NICE: '1' } }
     const stack = run('start.ts', where)
     await stack.ready()
@@ -221,7 +221,7 @@ test(
     const { short_url } = (await made!.json()) as { short_url: string }
     expect(short_url).toMatch(new RegExp(`^http://localhost:${env.SHORT_PORT}/`))
     expect((await fetch(short_url, { redirect: 'manual' })).headers.get('location')).toBe('https://example.com/')
-    // A worker can be without a lane for a moment, when a busy machine lets a member of a group time out.
+    // A worker may have no lane for a moment if a group member times out on a busy machine.
     let status = { code: null as number | null, output: '' }
     const isWell = async () => {
       status = await finished('status.ts', where)

@@ -23,7 +23,7 @@ export interface System {
   readonly registry: Component
   readonly workers: readonly Component[]
   readonly apis: readonly Component[]
-  /** Environment variables with which the project's commands find these servers. */
+  /** Environment variables with which the project's commands find the servers of this system. */
   readonly env: Readonly<Record<string, string>>
   /** Ends everything and deletes the folder. */
   finish(): Promise<void>
@@ -41,7 +41,7 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
   await registry.start()
   await provisionService(kafka.address, registry.address, [trendsSchemas], trendsServices)
 
-  // Other tests keep both cores busy, and a worker that lets them go first would hardly run.
+  // Other tests keep both cores busy, and a worker with a lower priority would hardly run.
   const config = localConfig({ MILLRACE_HOME: home.path, API_SERVICES: 'trends', PIPELINES: 'trends', WORKER_NICE: '0' })
   const addresses: Addresses = {
     kafka: kafka.address,
@@ -79,8 +79,8 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
 }
 
 /**
- * Finds free ports for one API process. Suites may run concurrently with several systems, so none may keep a default
- * port.
+ * Finds free ports for one API process. Suites with several systems may run concurrently, so no process may use a
+ * default port.
  */
 async function freeApiPorts(index: number): Promise<Pick<LocalConfig, 'apiPort' | 'apiOperationsPort'>> {
   return { apiPort: (await freePort()) - index * API_PORT_STEP, apiOperationsPort: (await freePort()) - index }

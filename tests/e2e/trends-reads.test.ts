@@ -36,7 +36,7 @@ interface Posted {
   readonly terms: readonly string[]
 }
 
-/** Posts a list, which takes the same way through Kafka into Redis and ClickHouse as one of the pipeline. */
+/** Posts a list. Like a list of the pipeline, it goes through Kafka into Redis and ClickHouse. */
 async function post({ woeid, windowEnd, terms }: Posted): Promise<void> {
   const headers = { ...(await tokenFor(system, '--sub', 'tests', '--scope', 'internal')), 'content-type': 'application/json' }
   const top_k = terms.map((term, index) => ({ term, count: 100 - index, velocity: 1, sample_ids: ['9007199254740993'] }))
@@ -110,6 +110,6 @@ test('a stream has the lists that other processes publish, and ends when its pro
   await expect.poll(lists, SOON).toEqual(['first', 'second'])
 
   await other.stop()
-  // The end of the answer is complete, and not a cut connection, which would reject.
+  // The answer ends completely. A broken connection would reject instead.
   await reading
 })

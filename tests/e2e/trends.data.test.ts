@@ -26,12 +26,14 @@ const PRODUCER = join(import.meta.dirname, 'produce_tweets.py')
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const MAX_AHEAD_MS = 5 * MINUTE_MS
-/** Limits the wait for a new list: two list renewals and a margin for a busy machine. */
+/** Time limit of the wait for a new list: two list renewals and a margin for a busy machine. */
 const LISTED = { timeout: 120_000, interval: 200 }
 const SOON = { timeout: 30_000, interval: 100 }
-/** Limits the wait for rows in the table. Each check reads the whole table, so checks are rare. */
+/** Time limit of the wait for rows in the table. Each check reads the whole table, so checks are rare. */
 const TABLE = { timeout: 30_000, interval: 2_000 }
-/** Limits the wait for a snapshot: a minute and a margin for a busy machine. Each check starts a Python process. */
+/**
+ * Time limit of the wait for a snapshot: a minute and a margin for a busy machine. Each check starts a Python process.
+ */
 const SNAPSHOT = { timeout: 120_000, interval: 2_000 }
 const SERVED = 30
 const WORLD = 1
@@ -46,7 +48,7 @@ const REAL_EVENTS = ['hurricane sandy', 'boston marathon', 'fertilizer plant', '
 
 const GENERATED_TWEETS = 3_000
 
-/** The public recording if available, or else a smaller generated one with the same form and the same checks. */
+/** The public recording if available, or else a smaller generated recording with the same form and the same checks. */
 const recording = replayedRecording()
 
 function replayedRecording(): { file: string; tweets: number; events: readonly string[] } {
@@ -196,7 +198,7 @@ test('interests written through one process rerank the lists of the other', asyn
   const [one, other] = system.apis
   const headers = { ...(await tokenFor(system, '--sub', '9007199254740993')), 'content-type': 'application/json' }
   const { trends } = await listOf(one, WORLD)
-  // The last terms of the list may leave it before the other process has the interests.
+  // The last terms may leave the list before the other process has read the interests.
   const [loved, muted] = [trends[Math.min(2, trends.length - 1)], trends[0]]
   // With a single term, reranking would not be visible.
   expect(loved.term).not.toBe(muted.term)
@@ -289,7 +291,7 @@ test('dead letters can be listed, shown and replayed', async () => {
   expect(shown).toContain('4711')
   expect(shown).toContain('#DatedAhead')
 
-  // By now its timestamp is acceptable. The record that is not a tweet becomes a dead letter again.
+  // The timestamp of the replayed tweet is acceptable now. The record that is not a tweet becomes a dead letter again.
   await expect.poll(() => Date.now(), LISTED).toBeGreaterThan(early.createdAt - MAX_AHEAD_MS)
   expect(await dlq('replay', 'trends', '--all')).toContain('replayed 2')
   await expect.poll(() => dlq('show', 'trends', '--code', 'undecodable_value'), SOON).toMatch(/replays/)

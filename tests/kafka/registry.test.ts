@@ -7,7 +7,10 @@ interface Seen {
   readonly init: RequestInit
 }
 
-/** Creates a client whose server answers from a list and then repeats the last answer. Time passes only by sleeping. */
+/**
+ * Creates a client whose server answers from a list and then repeats the last answer. Time passes only when the client
+ * waits.
+ */
 function scripted(...answers: (() => Response)[]) {
   const seen: Seen[] = []
   const runtime = manualRuntime()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { readKafkaSecurity } from '../../kafka/config.ts'
 
 const SIGN_IN = { KAFKA_SASL_MECHANISM: 'SCRAM-SHA-256', KAFKA_SASL_USERNAME: 'anna', KAFKA_SASL_PASSWORD: 'secret' }
-/** Any readable file will do, since nothing connects. */
+/** An arbitrary readable file, since the test opens no connection. */
 const FILE = import.meta.filename
 
 test('by default there is neither TLS nor a sign-in', () => {

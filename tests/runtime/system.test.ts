@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { systemRuntime } from '../../runtime/system.ts'
 
-/** A sleep of this length never ends during a test. */
+/** Length of a sleep that does not end before the test. */
 const LONG_MS = 3_600_000
 
 test('a sleep ends when its signal fires, or at once if it has already fired', async () => {

@@ -64,7 +64,7 @@ test('reports the reason from apt-get in one line, and writes the rest to the lo
 test('temporary files of tests are on disk when there is no suitable file system in memory, or when the user chose a folder', () => {
   const { TMPDIR: _, ...env } = process.env
   expect(testDisk(env, '/nowhere')).toBe(tmpdir())
-  // A folder on which nothing is mounted is not a file system in memory.
+  // A folder without a mounted file system is not in memory.
   expect(testDisk(env, import.meta.dirname)).toBe(tmpdir())
   expect(testDisk({ ...env, TMPDIR: '/chosen' })).toBe(tmpdir())
   expect([tmpdir(), '/dev/shm']).toContain(testDisk(env))
@@ -73,7 +73,7 @@ test('temporary files of tests are on disk when there is no suitable file system
 test('processes and folders that an interrupted test or benchmark left behind are removed', async () => {
   const folder = trialFolder()
   const env = { ...process.env, TMPDIR: folder }
-  // Runs in another process group, like the servers of the local stack.
+  // This process runs in a process group of its own, like the servers of the local stack.
   const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { env, stdio: 'ignore', detached: true })
   const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
   onTestFinished(() => void other.kill('SIGKILL'))

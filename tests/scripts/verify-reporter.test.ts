@@ -38,7 +38,7 @@ function asModule({ file, project = 'unit', duration, errors = 0, tests }: FakeM
   return module as unknown as TestModule
 }
 
-/** Passes the reporter a path, as the command line does. */
+/** Makes the reporter write its totals to a file whose path it gets as from the command line, and returns the path. */
 function totalsFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
   const path = join(folder, 'totals.json')

@@ -61,12 +61,12 @@ test('a service that is added by the steps of docs/add-a-service.md works from i
   }
   expect((await cast('1', 2)).status).toBe(202)
   expect((await cast('2', 3)).status).toBe(202)
-  // The setting limits votes per request, so four at once are too many.
+  // The setting limits the votes in a request, so four votes are too many.
   expect((await cast('2', 4)).status).toBe(400)
   const read = async () => (await fetch(`${api.url}/api/v1/votes/tea`)).json()
   // Repartition topic, store, sinks, view and table.
   await expect.poll(read, SOON).toEqual({ choice: 'tea', votes: 5, voters: 2 })
-  // The limit that the service seeds: five an hour.
+  // The service seeds a limit of five requests an hour.
   const statuses = []
   for (let count = 0; count < 6; count++) statuses.push((await cast('3', 1)).status)
   expect(statuses).toEqual([202, 202, 202, 202, 202, 429])
@@ -82,7 +82,10 @@ const ROOMS_OF_SERVICE = ['schemas', 'state/views', 'state/tables', 'pipelines',
 
 const TYPES_OF_SERVICE = 'tsconfig.service.json'
 
-/** Checks the files of the steps, all that they import, and the processes; no other file can see the service. */
+/**
+ * Type-checks the files of the steps, all files that they import, and the processes. No other file depends on the
+ * service.
+ */
 function typeCheckOf(steps: readonly Step[]): string {
   const changed = steps.map(({ path }) => path).filter((path) => path.endsWith('.ts'))
   const files = [...new Set([...changed, 'api/main.ts', 'pipelines/main.ts', 'deploy/local/start.ts', 'tools/demo/main.ts'])]

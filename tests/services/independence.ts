@@ -5,11 +5,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import type { Variables } from '../../settings/fragment.ts'
 
-/** Names that only a service's own folders and the lists may contain. */
+/** Names of a service that may occur only in its own folders and in the lists of services. */
 export interface ServiceNames {
-  /** The name of its folders. */
+  /** The name of the service's folders. */
   readonly service: string
-  /** The names of its topics, views, tables and settings. */
+  /** Names of the service's topics, views, tables and settings. */
   readonly own: readonly string[]
 }
 
@@ -28,12 +28,12 @@ const ROOMS = ['schemas', 'state/views', 'state/tables', 'state/indexes', 'pipel
  * Code that runs in production, and commands that belong to no service. The replay of tweets is a tool of one service.
  */
 const PRODUCTION = /^(schemas|kafka|state|settings|runtime|pipelines|api|deploy|tools\/(demo|dlq|token)|tools\/[\w-]+\.ts$)/
-/** The lists that name each service in one line. */
+/** Modules with a list of all services, which name each service in one line. */
 const LISTS = new Set(['api/services.ts', 'pipelines/services.ts', 'schemas/topics.ts', 'tools/demo/services.ts'])
 const GENERATED = /^schemas\/[\w-]+\/types\.ts$/
 /** Services whose names are ordinary words. Such a word alone does not show that a module depends on the service. */
 const ORDINARY_WORDS = new Set(['trends', 'links', 'limits', 'matches', 'fraud', 'catalog', 'recommendations'])
-/** Names of topics that are ordinary words as well, such as a property of Avro's arrays. */
+/** Names of topics that also have another meaning, such as a property of Avro's arrays. */
 const ORDINARY_NAMES = new Set(['items'])
 const IMPORT = /\bfrom\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'|\bimport\s+'(\.[^']+)'|new URL\('(\.[^']+)'/g
 
@@ -83,14 +83,14 @@ function declaredBy(exportName: string, value: unknown): string[] {
   ]
 }
 
-/** Returns the service that a file belongs to, or undefined if there is none. */
+/** Returns the service to which a file belongs, or undefined if it belongs to none. */
 function folderOf(file: string): string | undefined {
   const room = ROOMS.find((candidate) => file.startsWith(`${candidate}/`))
   const [folder, ...rest] = room === undefined ? [''] : file.slice(room.length + 1).split('/')
   return rest.length > 0 ? folder : undefined
 }
 
-/** Returns every module that depends on a service without belonging to one. */
+/** Returns every module that depends on a service but belongs to none. */
 export function dependences(files: ReadonlyMap<string, string>, services: readonly ServiceNames[]): Dependence[] {
   const known = new Map(services.map((names) => [names.service, names]))
   return [...files].flatMap(([file, text]) => {

@@ -16,16 +16,16 @@ export interface Account {
   readonly balance: number
   /** Number of changes. */
   readonly changes: number
-  /** Ids of the open holds, in their order. */
+  /** Ids of the open holds, in the order in which they were made. */
   readonly holds: readonly string[]
-  /** The command that caused the last change, or `release` and the id of a hold. */
+  /** Cause of the account's last change: the id of a command, or `release` and the id of a hold. */
   readonly cause: string
 }
 
 export interface Answer {
   readonly accepted: boolean
   readonly balance: number
-  /** The time by which the command was judged, epoch ms; 0 if that was the worker's clock. */
+  /** The time by which the command was judged, epoch ms; 0 if the worker's clock provided it. */
   readonly at: number
 }
 
@@ -61,7 +61,7 @@ export function missing(logs: BankLogs, times: InputTimes): string[] {
   const decided = new Set<string>()
   const unanswered = logs.commands.flat().filter(({ value }) => {
     const isAnswered = results.has(value.reply_to)
-    // A command that was decided before is answered again, even after the deadline.
+    // A command that was already decided is answered again, even after its deadline.
     const mustBe = decided.has(value.command_id) || mustBeAnswered(value, times)
     if (isAnswered) decided.add(value.command_id)
     return mustBe && !isAnswered
@@ -74,7 +74,7 @@ export function missing(logs: BankLogs, times: InputTimes): string[] {
   ]
 }
 
-/** No clock was wrong by more than an hour, so commands that may wait for longer are never dropped. */
+/** No clock was wrong by more than an hour, so commands with a longer deadline are never dropped. */
 function mustBeAnswered({ body, deadline }: Command<Order>, { now }: InputTimes): boolean {
   return body.kind !== BROKEN && deadline > now + 2 * HOUR_MS
 }
@@ -83,7 +83,7 @@ function certainlyBroken({ commands }: BankLogs, { now }: InputTimes): number {
   return commands.flat().filter(({ value }) => value.body.kind === BROKEN && value.deadline > now + 2 * HOUR_MS).length
 }
 
-/** Returns all deviations from what the commands must have led to, in the order of their log. */
+/** Returns all deviations from the results that the commands must have in the order of their log. */
 export function deviations(logs: BankLogs, sent: readonly number[], times: InputTimes): string[] {
   const numbers = logs.commands
     .flat()

@@ -26,10 +26,10 @@ const MOST_AMOUNT = 20
 const SHARE_BROKEN = 0.03
 const SHARE_HOLDS = 0.3
 const LONGEST_HOLD_MS = 1_500
-/** Share of commands that repeat an earlier one, and of those that do so with another request. */
+/** Share of commands that repeat an earlier command, and share of these repetitions that have a different request. */
 const SHARE_REPEATED = 0.3
 const SHARE_CONFLICTS = 0.15
-/** Some commands come close to their deadline. The others outlive every wrong clock. */
+/** Some commands have a short deadline. The deadline of all other commands is longer than any error of a clock. */
 const SHARE_SHORT = 0.2
 const SHORT_DEADLINE_MS = 600
 const LONG_DEADLINE_MS = 24 * 3_600_000
@@ -86,7 +86,7 @@ function banking(flow: Flow, { standby, judgedByAppend }: BankOptions): Topology
 export interface BankOptions {
   readonly partitions: number
   readonly standby: 0 | 1
-  /** Whether orders are judged by the time at which the broker took them. */
+  /** Whether orders are judged by the time at which the broker appended them. */
   readonly judgedByAppend: boolean
 }
 
@@ -113,7 +113,7 @@ export function bank(options: BankOptions): Subject {
     }
   }
 
-  /** Returns whether all commands are decided or dropped: those with a short deadline need not have a result. */
+  /** Returns whether all commands are decided or dropped. Commands with a short deadline need not have a result. */
   function isRead(cluster: Cluster): boolean {
     const offsets = cluster.groups.get(NAME)?.offsets
     const all = cluster.topics.get(commands.name)?.logs ?? []

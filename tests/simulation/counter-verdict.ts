@@ -48,7 +48,7 @@ export function missing({ guarantee, input, ledger, totals, letters, notes, pass
   return count(ledger.flat(), idOf) < wanted || count(totals, idOf) < wanted
 }
 
-/** Returns all deviations of the output from what an offline computation makes of the input. */
+/** Returns all deviations of the output from an offline computation of the input. */
 export function deviations(logs: CounterLogs, sent: readonly number[], times: InputTimes): string[] {
   const { guarantee, input, notes, passed } = logs
   const ids = [...input, ...notes].map(({ value }) => Number(value.replace(BROKEN, ''))).sort((a, b) => a - b)
@@ -78,7 +78,7 @@ function byGroup(records: Records): Map<string, ReadRecord[]> {
   return Map.groupBy(records, ({ key }) => groupOf(key))
 }
 
-/** Checks that each key's numbers count from 1, and that its ids are those of the input. */
+/** Checks that each key's numbers count from 1, and that its ids equal the ids in the input. */
 function compare(what: string, output: Records, wanted: Map<string, Records>, show: (ids: string[]) => string): string[] {
   const found = byKey(output)
   return [...new Set([...wanted.keys(), ...found.keys()])].flatMap((key) => {
@@ -93,7 +93,8 @@ function compare(what: string, output: Records, wanted: Map<string, Records>, sh
 }
 
 /**
- * The store without a changelog loses its state as a whole or not at all, and never returns to an earlier one.
+ * Checks that the store without a changelog loses its state as a whole or not at all, and never returns to an earlier
+ * state.
  * @param ledger one partition
  */
 function unloggedFaults(ledger: Records): string[] {
@@ -114,8 +115,9 @@ function unloggedFaults(ledger: Records): string[] {
 }
 
 /**
- * Nothing is lost, and what counts twice does so in the order of the input. Counts may be too low only if requests came
- * late: without transactions, no broker refuses changes of state by a worker that was replaced in the meantime.
+ * Checks that no record is lost, and that records that count twice are in the order of the input. Counts may be too low
+ * only if requests arrived late: without transactions, no broker refuses changes of state by a worker that was replaced
+ * in the meantime.
  */
 function atLeast({ input, ledger, totals, letters }: CounterLogs, { requestsWereLate: mayBeLow }: InputTimes): string[] {
   const given = input.filter(isGood)

@@ -8,10 +8,10 @@ import { counterSinks } from './stores/counter-sinks.ts'
 import type { Subject } from './subject.ts'
 
 const NAME = 'counter'
-/** Share of records on which the processor fails after it has changed state and emitted. */
+/** Share of records on which the processor fails after it has changed its state and emitted records. */
 const SHARE_BROKEN = 0.02
 const SHARE_NOTES = 0.15
-/** The key of the unlogged store under which it counts all records of the partition. */
+/** A key of the unlogged store. The processor counts all records of its partition under it. */
 const ALL = 'all'
 
 function textTopic(name: string, partitions: number): Topic<string, string> {
@@ -28,7 +28,7 @@ export interface CounterOptions {
   readonly guarantee: Guarantee
   /** Bytes that make each entry of the ledger larger. */
   readonly padding: number
-  /** Given if sinks copy the output into stores. */
+  /** Present if sinks copy the output into stores. */
   readonly storesOf?: Scheduler | undefined
 }
 
@@ -45,8 +45,8 @@ function topicsFor(partitions: number) {
 }
 
 /**
- * Counts records per key, in a store with and in one without a changelog, and, after a repartition, per group. Notes
- * only pass through, so their topic may get more partitions.
+ * Counts records per key in two stores, with and without a changelog, and, after a repartition, per group. Notes are
+ * only copied, so their topic may get more partitions.
  */
 function counting({ input, ledger, totals, notes, passed }: Topics, { standby, padding }: CounterOptions): Topology {
   return topology(

@@ -27,7 +27,10 @@ export const FAULT_KINDS = [
 ] as const
 export type FaultKind = (typeof FAULT_KINDS)[number]
 
-/** Some stalls, partitions and outages outlive sessions and transactions, and most do not. */
+/**
+ * Ranges of durations. Some stalls, network partitions and outages last longer than sessions and transactions, and most
+ * do not.
+ */
 const SHORT_MS = [5, 800] as const
 const LONG_MS = [6_000, 14_000] as const
 const SHARE_LONG = 0.2

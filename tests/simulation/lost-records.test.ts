@@ -35,7 +35,7 @@ function runSteps({ cluster, run }: Pick<ProducerWorld, 'cluster' | 'run'>, step
   })
 }
 
-/** Elects a leader uncleanly whose log ends after this number of commits. */
+/** Simulates an unclean election: the log of the new leader ends after this number of commits. */
 function loseAfter(cluster: Cluster, commits: number): void {
   const log = cluster.log(TOPIC, 0)!
   log.moveTo(log.leader, commits * PER_COMMIT, false)
@@ -74,7 +74,7 @@ test('a reader whose records are gone continues where the log differs', async ()
     const fetcher = opened(transport, 0, 'earliest')
     expect(textsOf(await readTo(fetcher, 6))).toEqual(['a', 'b', 'c'])
     loseAfter(world.cluster, 1)
-    // Without epochs the reader would continue after the record that has the offset of `c`.
+    // Without epochs the reader would continue after the new record that has the offset of `c`.
     await producer.init()
     await write('d', 'e', 'f')
     expect(textsOf(await readTo(fetcher, 8))).toEqual(['d', 'e', 'f'])
@@ -137,7 +137,7 @@ test('a reader goes on when only records after its position are gone', async () 
     loseAfter(world.cluster, 1)
     await producer.init()
     await write('d')
-    // The epoch of `b`, which nobody has read.
+    // The epoch of `b`, a record that nobody has read.
     const fetcher = opened(transport, 2, 'fail', epoch)
     expect(textsOf(await readTo(fetcher, 4))).toEqual(['d'])
   })

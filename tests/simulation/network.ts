@@ -1,7 +1,7 @@
 import { type Connection, type ConnectionOptions, Reader, type Writer } from '../../kafka/client/protocol.ts'
 import type { Actor, Scheduler } from './scheduler.ts'
 
-/** Time that a message takes, ms. Now and then one takes far longer. */
+/** Time that a message takes, ms. Occasionally a message takes far longer. */
 const LATENCY_MS = [0.05, 1.5] as const
 const SLOW_LATENCY_MS = [5, 60] as const
 const SHARE_SLOW = 0.01
@@ -15,7 +15,7 @@ type Parser = (correlationId: number, apiKey: number, apiVersion: number, reader
 export interface Endpoint {
   readonly actor: Actor
   isUp(): boolean
-  /** Grows with every start. Requests to an earlier one are lost. */
+  /** Number of the broker's start. Requests to an earlier start are lost. */
   readonly generation: number
   /** Answers a request, now or later. The answers of a connection leave in the order of its requests. */
   handle(request: ClientRequest): void
@@ -43,9 +43,9 @@ interface Pending {
 /** All connections between processes and brokers. */
 export interface Network {
   connection(client: Actor, clientId: string, options: ConnectionOptions): Connection
-  /** Cuts connections. Both ends learn of it; requests that the broker has received are still carried out. */
+  /** Cuts connections. Both ends notice the cut. Requests that the broker has received are still carried out. */
   cut(wanted: (client: Actor, endpoint: Endpoint) => boolean): void
-  /** Nothing passes between these two until the given time, and neither of them notices. */
+  /** Drops all messages between these two until the given time. Neither of them notices. */
   partition(client: Actor, endpoint: Endpoint, until: number): void
 }
 
@@ -59,8 +59,8 @@ export function network(scheduler: Scheduler, find: (host: string, port: number)
   }
 
   /**
-   * Returns when a message that is sent now arrives. TCP sends again what was lost, so nothing arrives during a
-   * partition, and everything after it.
+   * Returns when a message that is sent now arrives. TCP sends lost messages again, so no message arrives during a
+   * network partition, and all of them arrive after it.
    */
   function arrival(client: Actor, endpoint: Endpoint, after: number): number {
     let at = Math.max(after, scheduler.now() + latency(client, endpoint))
@@ -99,10 +99,10 @@ class SimulatedConnection {
   readonly #clientId: string
   readonly #options: ConnectionOptions
   readonly #onClose: (() => void)[] = []
-  /** Requests on their way or at the broker, and those that wait for a place among them. */
+  /** Requests that are in transit or at the broker, and requests that wait until fewer are in flight. */
   readonly #inFlight: Pending[] = []
   readonly #waiting: Pending[] = []
-  /** Requests that the broker has received. It handles one at a time. */
+  /** Requests that the broker has received and will handle one at a time. */
   readonly #received: Pending[] = []
   #generation = 0
   #lastToBroker = 0

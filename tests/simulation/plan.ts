@@ -22,8 +22,8 @@ export interface PlannedFault extends Planned {
 }
 
 /**
- * What happens in a world, except the delays. It is plain JSON, so a plan that shows a fault can be stored, and reduced
- * by leaving things out.
+ * All events of a simulated world, without the delays. A plan is plain JSON, so a plan that shows a fault can be
+ * stored, and can be reduced by leaving out parts.
  */
 export interface Plan {
   readonly subject: SubjectName
@@ -34,7 +34,7 @@ export interface Plan {
   readonly guarantee: Guarantee
   readonly standby: 0 | 1
   readonly sinks: boolean
-  /** Whether commands are judged by the time at which the broker took them. */
+  /** Whether commands are judged by the time at which the broker appended them. */
   readonly judgedByAppend: boolean
   /** Bytes that make each record of the output larger. */
   readonly padding: number
@@ -44,9 +44,12 @@ export interface Plan {
   readonly firstEpoch: number
   /** Settings of all workers. */
   readonly settings: WorkerSettings
-  /** How long new workers copy state at most before they ask for partitions, ms. Absent or 0 for not at all. */
+  /**
+   * Maximum time for which new workers copy state before they request partitions, ms. If absent or 0, they do not copy
+   * state.
+   */
   readonly warmUpMaxMs?: number
-  /** How long records and faults keep coming, ms. */
+  /** Period in which records are sent and faults begin, ms. */
   readonly troubleMs: number
   /** When each worker starts, ms. */
   readonly workers: readonly number[]
@@ -59,20 +62,23 @@ const TROUBLE_MS = [1_000, 8_000] as const
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 45
-/** Share of the worlds whose stores forget decoded objects all the time, and the largest such cache. */
+/** Share of the worlds with a tiny cache of decoded objects, and the maximum size of such a cache. */
 const SHARE_SMALL_CACHE = 0.4
 const MOST_CACHE_BYTES = 1_000
 /** Share of the worlds whose workers keep their place when they stop. */
 const SHARE_KEEP_PLACE = 0.3
-/** Share of the worlds that soon delete the state of partitions that have moved, and when. */
+/**
+ * Share of the worlds that soon delete the state of partitions that have moved, and the time after which they delete
+ * it.
+ */
 const SHARE_STATE_CLEANED = 0.3
 const KEEP_STATE_MS = [100, 4_000] as const
 const SHARE_COMPRESSED = 0.1
-/** Share of the worlds whose new workers copy state first, and for how long at most. */
+/** Share of the worlds whose new workers copy state first, and the maximum time for it. */
 const SHARE_WARM_UP = 0.5
 const WARM_UP_MAX_MS = [200, 10_000] as const
 const MOST_FAULTS = 7
-/** Share of the worlds in which faults follow each other closely, and for longer. */
+/** Share of the worlds in which faults follow each other closely, and over a longer period. */
 const SHARE_STORM = 0.08
 const MOST_FAULTS_IN_STORM = 40
 const STORM_TIMES = 2.5
@@ -83,17 +89,19 @@ const SHARE_STANDBY = 0.3
 const SHARE_SINKS = 0.3
 const SHARE_AT_LEAST_ONCE = 0.15
 const SHARE_JUDGED_BY_APPEND = 0.5
-/** Share of the clusters that start with version 1 of transactions, and of those that are upgraded during a run. */
+/**
+ * Share of the clusters that start with version 1 of transactions, and share of these that are upgraded during a run.
+ */
 const SHARE_VERSION_1 = 0.3
 const SHARE_UPGRADED = 0.4
-/** Share of the clusters whose producers soon have used up their epochs, and the first epoch of these. */
+/** Share of the clusters whose producers soon use up their epochs, and the first epoch of these producers. */
 const SHARE_USED_UP = 0.15
 const HIGH_EPOCH = 2 ** 15 - 12
-/** Share of the kinds of faults that a run has. */
+/** Share of all kinds of faults that occur in a run. */
 const SHARE_OF_KINDS = 0.4
 /**
- * Share of the worlds with large records. They come in bursts, so that transactions take several MiB and are sent
- * before they end.
+ * Share of the worlds with large records. The records come in bursts, so that transactions have several MiB and are
+ * sent before they end.
  */
 const SHARE_LARGE = 0.02
 const PADDING_BYTES = [100_000, 400_000] as const
@@ -152,6 +160,6 @@ export function planOf(seed: number, subject: SubjectName): Plan {
       .map((at, number) => ({ at, number, chance: chance() })),
     faults: Array.from({ length: faults }, () => ({ at: moment(), kind: one(kinds), chance: chance() })).sort((a, b) => a.at - b.at),
   } as const satisfies Plan
-  // Drawn last, so that the rest of each plan is as it was before there were warm-ups.
+  // This setting is drawn last, so that the rest of each plan is the same as before warm-ups existed.
   return { ...plan, warmUpMaxMs: random() < SHARE_WARM_UP ? Math.round(between(...WARM_UP_MAX_MS)) : 0 }
 }

@@ -11,12 +11,12 @@ export function wallTime(simulated: number): number {
 
 /** How long a turn of the event loop takes. */
 const TURN_MS = [0.01, 0.3] as const
-/** Timers fire late by a part of this, ms. */
+/** Range of the delays of timers, ms. */
 const TIMER_LATE_MS = [0, 1.2] as const
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 const ID_DIGITS = 12
 
-/** A process with clocks, timers and random numbers of its own. A kill drops all of its events. */
+/** A process with its own clocks, timers and random numbers. A kill drops all of its events. */
 export interface SimulatedProcess {
   readonly actor: Actor
   readonly runtime: Runtime
@@ -30,7 +30,8 @@ export function simulatedProcess(name: string, scheduler: Scheduler, clockOffset
   const { random, between } = scheduler.chance(name)
 
   function setTimer(ms: number, callback: () => void): () => void {
-    // As Node does it: whole milliseconds, at least one, and one instead of more than it can represent.
+    // As in Node, a delay is a whole number of milliseconds and at least 1. It is also 1 if the delay is too large to
+    // represent.
     const whole = ms >= 1 && ms <= LONGEST_TIMER_MS ? Math.floor(ms) : 1
     return scheduler.after(whole + between(...TIMER_LATE_MS), own, 'timer', callback)
   }
@@ -67,7 +68,7 @@ export function simulatedId(random: Random): string {
   return `00000000-0000-4000-8000-${hex.padStart(ID_DIGITS, '0')}`
 }
 
-/** Writes events into the trace, so that a trace shows what the code says about itself. */
+/** Writes log events into the trace, so that a trace also shows the log of the code. */
 function tracingLog(own: Actor, scheduler: Scheduler): Log {
   function write(fields: object, event: string): void {
     if (!own.alive) return

@@ -10,7 +10,7 @@ import { openTransport } from './slot.ts'
 
 export const TOPIC = 'records'
 const DEADLINE_MS = 60_000
-/** Late requests and markers arrive within this time. */
+/** Time within which late requests and markers arrive. */
 const CALM_MS = 1_000
 
 /** A single broker with a topic of one partition, and a single producer, for tests of one schedule. */

@@ -5,7 +5,7 @@ import type { PartitionLog } from './cluster/partition-log.ts'
 export interface ReadRecord {
   readonly key: string
   readonly value: string
-  /** The value as it is in the log. */
+  /** The encoded value in the log. */
   readonly bytes: Buffer
   readonly partition: number
   readonly offset: number
@@ -19,7 +19,7 @@ interface Reading {
   readonly records: ReadRecord[]
 }
 
-/** What was read last, because runs look at their output again and again. */
+/** The records of the last read, because runs read their output repeatedly. */
 const readings = new WeakMap<PartitionLog, Reading>()
 
 /** Returns the committed records of a topic by partition, as a read_committed consumer has seen them. */

@@ -1,6 +1,6 @@
 /**
- * `npm run test:simulation`: runs the worlds of many seeds and prints each wrong output with its seed, and at the end a
- * hash of everything that has happened, which is the same wherever the same code runs the same seeds.
+ * `npm run test:simulation`: runs the worlds of many seeds and prints each wrong output with its seed. At the end it
+ * prints a hash of all events, which is the same on every machine that runs the same seeds with the same code.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ const parsed = () => commandLine(declaration)
 async function main(): Promise<number> {
   const options = parsed()
   const { minutes, trace, shrink: shrinks, 'until-wrong': untilWrong } = options
-  // Errors are usual here. Only the readers of a trace may want to know where they come from.
+  // Errors are normal in a simulation. Their stacks are useful only in a trace.
   if (!trace) Error.stackTraceLimit = 0
   const startedAt = performance.now()
   const hash = createHash('sha256')

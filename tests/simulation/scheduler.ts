@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Random } from '../../tools/random/random.ts'
 import { type Chance, chanceOf, seedFor } from './chance.ts'
 
-/** Something that events happen to: a process or a broker. Its events are dropped once it is dead. */
+/** A process or a broker, which handles events. Its events are dropped once it is dead. */
 export interface Actor {
   readonly name: string
   alive: boolean
@@ -24,7 +24,7 @@ interface Event {
 
 /**
  * The only source of time, order and chance in a simulation. Events happen one at a time, in the order of their times.
- * The next one happens when no promise job is left, so a seed determines the whole run.
+ * The next event happens when no promise job is left, so a seed determines the whole run.
  */
 export interface Scheduler {
   /** Milliseconds since the beginning. */
@@ -33,8 +33,8 @@ export interface Scheduler {
   /** Draws a number from `least` to `most`. */
   between(least: number, most: number): number
   /**
-   * Returns a source of chance that depends only on the seed and the name. A part of the simulation with a source of
-   * its own makes the same decisions when another part does less, so that a failing run can be reduced.
+   * Returns a source of chance that depends only on the seed and the name. A part of the simulation with a separate
+   * source makes the same decisions even if another part does less, so that a failing run can be reduced.
    */
   chance(name: string): Chance
   /** @returns a function that cancels the event */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type Plan, planOf } from './plan.ts'
 import { shrink } from './shrink.ts'
 
-/** A plan that has more than one of everything. */
+/** A plan that has more than one part of every kind. */
 const PLAN: Plan = {
   ...planOf(1, 'counter'),
   brokers: 3,

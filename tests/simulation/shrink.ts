@@ -14,11 +14,14 @@ export interface Shrunk {
   readonly runs: number
 }
 
-/** Leaving something out changes what follows, so the smaller plan is tried with some further delays. */
+/**
+ * Number of seeds with which a smaller plan is tried. Leaving out a part changes later events, so the plan may show the
+ * fault only with other delays.
+ */
 const FURTHER_SEEDS = 2
 const DEFAULT_MOST_RUNS = 600
 
-/** Returns the kind of a fault: its text without what differs between runs. */
+/** Returns the kind of a fault: its text without the parts that differ between runs. */
 function kindOf(fault: string): string {
   return fault
     .replace(/\S*\d\S*/g, '')
@@ -29,7 +32,7 @@ function kindOf(fault: string): string {
 }
 
 /**
- * Leaves out whatever is not needed for the plan to show one of the faults that it shows.
+ * Leaves out all parts of a plan that are not needed to show one of its faults.
  * @returns undefined if the plan shows none
  */
 export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Promise<Shrunk | undefined> {
@@ -40,7 +43,7 @@ export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Prom
   const kinds = new Set(wanted.map(kindOf))
   let best = { plan, faults: wanted }
 
-  /** Adopts a smaller plan if it shows the fault, with the same delays or with others. */
+  /** Adopts a smaller plan if it shows the fault with the same delays or with different ones. */
   async function take(smaller: Plan): Promise<boolean> {
     for (let further = 0; further <= FURTHER_SEEDS && runs < mostRuns; further++) {
       const tried = { ...smaller, seed: smaller.seed + further }

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { SubjectName } from './plan.ts'
 
 const REPLAYED_SEEDS = 20
-/** About 30 s of CPU in all, and many times that on a busy machine. */
+/** Time limit. The seeds take about 30 s of CPU in all, and many times as long on a busy machine. */
 const TIMEOUT_MS = 900_000
 const run = promisify(execFile)
 
@@ -27,7 +27,10 @@ test('two processes that run the same seeds do exactly the same', { timeout: TIM
   expect(others).not.toBe(once)
 })
 
-/** Seeds of each topology, about as many as take half a minute of CPU. The README of this folder names them as well. */
+/**
+ * Numbers of seeds of each topology. All of them take about half a minute of CPU. The README of this folder also names
+ * these numbers.
+ */
 const SEEDS = [
   ['counter', 1, 500],
   ['bank', 1, 100],

@@ -17,7 +17,7 @@ import type { SimulatedSinks } from './stores/counter-sinks.ts'
 /** How long a supervisor waits before it starts a process again, ms. */
 const RESTART_MS = [50, 2_500] as const
 
-/** Settings of workers that a world may draw. */
+/** Settings of workers that a plan may draw. */
 export type WorkerSettings = Pick<WorkerConfig, 'commitIntervalMs' | 'cacheBytes' | 'keepPlaceOnStop' | 'keepStateMs' | 'compression'>
 
 export interface SlotDeps {
@@ -35,22 +35,22 @@ export interface SlotDeps {
 /** Starts processes again. It never fails. */
 const supervisor = actor('supervisor')
 
-/** The place of one worker: its state folder, and one process after the other. */
+/** The environment of one worker: its state folder, and its processes, each of which replaces the previous one. */
 export interface Slot {
   readonly name: string
-  /** The current process; undefined between two of them. */
+  /** The current process; undefined between two processes. */
   readonly process: SimulatedProcess | undefined
   readonly worker: Worker | undefined
-  /** Errors with which its processes ended by themselves. */
+  /** Errors with which processes of the slot ended by themselves. */
   readonly failures: readonly string[]
   start(): void
-  /** Ends the process at once. Another one starts later. */
+  /** Kills the process. Another process starts later. */
   kill(): void
   /** Deletes the state folder of a process that does not run. */
   loseState(): void
-  /** Lets the next writes of the state fail. */
+  /** Makes the next writes of the state fail. */
   failWrites(count: number): void
-  /** Stops the process in order. Another one starts later. */
+  /** Stops the process gracefully. Another process starts later. */
   stop(): void
 }
 
@@ -78,7 +78,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
   let process: SimulatedProcess | undefined
   let worker: Worker | undefined
   let runners: readonly Runner[] = []
-  /** The member of each group of sinks in this place. */
+  /** The member of this slot in each group of sinks. */
   const members = new Map<string, string>()
   let count = 0
   let badWrites = 0
@@ -111,10 +111,10 @@ export function slot(name: string, deps: SlotDeps): Slot {
     const transport = openTransport(own, deps)
     try {
       await transport.connect()
-      // It was asked to stop before there was a worker to stop.
+      // The process was asked to stop before it had a worker.
       if (isStopping) return
       const created = createWorker(
-        // All state is small here, and copied nevertheless.
+        // State is small in simulations, but is copied nevertheless.
         { topology, guarantee, ...settings, warmUpMaxMs, warmUpLeastRecords: 0, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime },
       )

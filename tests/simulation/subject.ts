@@ -14,9 +14,9 @@ export interface InputRecord {
   readonly timestamp: number
 }
 
-/** What happened to the input, on the right clock (epoch ms). */
+/** Facts about a run by which its output is judged. Times are epoch ms of a correct clock. */
 export interface InputTimes {
-  /** When the brokers had acknowledged each input, by its number. */
+  /** Time at which the brokers had acknowledged each input, by the number of the input. */
   readonly acknowledgedAt: ReadonlyMap<number, number>
   readonly now: number
   /** Whether the clock of a worker was wrong for a time. */
@@ -40,7 +40,7 @@ export interface Subject {
   input(number: number, random: () => number, now: number, partitionsOf: (topic: string) => number): readonly InputRecord[]
   /** Returns the records that end the input. */
   end(now: number): readonly InputRecord[]
-  /** Returns whether the output is as long as it must be. */
+  /** Returns whether the output has all records that the input requires. */
   isComplete(cluster: Cluster, times: InputTimes): boolean
   /**
    * Returns all deviations of the output from an offline computation.

@@ -9,11 +9,11 @@ import type { Cluster } from './cluster/cluster.ts'
 import { committedRecords } from './read-log.ts'
 import type { InputTimes, Subject } from './subject.ts'
 
-/** New York, Chicago, London, the United States, and the world. */
+/** WOEIDs of New York, Chicago, London, the United States and the world. */
 const PLACES = [2459115, 2379574, 44418, 23424977, WORLDWIDE] as const
 const TERMS = ['sandy', 'obama', 'rain'] as const
 const MINUTE_MS = 60_000
-/** How long renewals wait for tweets in flight. */
+/** How long the pipeline delays a renewal, so that tweets in flight arrive first. */
 const ARRIVAL_DELAY_MS = 2_000
 const MAX_SHOWN = 5
 
@@ -35,7 +35,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     return Buffer.from(out.buffer.subarray(0, out.length))
   }
 
-  /** Returns the published lists by partition, those at whole minutes and those in between. */
+  /** Returns the published lists by partition, both at whole and at half minutes. */
   function lists(cluster: Cluster): TrendOutput[][] {
     return [trendOutput, trendRenewals].flatMap((topic) =>
       committedRecords(cluster, topic.name).map((records) =>
@@ -44,9 +44,12 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     )
   }
 
-  /** Returns how often a term counts in a region, of the tweets that a list may and of those that it must contain. */
+  /**
+   * Returns how often a term counts in a region: among all tweets that a list may contain, and among those that it must
+   * contain.
+   */
   function counts(woeid: number, term: string, windowEnd: number, { acknowledgedAt }: InputTimes): readonly [least: number, most: number] {
-    // At a half minute, the window ends with the minute that runs.
+    // At a half minute, the window ends with the current minute.
     const upTo = Math.ceil(windowEnd / MINUTE_MS) * MINUTE_MS
     const all = sent.filter((tweet) => tweet.term === term && tweet.woeids.includes(woeid) && tweet.createdAt < upTo)
     const there = ({ number }: Sent) => (acknowledgedAt.get(number) ?? Number.POSITIVE_INFINITY) < windowEnd + ARRIVAL_DELAY_MS
@@ -63,7 +66,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     })
   }
 
-  /** Returns the regions whose newest list lacks tweets, though a window that has them must be closed. */
+  /** Returns the regions whose newest list lacks tweets although a window with these tweets must be closed. */
   function unfinished(cluster: Cluster): string[] {
     const newest = new Map<number, TrendOutput>()
     for (const list of lists(cluster).flat()) if (list.window_end >= (newest.get(list.woeid)?.window_end ?? 0)) newest.set(list.woeid, list)

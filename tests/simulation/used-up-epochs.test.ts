@@ -22,7 +22,7 @@ test('a producer does not take itself for another process while its last epoch i
   await run(async (producer) => {
     append(producer, 'first')
     await producer.commit(new Map(), undefined)
-    // The coordinator has assigned another producer id, but still shows the former one.
+    // The coordinator has assigned another producer id, but still shows the previous id.
     await producer.init()
     append(producer, 'second')
     await producer.commit(new Map(), undefined)

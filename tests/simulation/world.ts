@@ -28,9 +28,12 @@ export interface Outcome {
 
 /** How often an output is examined, ms. */
 const LOOK_MS = 250
-/** In ms. Every session, transaction and stall ends within this time, so an output that is still missing is lost. */
+/**
+ * Time limit for the output after the faults, ms. Every session, transaction and stall ends within this time, so an
+ * output that is still missing is lost.
+ */
 const PATIENCE_MS = 90_000
-/** How long a complete output is watched for records that nobody expects, ms. */
+/** How long a complete output is watched for unexpected records, ms. */
 const CALM_MS = 1_000
 
 function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, judgedByAppend }: Plan, scheduler: Scheduler): Subject {
@@ -40,7 +43,7 @@ function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, ju
   return counter({ partitions, standby, guarantee, padding, storesOf: sinks ? scheduler : undefined })
 }
 
-/** Runs the world of a plan. The same plan has the same course and result every time. */
+/** Runs the world of a plan. The same plan always has the same events and the same result. */
 export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   const { seed, troubleMs, upgradedAt, settings, warmUpMaxMs = 0, guarantee } = plan
   const scheduler = newScheduler(seed, trace)

@@ -8,7 +8,7 @@ export interface TestCertificate {
 
 export interface TestAuthority extends TestCertificate {
   issue(options: CertificateOptions): TestCertificate
-  /** Creates an authority whose certificate this one signs. */
+  /** Creates an authority whose certificate is signed by this authority. */
   intermediate(name: string): TestAuthority
   /** Creates a new certificate for the same key, as an authority does before its certificate expires. */
   renewed(): TestAuthority

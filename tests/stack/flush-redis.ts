@@ -3,8 +3,8 @@ import type { Redis } from 'ioredis'
 import { isGuardedFolder } from './folder.ts'
 
 /**
- * Empties the Redis of a test. @throws Error if its data is not in a test's folder, because a wrong address may point
- * to a Redis that is in use
+ * Empties the Redis of a test. @throws Error if its data is not in a test's folder, because a wrong address may lead to
+ * a Redis that is in use
  */
 export async function flushTestRedis(redis: Pick<Redis, 'config' | 'flushall'>): Promise<void> {
   const [, dir] = (await redis.config('GET', 'dir')) as string[]

@@ -7,7 +7,7 @@ const PREFIX = 'millrace-test-'
 
 export interface GuardedFolder extends Guardian {
   readonly path: string
-  /** True once `finish` was called. Processes that end after that were ended on purpose. */
+  /** True after the call of `finish`, which ends all processes of the folder on purpose. */
   readonly isFinishing: boolean
 }
 

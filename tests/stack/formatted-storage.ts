@@ -6,7 +6,7 @@ import { formatStorage } from '../../deploy/local/kafka/java.ts'
 import { ensureBrokerProgram } from '../../deploy/local/kafka/program.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
 
-/** Only the settings matter, which are replaced at each start. */
+/** Ports for the formatting tool, which needs some settings. Each start of the broker replaces them. */
 const NO_PORTS = { client: 1, controller: 2 }
 const HASH_CHARACTERS = 12
 const CLUSTER_ID_BYTES = 16
@@ -16,7 +16,7 @@ const STAMP = 'formatted'
 
 /**
  * Prepares the data folder of a new broker by copying one that Kafka's tool has formatted, because the tool takes a
- * second for each broker. The cluster gets an id of its own.
+ * second for each broker. Each cluster gets a separate id.
  * @param tools where the formatted folder is kept with the broker's jars
  */
 export async function copyFormattedStorage(tools: string, dataDir: string): Promise<void> {
@@ -39,7 +39,7 @@ async function formattedStorage(tools: string): Promise<string> {
   try {
     await formatStorage({ jars, dataDir, ports: NO_PORTS, logFile: join(dataDir, 'log'), archive })
     await rename(dataDir, folder).catch((error) => {
-      // Another process may have been faster; its folder is just as good.
+      // Another process may have stored its folder first. That folder is equivalent.
       if (!existsSync(folder)) throw error
     })
   } finally {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 /**
  * Waits until its standard input closes, which also happens when its owner is killed with -9. Then it kills every
  * process whose working folder is inside the folder, and deletes the folder. All servers of a test run work there. It
- * is plain sh, because sh needs only a megabyte and outlives Node.
+ * is a plain sh script, because sh needs only a megabyte and survives the end of the Node process.
  */
 const SCRIPT = `
 trap '' INT TERM HUP
@@ -22,7 +22,7 @@ done
 `
 
 export interface Guardian {
-  /** Kills the processes and deletes the folder now. Resolves when nothing is left. */
+  /** Kills the processes and deletes the folder now. Resolves when both are gone. */
   finish(): Promise<void>
 }
 

@@ -94,8 +94,8 @@ export async function newKafkaCluster(folder: string, brokers: number, settings:
 }
 
 /**
- * Configures another node like the first one, but as a broker only.
- * @param properties those of the first one, with the other's data folder
+ * Configures another node like the first node, but only as a broker.
+ * @param properties the properties of the first node, with the data folder of the other node
  */
 function otherProperties(properties: string, node: number, port: number): string {
   const own = new Map([

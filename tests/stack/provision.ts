@@ -6,8 +6,8 @@ import type { ServiceSchemas } from '../../schemas/service.ts'
 
 /**
  * Creates the topics of one service and those of the rate limits, which every API reads. The topics of all services
- * would take three more seconds of CPU time per broker. `npm start`, which creates them, has tests of its own.
- * @param schemas those of the service, and of others whose topics it reads or writes
+ * would take three more seconds of CPU time per broker. Other tests cover `npm start`, which creates all topics.
+ * @param schemas the schemas of the service, and of other services whose topics it reads or writes
  */
 export async function provisionService(
   brokers: string,

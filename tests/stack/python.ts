@@ -21,7 +21,10 @@ export interface PythonOptions {
   readonly timeoutMs?: number
 }
 
-/** A client of the broker takes seconds, and minutes on a busy machine. Tests have time limits of their own. */
+/**
+ * Time limit of a Python program. A client of the broker takes seconds, and minutes on a busy machine. Each test also
+ * has its own time limit.
+ */
 const PYTHON_TIMEOUT_MS = 240_000
 const OUTPUT_BYTES = 64 * 1024 * 1024
 

@@ -9,7 +9,7 @@ import { topicProducer } from '../../../tools/topic-producer.ts'
 
 interface SeededProduct {
   readonly productId: number
-  /** Number of variants, which are all for sale. */
+  /** Number of variants. All of them are for sale. */
   readonly variants: number
 }
 

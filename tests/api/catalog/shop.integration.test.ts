@@ -51,7 +51,7 @@ test(
     const [{ variant_id }] = made.body.variants
     const detail = async () => (await ask(undefined, 'GET', `products/${product_id}`)).body
 
-    // The seller's write is readable at once; what follows from it comes within two seconds.
+    // The seller can read the write at once. Search and lists show it within two seconds.
     expect(await detail()).toMatchObject({
       title: 'Saw',
       category_path: ['Tools', 'Saws'],
@@ -81,7 +81,7 @@ test(
       variants: [{ inventory: { status: 'low_stock', quantity_hint: 'only 5 left' } }],
     })
 
-    // Another product of the category is related to the one that was sold.
+    // Another product of the same category is related to the sold product.
     const other = await ask(SELLER, 'POST', 'seller/products', {
       ...product,
       title: 'Other',

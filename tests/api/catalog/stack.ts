@@ -11,7 +11,7 @@ import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
 
-/** How long processes may take to become ready, and to catch up. */
+/** Time limit within which processes must become ready, and must catch up. */
 export const SOON = { timeoutMs: 60_000, intervalMs: 50 }
 const TOKEN_SECONDS = 3_600
 

@@ -6,7 +6,7 @@ const SOON = { timeoutMs: 60_000, intervalMs: 200 }
 const MINUTE_MS = 60_000
 const BLOCKED = 20
 const APPROVED = 1_000
-/** Number of concurrent requests, so few that a busy machine answers each in time. */
+/** Number of concurrent requests. It is so small that even a busy machine answers each request in time. */
 const AT_ONCE = 20
 
 const RULE = { rule_id: 'high', name: 'High amounts', condition: 'txn.amount > 500', action: 'BLOCK', priority: -1 }
@@ -35,7 +35,7 @@ async function pay(prefix: string, count: number, amount: number): Promise<void>
 test('statistics and a back-test on any API cover the payments of all, and the guard disarms a rule that blocks too many', async () => {
   const from = new Date(Date.now() - MINUTE_MS).toISOString()
   await pay('low', APPROVED, 20)
-  // Below the amount from which a payment is reviewed if the user's profile arrives too late.
+  // Payments of at least 1,000 USD are reviewed if the user's profile arrives too late, so this amount is lower.
   await pay('high', BLOCKED, 900)
 
   const shadowed = async () => (await system.ask('GET', 'rules/high', { api: 1 })).body.mode === 'shadow'

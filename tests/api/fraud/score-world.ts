@@ -31,7 +31,10 @@ const ENTITY_KEYS = 3
 
 type Presence = 'works' | 'fails' | 'hangs'
 
-/** Scoring on fakes, each of which can be made to fail or hang. Redis knows no entity, but keeps answers. */
+/**
+ * Scores payments on fakes, each of which can be made to fail or hang. The fake Redis has no entities, but stores
+ * answers.
+ */
 export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const runtime = manualRuntime({ startAt: NOON })
   const held = new Map<string, Buffer>()

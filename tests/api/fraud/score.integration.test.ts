@@ -6,7 +6,10 @@ import { type FraudSystem, fraudSystem, payment } from './system.ts'
 const SOON = { timeoutMs: 30_000, intervalMs: 100 }
 
 let system: FraudSystem
-/** The user who pays first. Each attempt takes another user, so that the previous attempt does not affect it. */
+/**
+ * The user of the first payment. Each attempt of the test uses another user, so that a previous attempt does not affect
+ * it.
+ */
 let firstUser = ''
 
 beforeAll(async () => {

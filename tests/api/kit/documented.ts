@@ -19,7 +19,7 @@ export function checkDocumentation(app: OpenAPIHono): void {
   function documentedCodes(method: string, path: string, status: number): string[] | undefined {
     document ??= JSON.parse(JSON.stringify(app.getOpenAPI31Document({ openapi: '3.1.0', info: { title: '', version: '' } }))) as Documented
     const templates = Object.keys(document.paths).filter((template) => patternOf(template).test(path))
-    // A literal address takes precedence over one with parameters.
+    // A literal path takes precedence over a path with parameters.
     const [nearest] = templates.sort((one, other) => one.split('{').length - other.split('{').length)
     const operation = nearest === undefined ? undefined : document.paths[nearest][method.toLowerCase()]
     return operation && Object.keys(operation.responses[status]?.content?.[JSON_TYPE]?.examples ?? {})

@@ -8,7 +8,7 @@ import { booleanParameter, integerParameter } from '../../../api/kit/parameters.
 import { type AuthRule, type BoundRoute, bind, defineRoute, type Handler } from '../../../api/kit/route.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 
-/** Contains a password, which must appear in no answer and no log line. */
+/** An address with a password, which must appear in no answer and in no log line. */
 export const INTERNAL_DETAIL = 'redis://user:hunter2@10.0.0.1'
 
 function whoami(path: string, auth: AuthRule, options: { gateways?: AddressRanges; isExemptFromLimits?: boolean } = {}): BoundRoute {

@@ -125,7 +125,7 @@ const OFFERED_AT_ONCE = 100
 const OFFERS = 50
 /**
  * The buffer's size in this test. With one request in flight, the facts of two round trips would accumulate and exceed
- * it. With pipelined requests, the facts of little more than one round trip accumulate.
+ * this size. With pipelined requests, the facts of little more than one round trip accumulate.
  */
 const CAPACITY = 1_900
 

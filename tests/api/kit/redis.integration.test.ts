@@ -14,7 +14,7 @@ const VIEW = 'people'
 const READY_TIMEOUT_MS = 30_000
 const TEST_TIMEOUT_MS = 120_000
 const PAUSED_MS = 3_000
-/** Every byte, so that a conversion to text and back would show. */
+/** Contains every byte value, so that a conversion to text and back would be detected. */
 const BYTES = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 
 const ADD: ViewScript = { name: 'add', source: `return redis.call('HINCRBY', KEYS[1], 'sum', ARGV[1])` }

@@ -86,7 +86,7 @@ describe('signing in', () => {
     const answer = await signIn(api, await signToken(api.key, CLAIMS))
     expect(answer.headers.get('set-cookie')).toMatch(/; Path=\/; HttpOnly; SameSite=Strict; Secure$/)
     expect((await api.app.request('/user', { headers: { cookie } })).status).toBe(200)
-    // A cookie without the prefix may come from anybody on a neighbouring host.
+    // Any neighbouring host may have set a cookie without the prefix.
     expect((await api.app.request('/user', { headers: { cookie: cookie.replace('__Host-', '') } })).status).toBe(401)
   })
 
@@ -221,7 +221,7 @@ describe('requests with a session', () => {
   test('keys that cannot be loaded do not end a session', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
-    // Keys expire after an hour, and none are published any more.
+    // Keys expire after an hour, and the provider no longer publishes any.
     api.clock.now += HOUR_MS / 2
     api.published.keys.length = 0
     const load = Object.getOwnPropertyDescriptor(api.published, 'keys')!

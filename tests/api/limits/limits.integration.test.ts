@@ -11,7 +11,7 @@ const SETUP_TIMEOUT_MS = 180_000
 const SOON = { timeout: 60_000, interval: 20 }
 const FUZZ_EXAMPLES = 8
 const LONG_WINDOW = 86_400
-/** Limits the test with four faults and their recoveries on a busy machine. */
+/** Time limit of the test with four faults and their recoveries on a busy machine. */
 const ORDEAL_TIMEOUT_MS = 480_000
 const CHAOS_SEED = 1
 
@@ -40,7 +40,7 @@ const token = (...args: string[]) => system.token(...args)
 const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = admin, api = apis[0]) =>
   sendTo(api, method, path, headers, body)
 
-/** Sends a request from a caller to a separate address. */
+/** Sends a request of a caller to a path that only this caller uses. */
 const visit = (path: string, headers: Record<string, string> = {}, api = apis[0]) => send('GET', path, undefined, headers, api)
 const rule = (path: string, limit: number, more: object = {}) => ({
   match: { endpoint_pattern: `/api/v1${path}` },
@@ -159,7 +159,7 @@ describe('a limit', () => {
     const current = async () => (await usage()).body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current
     expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
     let next = 0
-    // A slow node may refuse while another one still holds a part of the limit, so both conditions must be true at the
+    // A slow node may refuse while another node still holds a part of the limit, so both conditions must be true at the
     // same time.
     const statusAndCount = async () => [(await visit(`/${shared}`, user, apis[next++ % apis.length])).status, await current()]
     await expect.poll(statusAndCount, SOON).toEqual([429, 6])
@@ -241,8 +241,8 @@ test(
   async () => {
     const { authorization } = await token('--sub', '1', '--scope', 'admin internal')
     const [{ url }] = apis
-    // A deleted rule is inactive, a reset usage is empty, and a repeated Idempotency-Key may name a key that has been
-    // revoked since.
+    // Two checks of the fuzzer do not apply to these routes: a deleted rule is only inactive, a reset usage is empty,
+    // and a repeated Idempotency-Key may return a key that was revoked in the meantime.
     const leftOut = ['use_after_free', 'ensure_resource_availability']
     const routes = ['--include-path-regex', 'rate-limits']
     await fuzz({ url, authorization, examples: FUZZ_EXAMPLES, routes, leftOut, folder: system.folder.path })

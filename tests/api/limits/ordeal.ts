@@ -13,7 +13,7 @@ const SEEN = { timeoutMs: 60_000, intervalMs: 10 }
 const LONG_WINDOW = 86_400
 /** The limit of callers under load, high enough for leases. */
 const LOAD_LIMIT = { limit: 2_000, window_seconds: 2 }
-/** The limit of callers that are counted afterwards, too low for leases and therefore exact. */
+/** The limit of callers that the test counts after the fault. It is too low for leases, so counts are exact. */
 const EXACT_LIMIT = 20
 
 export const REDIS_FAULTS = ['killed', 'stopped', 'emptied', 'slow'] as const
@@ -108,7 +108,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
     },
   }
 
-  /** Checks that a new caller gets what the rule allows through all nodes together, and no more. */
+  /** Checks that all nodes together admit exactly as many requests of a new caller as the rule allows. */
   async function limitsHold(): Promise<void> {
     const caller = `exact-${++rounds}`
     let admitted = 0

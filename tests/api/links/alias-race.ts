@@ -8,7 +8,10 @@ export interface AliasRace {
   enter(callers: number): void
   /** The number of answers so far. */
   readonly answered: number
-  /** Resolves when every caller has an answer. @returns the URL of the winner, after checking that there is no other */
+  /**
+   * Resolves when every caller has an answer. @returns the URL of the winner, after checking that there is only one
+   * winner
+   */
   finish(): Promise<string>
 }
 
@@ -21,7 +24,7 @@ const ASKED_AGAIN = 20
 export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   const answers: Promise<Sent>[] = []
   let answered = 0
-  /** `finish` sets this deadline. There is none before, because faults may last until then. */
+  /** `finish` sets this deadline. Before `finish` there is no deadline, because faults may last until then. */
   let giveUpAt = Infinity
 
   /** Callers with one address would share a rate limit, which their repetitions during a fault exceed. */

@@ -15,9 +15,11 @@ import { type LinksSystem, send, visit } from './system.ts'
 
 /** Visitors who follow links without a pause through every API instance, while the test causes faults. */
 export interface ClickOrdeal {
-  /** Resolves when every visitor has got that many more answers, so that each has noticed the previous fault. */
+  /**
+   * Resolves when every visitor has got this many more answers, so that every visitor has noticed the previous fault.
+   */
   visits(each: number): Promise<void>
-  /** Runs an incident during which an API may answer that it is unavailable. */
+  /** Runs an incident during which APIs may answer with 503. */
   withoutRedis(incident: () => Promise<void>): Promise<void>
   /** Clicks that the APIs have reported as dropped so far. */
   dropped(): Promise<number>
@@ -111,7 +113,7 @@ export async function clickOrdeal(system: LinksSystem, counting: Counting, optio
   }
 }
 
-/** Checks the counts once every partition has moved past the last click, so that no more can follow. */
+/** Checks the counts after every partition has processed the last click, so that no more clicks can follow. */
 async function expectCounted(redisUrl: string, inLog: ReadonlyMap<string, number>): Promise<void> {
   const redis = new Redis(redisUrl)
   const ended = Date.now()

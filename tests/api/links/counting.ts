@@ -7,7 +7,7 @@ import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts
 import { startWorkerProcess } from '../worker-process.ts'
 import type { LinksSystem } from './system.ts'
 
-/** The parts that count clicks for a system of links: a separate worker, and the table. */
+/** Starts the parts that count the clicks of the links under test: a separate worker, and the table. */
 export interface Counting {
   readonly clickhouse: Component
   /** Settings with which an API finds the table. */

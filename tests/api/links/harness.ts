@@ -14,7 +14,7 @@ import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 /** The command time-out, which is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 100
 
-/** A ClickHouse without rows, because separate tests cover reads of clicks. */
+/** A ClickHouse without rows, because other tests cover reads of clicks. */
 const NO_TABLES: TableReader = { query: async () => ({ json: async () => [] }) }
 
 /** Opens the links API on fakes. The real topology decides its commands. */

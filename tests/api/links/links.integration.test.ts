@@ -16,7 +16,7 @@ const RACE_TIMEOUT_MS = 240_000
 const FUZZ_EXAMPLES = 20
 const CALLERS = 1_000
 const WAVE = CALLERS / 4
-/** Answers that each visitor waits for after each incident. */
+/** Number of answers that each visitor waits for after each incident. */
 const VISITS = 50
 const SOON = { timeout: 60_000, interval: 50 }
 
@@ -116,11 +116,11 @@ describe('without Kafka', () => {
   test('redirects still work, clicks are buffered, and commands answer 503 in time without partial effects', async () => {
     const made = await create({ long_url: 'https://example.com/clicked', custom_alias: 'clicked' })
     expect(made.status).toBe(201)
-    // Stopped rather than killed: connections stay open, but nothing answers.
+    // The process is suspended rather than killed, so connections stay open, but nothing answers.
     process.kill(system.kafka.pid as number, 'SIGSTOP')
     const sent = await metric('clicks_sent_total')
     for (let click = 0; click < 100; click++) expect((await visit(system.apis[0], 'clicked')).status).toBe(302)
-    // Has a command id, so the command's time-out applied and not the handler's.
+    // The answer has a command id, so the time-out of the command applied instead of the handler's.
     const refused = await create({ long_url: 'https://example.com/later', custom_alias: 'later' })
     expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', command_id: expect.any(String) } })
     expect(refused.headers.get('retry-after')).toBe('1')

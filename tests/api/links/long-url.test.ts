@@ -6,9 +6,9 @@ import { shortDomains } from '../../../api/links/domains.ts'
 import { checkedUrl } from '../../../api/links/long-url.ts'
 
 interface Vectors {
-  /** Input, and the URL that the web platform's parser produces, or null if it rejects the input. */
+  /** Pairs of an input and the URL that the web platform's parser produces, or null if the parser rejects the input. */
   readonly urls: readonly (readonly [string, string | null])[]
-  /** Host, and its ASCII form, or null if it has none. */
+  /** Pairs of a host and its ASCII form, or null if it has none. */
   readonly hosts: readonly (readonly [string, string | null])[]
 }
 

@@ -32,10 +32,10 @@ export interface LinksSystemOptions {
 
 /** How long a dozen processes may take to start on a busy machine. */
 const READY_TIMEOUT_MS = 90_000
-/** No server listens here. Links themselves need no ClickHouse. */
+/** An address at which no server listens, because links themselves need no ClickHouse. */
 const NO_CLICKHOUSE = 'http://127.0.0.1:1'
 const APIS = 2
-/** Several partitions as in production, although one would suffice on one machine. */
+/** Number of partitions of each topic in `SPREAD`. One would suffice on one machine, but production has several. */
 const PARTITIONS = 4
 const SPREAD: ReadonlySet<string> = new Set([linkCommands, linkDecisions, userLinks].map(({ name }) => name))
 

@@ -102,7 +102,7 @@ test('the counts include users beyond those that a cell names, and no coordinate
   expect(body).toMatchObject({ examined: 60, passed: 60 })
   expect(body.cells[4]).toMatchObject({ geohash: '9q8yy7', examined: 60, passed: 60, excluded: {} })
   expect(body.cells[4].people).toHaveLength(10)
-  // A search that has found enough users in the smallest cells visits no wider ones.
+  // A search that has found enough users in the smallest cells visits no larger cells.
   expect(body.cells).toHaveLength(9)
   expect(Object.keys(body.cells[4]).sort()).toEqual(['bounds', 'examined', 'excluded', 'geohash', 'passed', 'people'])
 })

@@ -16,13 +16,19 @@ import { matchesSystem, SWIPE_WAIT_MS, type TestUser } from './system.ts'
 
 const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/
 const SOON = { timeout: 60_000, interval: 50 }
-/** A user may read 60 feeds a minute, and an empty one is searched again after five seconds. */
+/**
+ * Pause between two reads of a feed. A user may read 60 feeds a minute, and an empty feed is searched again after five
+ * seconds.
+ */
 const NEXT_FEED_MS = 1_500
 /** Towns far apart, so that the users of one test never find those of another. */
 let nextTown = 0
 
 let system: Awaited<ReturnType<typeof matchesSystem>>
-/** Couples who already find each other. They are made together, because an empty feed is searched again only later. */
+/**
+ * Couples who already find each other in their feeds. All of them are created together, because an empty feed is
+ * searched again only after a pause.
+ */
 let couples: Couple[]
 const COUPLES = 10
 beforeAll(async () => {
@@ -65,7 +71,7 @@ async function newCouple(): Promise<Couple> {
   return { ann, bob }
 }
 
-/** A repeated test gets a couple of its own. */
+/** Returns a new couple for each attempt of a test. */
 async function couple(): Promise<Couple> {
   return couples.pop() ?? (await newCouple())
 }
@@ -244,7 +250,7 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     // Later swipes of the same user do not wait for Kafka again.
     expect(await queued(bobs[4])).toBeLessThan(SWIPE_WAIT_MS)
     await system.restartApi(0)
-    // Without Kafka the API learns from Redis how the view is partitioned.
+    // Without Kafka, the API reads from Redis how the view is partitioned.
     await expect.poll(async () => (await ann.ask('GET', 'me')).status, SOON).toBe(200)
     // A load balancer sends requests to the API, although the rules of the rate limits are not known yet.
     await expect
@@ -267,7 +273,7 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     expect([id, at, logged]).toEqual([id, expect.toSatisfy((index: number) => index >= 0), logged])
   }
   expect(await foundBy(ann)).toEqual([bobs[5].id])
-  // The restarted process may still be reconnecting, and further tests use it.
+  // The restarted process may still be reconnecting, and later tests use it.
   await waitUntil(async () => (await fetch(`${system.apis[0].url}/readyz`)).ok, {
     what: 'the API',
     timeoutMs: SOON.timeout,
@@ -284,7 +290,7 @@ test('swipes while Redis does not respond are accepted, and hide their targets w
   process.kill(pid, 'SIGSTOP')
   try {
     const { status, body } = await ann.ask('POST', 'swipe', like(bob))
-    // On a busy machine Kafka may not answer in time, either.
+    // On a busy machine, Kafka may also miss its time limit.
     expect([200, 202]).toContain(status)
     expect(body).toMatchObject({ swipe_id: expect.stringMatching(UUID), match: null })
   } finally {

@@ -15,7 +15,7 @@ export interface ReceivedPush {
 
 const NO_CONTENT = 204
 
-/** Receives pushes about matches. It lives as long as the test file. */
+/** Receives pushes about matches until the test file ends. */
 export async function pushReceiver() {
   const key = randomBytes(32)
   const received: ReceivedPush[] = []

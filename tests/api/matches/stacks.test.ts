@@ -16,7 +16,9 @@ function stateOf(stack: UserState['stack']): UserState {
   return { profile, self: undefined, relations: new Map(), recent, seenPages: {}, stack }
 }
 
-/** Feeds on a Redis without candidates. `scripts` decides Redis's answer to each script, by its name. */
+/**
+ * Creates feeds on a Redis without candidates. `scripts` has the answer of Redis to each script, by the script's name.
+ */
 function world(scripts: (name: string) => Promise<unknown>) {
   const clock = { now: NOW }
   const stored = { stack: undefined as UserState['stack'], searches: 0, gate: Promise.resolve() }

@@ -13,7 +13,7 @@ const SECOND_MS = 1_000
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** Creates notes on a Redis that may be unavailable, beside a spool that holds some swipes. */
+/** Creates swipe notes on a Redis that may be unavailable, with a spool that contains some swipes. */
 function world(spooled: readonly SwipeEvent[] = []) {
   const state = { isDown: false }
   const run: { script: string; key: string; target: unknown; below: unknown }[] = []
@@ -49,7 +49,7 @@ test('a swipe that Redis does not take counts in this process, and is noted as s
   await vi.advanceTimersByTimeAsync(SECOND_MS)
   expect(notes.pendingOf(ANN)).toEqual([])
   expect(run.map(({ script }) => script)).toEqual([TAKE_SWIPE.name, TAKE_REWIND.name])
-  // A repetition must not claim a refill, because nobody would then send the request for it.
+  // A repetition must not claim a refill, because no request for this refill would follow.
   expect(run[0].below).toBe(0)
 })
 

@@ -40,7 +40,10 @@ export interface MatchesSystemOptions {
   readonly apiCount?: number
   /** Number of worker processes. Default 1. */
   readonly workerCount?: number
-  /** Whether topics that have many partitions in production have some here. Default false: one. */
+  /**
+   * Whether topics with many partitions in production have several partitions in this system. Default: false, one
+   * partition.
+   */
   readonly isPartitioned?: boolean
   /** Further settings of the worker and the APIs. */
   readonly env?: Readonly<Record<string, string>>
@@ -48,7 +51,7 @@ export interface MatchesSystemOptions {
 
 export type MatchesSystem = Awaited<ReturnType<typeof matchesSystem>>
 
-/** Fewer partitions than in production, but different numbers for different topics, as in production. */
+/** Number of partitions in these tests by the number in production. The tests have fewer, but topics still differ. */
 const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [200, 3],
   [64, 2],
@@ -83,7 +86,7 @@ export async function matchesSystem({ apiCount = 2, workerCount = 1, isPartition
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'matches',
-    // On a busy machine acknowledgements take longer than 25 ms, and most tests are not about that.
+    // On a busy machine acknowledgements take longer than 25 ms, and most tests do not test this limit.
     SWIPE_WAIT_MS: String(SWIPE_WAIT_MS),
     // The same is true of Redis.
     SWIPE_CHECK_MS: '1000',
@@ -128,7 +131,7 @@ export async function matchesSystem({ apiCount = 2, workerCount = 1, isPartition
     }
   }
 
-  /** Kills an API process with SIGKILL and starts another one in its place. */
+  /** Kills an API process with SIGKILL and replaces it with a new process. */
   async function restartApi(index: number): Promise<void> {
     const exited = once(apis[index].child, 'close')
     apis[index].child.kill('SIGKILL')

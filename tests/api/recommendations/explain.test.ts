@@ -48,7 +48,7 @@ test('shows the user, the list, what was moved, and all candidates', async () =>
   // Texts of items are escaped.
   expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;')
   expect(html).not.toContain('<img')
-  // At most three of a genre may stand among the first 20, so the limit had to be exceeded and items moved.
+  // At most three items of a genre may be among the first 20. This list had to exceed the limit and move items.
   expect(html).toContain('Fewer than 20 items were left within the limit per genre')
   expect(html).toMatch(/<td class="number">\d+ down<\/td>/)
   expect(html).toMatch(/<th scope="row">neighbours<\/th><td class="number">2<\/td><td class="number">2<\/td>/)

@@ -169,7 +169,7 @@ test(
   TEST_MS,
 )
 
-/** Sends what 30 users have watched in the last days: each prefers the items of a genre. */
+/** Sends events of 30 users who have watched items in the last days. Each user prefers the items of one genre. */
 async function sendVisits(): Promise<number> {
   const now = Math.floor(Date.now() / 1_000)
   const events = Array.from({ length: 30 * 12 }, (_, index) => {
@@ -254,7 +254,7 @@ test(
     const stranger = await list('26')
     expect([stranger.status, stranger.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
     expect(stranger.body.recommendations.length).toBeGreaterThan(0)
-    // A user who has had a complete list gets it again, and what is about an item lacks its neighbours.
+    // A user who has already received a complete list gets it again, and lists about an item lack its neighbours.
     const again = await list('22')
     expect([again.status, again.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
     const idsOf = ({ recommendations }: Asked['body']) => recommendations.map(({ item_id }: { item_id: string }) => item_id)

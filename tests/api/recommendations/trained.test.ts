@@ -11,7 +11,7 @@ import { publishBundle } from './model/bundle.ts'
 
 const ITEMS = 60n
 const HOUR_MS = 3_600_000
-/** A third of the items lies along each axis. */
+/** The vectors of a third of the items have each axis. */
 const axisOf = (itemId: bigint) => Number(itemId % 3n)
 
 const broken = { vectors: false, ranking: false }
@@ -34,7 +34,7 @@ async function openBrittle(folder: string): Promise<OpenModel> {
   }
 }
 
-/** An API in which a model is in force, and a user who has watched an item of the first axis. */
+/** Starts an API with a model in force, and a user who has watched an item of the first axis. */
 async function trainedApi() {
   const api = await recommendationsApi({ open: openBrittle })
   onTestFinished(async () => {

@@ -7,7 +7,8 @@ export interface BurnRace {
   /** Adds that many concurrent readers. */
   enter(readers: number): void
   /**
-   * Resolves when every reader has an answer, and checks that exactly as many readers got the content as it had reads.
+   * Resolves when every reader has an answer. Checks that the number of readers who got the content equals the number
+   * of reads that the snippet had.
    */
   finish(): Promise<void>
 }
@@ -24,7 +25,7 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
   expect(made.status).toBe(201)
   const path = `/api/v1/pastes/${made.body.paste_id}`
   const answers: Promise<Asked>[] = []
-  /** `finish` sets this deadline. There is none before, because faults may last until then. */
+  /** `finish` sets this deadline. Before `finish` there is no deadline, because faults may last until then. */
   let giveUpAt = Infinity
 
   /** Sends a reader's request. Every other reader requests the raw text. */

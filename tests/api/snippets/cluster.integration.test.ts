@@ -14,7 +14,7 @@ test(
     onTestFinished(() => stack.finish())
     const get = (path: string, headers: Record<string, string>, api: number) => stack.send('GET', path, { headers, api: stack.apis[api] })
 
-    // Every instance can read snippets, lists and versions, and each remaining read of a burning snippet is given out
+    // Every instance can read snippets, lists and versions, and each remaining read of a snippet that burns is granted
     // once.
     const owner = await stack.bearer('42')
     const titles = Array.from({ length: SNIPPETS }, (_, index) => `number ${index}`)

@@ -8,15 +8,15 @@ import { systemRuntime } from '../../../runtime/system.ts'
 import { type SnippetStack, snippetStack } from './stack.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
-/** Limits the test, which takes half a minute on an idle machine. */
+/** Time limit of the test, which takes half a minute on an idle machine. */
 const TEST_TIMEOUT_MS = 150_000
 /** Takes the place of an hour. */
 const ERASE_WITHIN_SECONDS = 10
-/** Everything is gone within this time. It leaves a busy machine some time for the work itself. */
+/** Time within which everything must be erased. It is long enough for a busy machine. */
 const GONE = { timeoutMs: 100_000, intervalMs: 1_000 }
 const SOON = { timeoutMs: 40_000, intervalMs: 200 }
 
-/** Every compacted topic that contains more of a snippet than ids. */
+/** All compacted topics with content of snippets, as opposed to ids alone. */
 const COMPACTED = ['snippet-decisions', 'snippet-texts', 'snippet-blobs', 'snippets-records-changelog', 'snippets-blobs-changelog']
 const QUICKLY = { 'segment.ms': '1000', 'max.compaction.lag.ms': '1000', 'file.delete.delay.ms': '100' }
 const KEPT_SHORTLY = { 'segment.ms': '1000', 'retention.ms': '2000', 'file.delete.delay.ms': '100' }
@@ -26,7 +26,7 @@ const BROKER = {
   'log.cleaner.backoff.ms': 500,
 }
 const HASH_CHARACTERS = 64
-/** Enough anonymous snippets to reach each of the four partitions. */
+/** Number of anonymous snippets per round, so many that each of the four partitions gets some. */
 const SNIPPETS_PER_ROUND = 12
 
 let stack: SnippetStack
@@ -53,7 +53,7 @@ async function shortenTopics(brokers: string): Promise<void> {
   await transport.close()
 }
 
-/** Without this setting, ClickHouse keeps merged parts for eight minutes. */
+/** Makes ClickHouse delete merged parts after a second. By default, it keeps them for eight minutes. */
 async function keepOldPartsShortly(): Promise<void> {
   await query('ALTER TABLE snippets MODIFY SETTING old_parts_lifetime = 1')
 }
@@ -87,8 +87,8 @@ function places(): Record<string, string> {
 }
 
 /**
- * Returns the stores that hold one of these byte strings, with the first file of each. In Kafka, deletion marks whose
- * key is the hash of a content remain for a day.
+ * Returns the stores that contain one of these byte strings, with the first such file of each store. In Kafka, deletion
+ * marks whose key is the hash of a content remain for a day.
  */
 function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new Set()): Record<string, string> {
   const found: Record<string, string> = {}
@@ -105,7 +105,7 @@ function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new S
   return found
 }
 
-/** Files may vanish while the folders are read. */
+/** Returns the content of a file, or nothing if a server has deleted the file since the test listed its folder. */
 function contentOf(file: string): Buffer {
   try {
     return readFileSync(file)

@@ -130,7 +130,7 @@ describe('a repeated read of a burning snippet', () => {
     utimesSync(join(dirname(draftFolder), hash.slice(0, 2), `${hash}.zst`), created, created)
     const readAt = Date.now()
     await read('mine')
-    // Sweeps as if almost an hour had passed.
+    // Runs the sweep as if almost an hour had passed.
     const sweeping = { blobs, referenced: async () => new Set<string>(), signal: new AbortController().signal }
     expect(await sweepBlobs({ ...sweeping, before: readAt - MINUTE_MS })).toMatchObject({ seen: 1, removed: 0 })
     expect((await read('mine')).body.content).toBe('secret')

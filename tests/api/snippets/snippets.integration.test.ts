@@ -11,7 +11,7 @@ import { type Asked, type SnippetStack, SOON, snippetStack } from './stack.ts'
 const SETUP_TIMEOUT_MS = 120_000
 const TEN_MIB = 10_485_760
 const BURN_TIMEOUT_MS = 240_000
-/** The reads of the snippet. Some remain for the last wave of readers, which uses them up. */
+/** Number of reads of the snippet. Some of them remain for the last wave of readers, which uses them up. */
 const BURN_READS = 45
 const BURN_WAVE = 10
 
@@ -64,7 +64,7 @@ describe('a snippet', () => {
     }
     const ways: [bytes: number, create: (content: string) => Promise<Asked>][] = [
       [TEN_MIB, (content) => stack.send('POST', '/api/v1/pastes?title=big', { body: content, headers: text })],
-      // Each variant is slightly different, because contents that exist already would not be stored again.
+      // Each variant is slightly different, because existing content would not be stored again.
       [TEN_MIB / 2, (content) => stack.create({ content, title: 'big' })],
       [TEN_MIB / 2 + 1, (content) => stack.send('POST', '/api/v1/pastes', { body: formOf(content) })],
     ]
@@ -328,7 +328,10 @@ describe('every route', () => {
   )
 })
 
-/** Creates a text of exactly that many bytes of UTF-8, with punctuation, escapes, and characters of 2 to 4 bytes. */
+/**
+ * Creates a text of exactly the given number of bytes of UTF-8, with punctuation, escapes, and characters of 2 to 4
+ * bytes.
+ */
 function awkwardContent(bytes: number): string {
   const line = `\ufeff"quoted"\\ \u2028 é😀\t\r\n`
   const lines = Math.floor(bytes / Buffer.byteLength(line))

@@ -13,7 +13,7 @@ import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
 
-/** How long processes may take to notice that a server is down, and to catch up afterwards. */
+/** Time limit within which processes must notice that a server is down, and must catch up afterwards. */
 export const SOON = { timeoutMs: 60_000, intervalMs: 50 }
 
 export interface Asked {

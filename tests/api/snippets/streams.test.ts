@@ -7,7 +7,7 @@ import { startServer } from '../../../api/kit/server.ts'
 import { type Slot, type StreamsOptions, streams } from '../../../api/snippets/streams.ts'
 import { snippetsApi } from './harness.ts'
 
-/** Content that is longer than a chunk of decompression, and longer than the buffer of a closed file. */
+/** Content of a snippet that exceeds both a chunk of decompression and the buffer of a closed file. */
 const LONG = Array.from({ length: 100_000 }, (_, index) => `line ${(index * 7_919) % 100_003}`).join('\n')
 /** Sockets on one machine buffer several megabytes. */
 const MORE_THAN_SOCKETS_BUFFER = 10_485_760
@@ -79,7 +79,7 @@ test('a caller may use only a share of the slots and of the queue, and an IPv6 /
   await expect(places.take('2001:db8::4', stays)).rejects.toMatchObject({ definition: { code: 'unavailable' } })
   slots.push(await places.take('2001:db8:0:1::1', stays), await places.take('10.0.0.1', stays))
   const other = places.take('10.0.0.2', stays)
-  // The first in the queue must wait for a slot of its own caller, so the second one gets this slot.
+  // The caller of the first request in the queue already has all its slots, so the second request gets this slot.
   slots[3].giveBack()
   slots.push(await other)
   slots[0].giveBack()
@@ -169,7 +169,7 @@ test('a reader below the minimum rate is cut off when a request from any address
   const reader = slow.body!.getReader()
   await reader.read()
   monotonic.ms = 60_000
-  // Slow readers are not cut off while nobody waits.
+  // The API cuts slow readers off only while another request waits for a slot.
   await reader.read()
   monotonic.ms = 120_000
   expect(await (await from('10.0.0.2', long)).text()).toBe(LONG)
@@ -197,7 +197,7 @@ test('a reader that stops reading is disconnected when another waits', async () 
     await body?.cancel()
     return status
   }
-  // The time counts against the reader only once its socket's buffers are full.
+  // Only after the socket's buffers are full does the server measure the speed of the reader.
   await expect.poll(statusOfAnother, SOON).toBe(200)
   await expect.poll(server.connections, SOON).toBe(0)
 })

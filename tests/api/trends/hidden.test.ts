@@ -72,7 +72,7 @@ describe('a blocked term', () => {
     expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'))
     expect((await get('/v1/trends?personalized=true', await bearer({ sub: '42' }))).body.trends[0]).toMatchObject(shown)
     expect((await get(`/v1/trends/1/past?at=${AT}`)).body.trends[0]).toMatchObject({ term: 'term1', variants: ['other'] })
-    // Together with an entry of its own that is hidden.
+    // In addition to the variant, a separate entry of the list is hidden.
     await block('term2')
     expect((await get('/v1/trends')).body.trends).toMatchObject([shown, { term: 'term3' }, ...new Array(28).fill({})])
   })

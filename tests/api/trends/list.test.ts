@@ -5,7 +5,7 @@ import { terms, trendsApi } from './harness.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** A town in the table of locations. Any other would do as well. */
+/** An arbitrary town in the table of locations. */
 const LONDON = 44418
 
 describe('GET /v1/trends', () => {

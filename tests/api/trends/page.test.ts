@@ -40,7 +40,7 @@ test('shows a list with curves of the last day, escapes every text, and loads no
   expect(html).toContain('aria-label="at most 0 in half an hour"')
   expect(table.requests).toHaveLength(1)
   expect(table.requests[0].query_params).toMatchObject({ woeid: 1, terms: ['café', 'tea'], step: 1_800 })
-  // The world shows every city on its map, and countries below it.
+  // The page of the world shows every city on its map, and countries below the map.
   expect(html.match(/<circle /g)).toHaveLength(500)
   expect(html).toContain('<a href="/trends?woeid=23424977">United States</a>')
 })

@@ -7,7 +7,7 @@ import { regions } from '../../../schemas/trends/places/regions.ts'
 const SECOND_MS = 1_000
 const [WORLD] = regions
 
-/** Streams of lists that the test changes, read piece by piece. */
+/** Opens streams of lists that the test can change, and reads the streams piece by piece. */
 async function world() {
   const clock = { now: 0 }
   const state = { text: '"0"', error: undefined as Error | undefined }

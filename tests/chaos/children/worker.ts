@@ -1,6 +1,6 @@
 /**
- * A worker process of the shop for fault injection: `node worker.ts <json>`. It obeys messages from its parent, reports
- * its status, and ends with its parent.
+ * A worker process of the shop for fault injection: `node worker.ts <json>`. The process obeys messages from its
+ * parent, reports its status, and ends with its parent.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -21,7 +21,7 @@ import { shop } from '../shop.ts'
 export interface WorkerArguments {
   readonly brokers: readonly string[]
   readonly topology: string
-  /** Whether the process also runs the topology that copies. */
+  /** Whether the process also runs the stateless topology that copies orders. */
   readonly copies: boolean
   readonly folder: string
   readonly transactionTimeoutMs: number
@@ -33,7 +33,7 @@ export type WorkerOrder =
   | { readonly order: 'clock'; readonly offsetMs: number }
   /** Kills or suspends the process at the next commit that reaches the step. */
   | { readonly order: 'at-step'; readonly step: CommitFaultPoint; readonly signal: 'SIGKILL' | 'SIGSTOP' }
-  /** Clears a step that was not reached yet. */
+  /** Cancels a kill or suspension at a step that was not reached yet. */
   | { readonly order: 'disarm' }
   /** Runs a full garbage collection. */
   | { readonly order: 'collect' }
@@ -73,8 +73,8 @@ const orphaned = () => process.exit(1)
 process.once('disconnect', orphaned)
 
 /**
- * Runs a garbage collection of everything, as V8 does when memory runs out. A normal collection keeps the young
- * generation at its maximum size so far.
+ * Runs a complete garbage collection, as V8 does when memory runs out. A normal collection keeps the young generation
+ * at its maximum size so far.
  */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')

@@ -9,7 +9,7 @@ import { policyOf } from '../../../schemas/fraud/settings/policy.ts'
 import type { TxnScored } from '../../../schemas/fraud/types.ts'
 import type { Evidence, Logs } from './evidence.ts'
 
-/** Each logged decision follows from the logged features, rule set, policy and model scores. */
+/** Checks that each logged decision follows from the logged features, rule set, policy and model scores. */
 export function decided({ logs }: Evidence): string[] {
   const ruleSets = ruleSetsOf(logs)
   const policies = policiesOf(logs)
@@ -23,7 +23,10 @@ export function decided({ logs }: Evidence): string[] {
   })
 }
 
-/** Everything that was unavailable is in `degraded`. A hit on the blocklist needs neither profiles nor models. */
+/**
+ * Checks that `degraded` names everything that was unavailable. A hit on the blocklist needs neither profiles nor
+ * models.
+ */
 function unsaid(what: string, { reason, degraded, ml_scores, features }: TxnScored): string[] {
   if (reason === 'blocklist_hit') return []
   const lacks = { models: !ml_scores.evaluated, profiles: features.user_txn_count === null }

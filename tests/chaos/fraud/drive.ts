@@ -4,7 +4,7 @@ import { send } from '../send.ts'
 import { APIS, type Plan, type PlannedBlock, type PlannedFeedback, type PlannedPayment, type PlannedRule } from './plan.ts'
 import { type Calls, OTHER_AMOUNT, RULE_ID, scoreBody, wasAnswered } from './requests.ts'
 
-/** A caller that gets no answer repeats its request. Faults last a few seconds. */
+/** Number of times that a caller without an answer repeats its request. Faults last a few seconds. */
 const SCORE_ATTEMPTS = 40
 const AGAIN_AFTER_MS = 250
 const FEEDBACK_ATTEMPTS = 12
@@ -19,13 +19,13 @@ interface Planned {
 export interface Driving {
   /** Returns whether a load balancer would send requests to the API. */
   isReady(api: number): boolean
-  /** Returns whether the faults have ended. What is planned for later is left out. */
+  /** Returns whether the faults have ended. Requests that are planned for later are then skipped. */
   isOver(): boolean
 }
 
 /**
- * Sends everything in a plan at its time, and records the calls. A request to an API that is not ready goes to the next
- * one, as with a load balancer. A scoring request without an answer is repeated.
+ * Sends everything in a plan at its time, and records the calls. If an API is not ready, its requests go to the next
+ * API, as with a load balancer. A scoring request without an answer is repeated.
  */
 export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }: Driving): Promise<Calls> {
   const { apis, token } = system
@@ -33,8 +33,8 @@ export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }
   const startedAt = Date.now()
 
   /**
-   * Begins everything at its planned time, until the faults have ended. A separate timer for each would keep the driver
-   * busy.
+   * Begins each request at its planned time, until the faults have ended. A separate timer for each request would keep
+   * the driver busy.
    */
   async function playAll(planned: readonly Planned[]): Promise<void> {
     const begun: Promise<void>[] = []

@@ -3,11 +3,11 @@ import type { Evidence } from './evidence.ts'
 import { FIELDS } from './plan.ts'
 import { type BlockCall, RULE_ID, type ScoreCall, wasAnswered } from './requests.ts'
 
-/** How long after the answer every API applies a change of the rules. */
+/** Time after its answer within which every API must apply a change of the rules. */
 const RULES_AFTER_MS = 10_000
-/** How long after the answer every API enforces a block. */
+/** Time after its answer within which every API must enforce a block. */
 const ENFORCED_AFTER_MS = 1_000
-/** How long an API may need until it follows Kafka again, after Kafka or the API was down. */
+/** How long an API may take to follow Kafka again after Kafka or the API was down. */
 const FOLLOWS_AGAIN_MS = 20_000
 
 /** Checks that every API enforces blocks and changes of the rules in time. */
@@ -16,9 +16,9 @@ export function enforced(evidence: Evidence): string[] {
 }
 
 /**
- * Nothing is approved that has been on the blocklist for a second, unless the answer says that the API may lack
- * changes, and Kafka or the API was down shortly before. An entity is blocked only if a call of the round has asked for
- * it.
+ * Checks that no payment of an entity that has been on the blocklist for a second is approved. An exception is an
+ * answer that names `blocklist` in `degraded` shortly after Kafka or the API was down. Also checks that an entity is
+ * blocked only if a call of the round has blocked it.
  */
 function blocks({ calls, inflicted }: Evidence): string[] {
   const blocksOf = Map.groupBy(calls.blocks, ({ type, value }) => `${type} ${value}`)
@@ -44,7 +44,7 @@ function blocks({ calls, inflicted }: Evidence): string[] {
   return calls.scores.filter(({ status }) => status === 200).flatMap(wrong)
 }
 
-/** An answer may use older rules only if it names `rules` in `degraded`. */
+/** Checks that an answer with older rules names `rules` in `degraded`. */
 function rules({ calls, logs }: Evidence): string[] {
   const changes = calls.rules.filter(wasAnswered).map(({ name, to }) => ({ name, from: to + RULES_AFTER_MS, version: versionOf(name) }))
 

@@ -29,7 +29,7 @@ export interface Tables {
   readonly cases: readonly { readonly transaction_id: string; readonly case_id: string; readonly status: string }[]
 }
 
-/** All that is known of a round when it is over. */
+/** All calls, logs and stored results of a finished round. */
 export interface Evidence {
   readonly calls: Calls
   readonly inflicted: Inflicted

@@ -14,7 +14,7 @@ export interface Trouble {
 
 export interface ApiTrouble extends Trouble {
   readonly api: number
-  /** A killed API is in trouble until it is ready again. A stopped one answers later. */
+  /** The fault of a killed API lasts until the API is ready again. A stopped API answers later. */
   readonly isKilled: boolean
 }
 
@@ -25,15 +25,15 @@ export interface Inflicted {
 }
 
 export interface FaultHands {
-  /** Applies the faults of a round. Each ends with the part running again, but not ready yet unless it is an API. */
+  /** Applies the faults of a round. After each fault the part runs again, but only an API is certainly ready. */
   inflict(faults: readonly FraudFault[]): Promise<Inflicted>
-  /** Returns whether an API gets requests: a load balancer would notice a killed one, but not a suspended one. */
+  /** Returns whether an API gets requests. A load balancer would notice a killed API, but not a suspended one. */
   isReady(api: number): boolean
 }
 
-/** An API starts in a second or two, and must not need Kafka to start. */
+/** Time limit for the start of an API, which takes a second or two and must not need Kafka. */
 const READY = { timeoutMs: 60_000, intervalMs: 20 }
-/** A slow part works half of the time. */
+/** A slow part is suspended half of the time. */
 const PULSE_MS = 15
 const MODEL_PROCESS = 'fraud/models/process/main.ts'
 
@@ -82,7 +82,7 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
     return pid
   }
 
-  /** The supervisor kills a process that does not answer, and then there is nothing to continue. */
+  /** The supervisor kills a process that does not answer. Such a process no longer exists and cannot be resumed. */
   async function holdModel(pid: number, hold: () => Promise<unknown>): Promise<void> {
     process.kill(pid, 'SIGSTOP')
     await hold()

@@ -3,17 +3,17 @@ import type { Evidence } from './evidence.ts'
 import type { Beat } from './pulse.ts'
 import type { ScoreCall } from './requests.ts'
 
-/** After a fault, an API still answers late for this long, until it has worked off the requests that have waited. */
+/** How long after a fault an API may still answer late, because it first answers the requests that have waited. */
 const WORKED_OFF_MS = 500
 const P99 = 0.99
 
-/** Limits of the time that a call to a live API may take. */
+/** Limits for the duration of calls to a live API. */
 export interface Limits {
   readonly p99Ms: number
   readonly mostMs: number
   /**
-   * Whether to include the time that the same API took, at the same moment, for a trivial request. If not, this time is
-   * subtracted, so that the limits hold on a busy machine, too.
+   * Whether to include the time that the same API took, at the same moment, for a trivial request. If false, this time
+   * is subtracted, so that the limits also apply on a busy machine.
    */
   readonly isWhole: boolean
 }
@@ -33,7 +33,7 @@ export function inTime(evidence: Evidence, { p99Ms, mostMs, isWhole }: Limits): 
   ]
 }
 
-/** Returns how long calls took, without calls to an API that a fault had affected. */
+/** Returns the durations of all calls except those to an API that was affected by a fault. */
 export function timesOf({ calls, inflicted, beats }: Evidence, isWhole: boolean): Times {
   const isLive = (call: ScoreCall) => !inflicted.apis.some((trouble) => trouble.api === call.api && meets(trouble, call, WORKED_OFF_MS))
   const ofApi = Map.groupBy(beats, ({ api }) => api)

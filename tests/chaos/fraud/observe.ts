@@ -16,7 +16,7 @@ const PAGE = 100
 
 export type Observed = Pick<Evidence, 'logs' | 'tables' | 'shown' | 'listed'>
 
-/** Reads what the services have written about the payments of a round. */
+/** Reads the topics, tables and views with the payments of a round. */
 export interface Observer {
   read(): Promise<Observed>
   close(): Promise<void>
@@ -54,7 +54,7 @@ export async function observer({ env, rowsOf, ask, redis: { address } }: FraudSy
     )
   }
 
-  /** The newest cases come first, so those of earlier rounds are last. */
+  /** The newest cases come first, so cases of earlier rounds are last. */
   async function listed(): Promise<string[]> {
     const found: string[] = []
     for (let page = 1; ; page++) {

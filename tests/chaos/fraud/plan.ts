@@ -39,11 +39,11 @@ export type PaymentKind =
   | 'once'
   /** Again after a while, through another API. */
   | 'repeated'
-  /** Twice at the same moment, through two APIs. */
+  /** The payment is sent twice at the same moment, through two APIs. */
   | 'doubled'
-  /** Again after a while with another amount, through another API. */
+  /** The payment is sent again after a while, with another amount and through another API. */
   | 'changed'
-  /** With two amounts at the same moment, through two APIs. */
+  /** The payment is sent with two amounts at the same moment, through two APIs. */
   | 'clashing'
 
 export interface PlannedPayment {
@@ -106,7 +106,7 @@ export interface Plan {
 export interface PlanOptions {
   /** Payments per second. */
   readonly rate: number
-  /** The faults, one of each. Their order comes from the seed. */
+  /** The kinds of faults in a round. Each occurs once, in an order that the seed determines. */
   readonly faults: readonly FraudFaultKind[]
   /** Prefix of all ids, so that rounds on one system do not share any. */
   readonly prefix: string
@@ -133,13 +133,13 @@ const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1
 const NEW_ACCOUNTS = 0.1
 const BLOCKS_PER_SECOND = 1
-/** Payments of a blocked entity. The first ones are from before its block. */
+/** Number of payments of an entity that is blocked. The first payments precede the block. */
 const PAYMENTS_PER_BLOCK = 6
 const BEFORE_BLOCK_MS = 1_000
 const AFTER_BLOCK_MS = 10_000
 const FEEDBACK_PER_SECOND = 2
 const RULES_PER_SECOND = 0.3
-/** Payments and everything else are planned for this time per fault, and end with the last fault. */
+/** Time per fault for which payments and other requests are planned. All of them end with the last fault. */
 const PLANNED_PER_FAULT_MS = 3 * FAULT_TAKES_MS
 const FEEDBACK_AFTER_MS = 300
 const LONGEST_FEEDBACK_MS = 8_000
@@ -220,7 +220,8 @@ export function drawPlan(seed: number, { rate, faults: kinds, prefix }: PlanOpti
 export const FIELDS = { USER: 'user', DEVICE: 'device', IP: 'ip', CARD_HASH: 'card', EMAIL: 'email' } as const
 
 /**
- * There are too few addresses for documentation, so these are from the range for benchmarks and from private networks.
+ * The address range for documentation is too small, so these addresses are from the range for benchmarks and from
+ * private networks.
  */
 function addressOf(seed: number, index: number): string {
   return `10.${seed % 200}.${(index >> 8) & 255}.${index & 255}`

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { APIS } from './plan.ts'
 
-/** How long an API took for a request that needs nothing else. Epoch ms. */
+/** The duration of a request that depends on no other part. Times are epoch ms. */
 export interface Beat {
   readonly api: number
   readonly from: number
@@ -12,8 +12,8 @@ const EVERY_MS = 50
 const TIMEOUT_MS = 12_000
 
 /**
- * Repeatedly asks each API whether it is alive, because a busy machine delays this as much as it delays a score. Ends
- * with `stop`.
+ * Repeatedly requests `/livez` of each API until `stop`, because a busy machine delays these requests as much as it
+ * delays scores.
  */
 export function feelPulse(urlOf: (api: number) => string): { readonly beats: readonly Beat[]; stop(): Promise<void> } {
   const beats: Beat[] = []

@@ -4,7 +4,7 @@ import type { PlannedPayment } from './plan.ts'
 
 interface Call extends CameBack {
   readonly api: number
-  /** Epoch ms; all processes of a round share one clock. */
+  /** When the request was sent, in epoch ms. All processes of a round share one clock. */
   readonly from: number
   readonly to: number
 }
@@ -27,7 +27,7 @@ export interface FeedbackCall extends Call {
   readonly reporter: string
 }
 
-/** A change that gives the rule this name. */
+/** A change that sets the name of the rule. */
 export interface RuleCall extends Call {
   readonly name: string
 }

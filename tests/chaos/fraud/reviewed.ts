@@ -7,7 +7,7 @@ import { type FeedbackCall, wasAnswered } from './requests.ts'
 /** Statuses that a verdict may get during a fault. 0: the API was killed. 404: the transaction is not known yet. */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503, 504])
 
-/** There is one case for each review and each verdict, and no verdict is lost. */
+/** Checks that there is one case for each review and each verdict, and that no verdict is lost. */
 export function reviewed(evidence: Evidence): string[] {
   return [...evidence.calls.feedback.flatMap((call) => wrongAnswer(call, evidence)), ...strangers(evidence), ...cases(evidence)]
 }
@@ -26,7 +26,7 @@ function wrongAnswer(call: FeedbackCall, { logs, tables }: Evidence): string[] {
   ]
 }
 
-/** Nobody's verdict counts more often than it was sent. */
+/** Checks that no verdict counts more often than it was sent. */
 function strangers({ calls, logs, tables }: Evidence): string[] {
   const text = ({ id, verdict, reporter }: { id: string; verdict: string; reporter: string }) => `${verdict} of ${id} by ${reporter}`
   const sent = Map.groupBy(calls.feedback, text)

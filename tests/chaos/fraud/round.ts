@@ -16,7 +16,7 @@ export interface RoundResult extends Judged<Evidence> {
   readonly summary: string
 }
 
-/** Plays one round and judges it when everything has recovered. @param prefix that of the plan */
+/** Runs one round and judges it when all parts have recovered. @param prefix the prefix of the plan's ids */
 export async function playRound(
   system: FraudSystem,
   { plan, prefix, limits }: { readonly plan: Plan; readonly prefix: string; readonly limits: Limits },
@@ -44,7 +44,7 @@ export async function playRound(
   }
 }
 
-/** The rounds of a system share one rule, which they change. */
+/** All rounds of a system change the same rule. */
 async function createRule({ ask }: FraudSystem): Promise<void> {
   const body = { rule_id: RULE_ID, name: 'chaos', condition: 'txn.amount < 0', action: 'REVIEW', priority: 1 }
   const { status, body: answer } = await ask('POST', 'rules', { body })
@@ -85,7 +85,7 @@ function summaryOf(evidence: Evidence): string {
   ].join(', ')
 }
 
-/** Copies the logs of all processes. @returns the target */
+/** Copies the logs of all processes. @returns the folder with the copies */
 export function keepFraudLogs({ folder, workers, apis }: FraudSystem, target: string): Promise<string> {
   const [bulk, deciding] = workers
   return keepLines(folder.path, { bulk, deciding, ...Object.fromEntries(apis.map((api, index) => [`api${index}`, api])) }, target)

@@ -8,9 +8,9 @@ import type { FraudProfile } from '../../../schemas/fraud/types.ts'
 import { differences } from '../judge.ts'
 import type { Evidence, Logs } from './evidence.ts'
 
-/** Width of the rows of columns that have no order. */
+/** Bytes of a row in packed columns whose rows have no order. */
 const SEEN_BYTES = 16
-/** Sums of floating-point numbers depend on their order. */
+/** Tolerance for sums of floating-point numbers, which depend on the order of addition. */
 const TOLERANCE = 1e-9
 
 /** Checks that each transaction of the log is in each table once, and in each profile once. */
@@ -18,7 +18,7 @@ export function stored(evidence: Evidence): string[] {
   return [...transactions(evidence), ...profiles(evidence)]
 }
 
-/** The row of a transaction is the answer that was given first. */
+/** Checks that the row of a transaction has its first answer. */
 function transactions({ calls, logs, tables }: Evidence): string[] {
   const eventsOfId = Map.groupBy(
     logs.scored.map(({ value }) => value),

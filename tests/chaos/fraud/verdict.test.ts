@@ -57,7 +57,7 @@ function call(payment: Payment, from: number, answer: TxnScored | undefined, mor
 }
 
 const FIRST: Payment = { id: 't1', user: 'u1', device: 'd1' }
-/** The amount is high, and the user's profile could not be read. */
+/** Event of a payment with a high amount for which the user's profile could not be read. */
 const SECOND: Payment = { id: 't2', user: 'u2', amount: 2_000 }
 const BLOCKED: Payment = { id: 't3', user: 'bad' }
 
@@ -68,7 +68,8 @@ function setting(version: number, name: string): FraudSetting {
 }
 
 /**
- * Two payments of which one is repeated and one reviewed, a blocked user's payment, a verdict and a change of rules.
+ * A round with two payments, one of them repeated and one reviewed, with a blocked user's payment, a verdict and a
+ * change of rules.
  */
 function goodEvidence(): Evidence {
   const unread = { ...event(SECOND).features, user_txn_count: null }

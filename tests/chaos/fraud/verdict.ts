@@ -5,7 +5,7 @@ import type { Evidence } from './evidence.ts'
 import { reviewed } from './reviewed.ts'
 import { stored } from './stored.ts'
 
-/** Returns everything in which a round differs from what its calls and logs require. */
+/** Returns all deviations of a round from the results that its calls and logs require. */
 export function faultsOf(evidence: Evidence): string[] {
   return [...answered(evidence), ...enforced(evidence), ...decided(evidence), ...stored(evidence), ...reviewed(evidence)]
 }

@@ -1,4 +1,7 @@
-/** What callers do with stock: they reserve, end or forget, and ask again until they have an answer. */
+/**
+ * Callers of the stock: they reserve stock, then end or forget the reservation, and repeat each request until they have
+ * an answer.
+ */
 import type { CartAction, InventoryAction, StockLine } from '../../../schemas/catalog/types.ts'
 import { integer, pick, type Random } from '../../../tools/random/random.ts'
 
@@ -11,7 +14,7 @@ const LONGEST_PAUSE_MS = 4_000
 const LONG_REPEAT_SHARE = 0.1
 
 export interface Answered {
-  /** False if the outcome of the request is unknown. */
+  /** False if no answer arrived, so that the caller does not know the outcome of the request. */
   readonly isAnswered: boolean
   readonly reservationId?: string | undefined
   /** The whole answer, for comparisons. */
@@ -52,7 +55,7 @@ export interface Callers {
   /** Resolves when every caller has finished. */
   readonly done: Promise<unknown>
   readonly requests: readonly Request[]
-  /** Asks everything again, and returns the requests whose answers have changed. */
+  /** Repeats all requests, and returns the requests whose answers have changed. */
   repeatAll(): Promise<string[]>
 }
 
@@ -61,7 +64,7 @@ export function startCallers(shop: Shop, random: Random, { name, callers, action
   const requests: Request[] = []
   let keys = 0
 
-  /** Asks until there is an answer, with one key. */
+  /** Repeats a request with the same key until there is an answer. */
   async function insist(what: string, ask: (key: string) => Promise<Answered>): Promise<Answered> {
     const key = `${name}-${++keys}`
     for (;;) {

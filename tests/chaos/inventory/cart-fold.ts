@@ -1,4 +1,4 @@
-/** What must happen to carts, computed from the log without code of the service. */
+/** Computes the required outcomes of carts from the log, without code of the service. */
 import type { CartAnswer } from '../../../schemas/catalog/reservations/flow.ts'
 import type { Cart, CartCommand } from '../../../schemas/catalog/types.ts'
 import { answersIn, type DecidedCommand, decidedCommands, type StockLog } from './log.ts'
@@ -20,7 +20,7 @@ interface ModelCart {
 }
 
 const OUTCOMES = { CHECKED_OUT: 'DEDUCTED', RELEASED: 'RELEASED', EXPIRED: 'EXPIRED' } as const
-/** When a cart is opened, its parts must end at least this much later than the cart. */
+/** Minimum time by which the reservations of a cart must outlast the cart when it is opened. */
 const LEFT_FOR_PARTS_MS = 45_000
 const EXPIRES_AFTER_MS = 1_000
 
@@ -90,7 +90,7 @@ function decide(cart: ModelCart | undefined, command: CartCommand, now: number):
   return ['done', { ...cart, isExtended: true, endsAt: Math.max(cart.endsAt, now + held_ms) }]
 }
 
-/** Returns the time in an answer, which comes from the command's time. */
+/** Returns the time in an answer. It derives from the command's time. */
 function timeOf(answer: CartAnswer): number | undefined {
   if (!('cart' in answer)) return undefined
   return answer.cart.ended_at ?? answer.cart.ends_at

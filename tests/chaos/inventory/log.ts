@@ -7,7 +7,7 @@ export interface Logged<V> {
   readonly value: V
   readonly partition: number
   readonly offset: number
-  /** Epoch ms. The broker's time where the topic says so. */
+  /** Timestamp of the record, epoch ms. It is the broker's time if the topic is configured that way. */
   readonly timestamp: number
 }
 
@@ -29,8 +29,8 @@ export interface Answered<A> {
 }
 
 /**
- * Returns the answers in a topic of decisions, by command id. The same command always gets the same answer.
- * @param faults receives what is wrong
+ * Returns the answers in a topic of decisions, by command id. Checks that a repeated command got the same answer.
+ * @param faults receives a description of each fault
  */
 export function answersIn<A>(decisions: readonly Logged<Decision<unknown> | null>[], faults: string[]): Map<string, Answered<A>> {
   const answers = new Map<string, { readonly text: string; readonly decidedAt: number }>()
@@ -44,20 +44,23 @@ export function answersIn<A>(decisions: readonly Logged<Decision<unknown> | null
   return new Map(Array.from(answers, ([id, { text, decidedAt }]) => [id, { answer: JSON.parse(text) as A, decidedAt }]))
 }
 
-/** A command that was decided, as it was sent. */
+/** A decided command in the form in which it was sent. */
 export interface DecidedCommand<C, A> {
   readonly key: string
   readonly id: string
   readonly body: C
   readonly partition: number
-  /** The time by which it is judged: the broker's, which never goes back within a partition. Epoch ms. */
+  /**
+   * The time by which the command is judged, epoch ms. It is the broker's time, which never goes back within a
+   * partition.
+   */
   readonly now: number
   readonly answer: A
 }
 
 /**
  * Returns the commands that were decided, in the order of the log. A command may have been sent several times. The
- * first sending whose deadline had not passed at the decision is the one that was decided.
+ * decided record is the first one whose deadline had not passed at the time of the decision.
  */
 export function decidedCommands<C, A>(
   commands: readonly Logged<Command<C>>[],

@@ -17,12 +17,12 @@ export const STEP_MS = 100
 const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 const ANSWER_TIMEOUT_MS = 5_000
 const COMMAND_LIFE_MS = 30_000
-/** Longer than the life of a command, but shorter than the minute by which a part outlives its cart. */
+/** Longer than the deadline of a command, but shorter than the minute by which a reservation outlasts its cart. */
 const LONGEST_DOWN_STEPS = 350
 const LONG_DOWN_SHARE = 0.1
 const SHORT_DOWN_STEPS = 30
 
-/** A deciding topology that crashes, and what it has read. */
+/** A deciding topology that may crash, and the records that it has read. */
 interface Decider {
   readonly driver: TestDriver
   /** Steps until it runs again. */
@@ -42,7 +42,7 @@ export interface MemoryWorld {
   readonly isAsked: boolean
   readonly commands: Commands
   readonly outages: readonly Outage[]
-  /** Lets 100 ms pass. @param isCalm without crashes and losses */
+  /** Lets 100 ms pass. @param isCalm whether crashes and losses are switched off */
   step(isCalm: boolean): Promise<void>
   log(): StockLog
 }
@@ -64,7 +64,7 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
       const waiter: Waiter = { until: now + ANSWER_TIMEOUT_MS, settle }
       waiters.set(commandId, (waiters.get(commandId) ?? new Set()).add(waiter))
     })
-    // Neither a lost command nor a lost answer reaches the caller, which asks again.
+    // The caller gets no answer if the command or its answer is lost, and repeats the command.
     if (lost >= losses) {
       const command = { command_id: commandId, reply_to: 'world', request_hash: '', deadline: now + COMMAND_LIFE_MS, body }
       driver.pipe(flow.commands, key, command, { appendedAt: now })

@@ -15,11 +15,11 @@ const CRASHES = 0.03
 const LOSSES = 0.03
 /** Longer than a command lives. */
 const LONGEST_REPEAT_MS = 40_000
-/** Parts of carts that never opened end a minute after the carts would have. */
+/** Reservations of carts that never opened end a minute after the carts would have ended. */
 const ALL_ENDED_MS = HELD_MS + 65_000
-/** Limits a run, which takes a few hundred steps. */
+/** Maximum number of steps in a run, which normally takes a few hundred. */
 const MOST_STEPS = 20_000
-/** The round of this seed has every kind of movement that callers often make. */
+/** Seed of a round in which every frequent kind of movement occurs. */
 const VERDICT_SEED = 1
 const RUN_TIMEOUT_MS = 120_000
 

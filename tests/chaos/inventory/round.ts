@@ -25,7 +25,7 @@ export interface RoundResult extends Judged<Evidence> {
   readonly summary: string
 }
 
-/** Plays one round on the stock that earlier rounds left, and judges the whole log when everything has ended. */
+/** Runs one round on the stock that earlier rounds left, and judges the whole log when all requests have ended. */
 export async function playRound(
   system: InventorySystem,
   plan: Plan,

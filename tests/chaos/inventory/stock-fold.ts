@@ -1,6 +1,6 @@
 /**
- * Folds the log of stock with the model: every movement has its cause, every answer is the right one at some moment
- * between its neighbours, and the invariants hold at every offset.
+ * Folds the log of stock with the model: every movement has its cause, every answer is correct at some moment between
+ * the answers before and after it, and the invariants hold at every offset.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
@@ -25,7 +25,7 @@ export interface StockFold {
 
 type Decision = DecidedCommand<InventoryCommand, InventoryAnswer>
 
-/** Reservations wait at least this long after their end. */
+/** Minimum time between the end of a reservation and its expiry. */
 const EXPIRES_AFTER_MS = 1_000
 
 export function foldStock(log: StockLog): StockFold {
@@ -67,7 +67,7 @@ function foldPartition(log: StockLog): StockFold {
     faults.push(...model.broken().map((fault) => `movement ${movements[next - 1]?.offset}: ${fault}`))
   }
 
-  /** Applies the next movement that no command caused, with those that belong to it. */
+  /** Applies the next movement that no command caused, together with the movements that belong to it. */
   function takeUncaused(): void {
     const { value } = movements[next]
     const { product_id, reservation_id, at } = value
@@ -96,7 +96,10 @@ function foldPartition(log: StockLog): StockFold {
     if (!isDeepStrictEqual(shown(answer), expected.answer)) faults.push(wrong(id, answer, expected.answer))
   }
 
-  /** A command without movements changes nothing, so it is tried at every moment at which it can have been decided. */
+  /**
+   * A command without movements changes no stock, so its answer is checked at every moment at which it can have been
+   * decided.
+   */
   function takeRefused({ id, key, body, now, answer }: Decision): void {
     for (;;) {
       const wanted = model.refusal(Number(key), body, now, id)
@@ -124,7 +127,9 @@ function foldPartition(log: StockLog): StockFold {
   for (const id of answers.keys()) if (!decided.has(id)) faults.push(`command ${id} was answered, but is not in the log`)
   for (const left of outcomes.values()) for (const { value } of left) takeLeft(value)
 
-  /** Checks an outcome that moved nothing. A part may be gone only if it expired long after its cart. */
+  /**
+   * Checks an outcome that moved no stock. A reservation of a cart may be gone only if it expired long after the cart.
+   */
   function takeLeft(outcome: CartOutcome): void {
     if (outcome.outcome === 'EXTENDED') return
     const hadPart = expiries.some(({ reservationId, isPart }) => isPart && reservationId === outcome.reservation_id)

@@ -1,7 +1,7 @@
 /**
- * Computes what must happen to stock without any code of the service: with plain lists that are searched from the
- * beginning. The property test of the decisions compares every answer with it, and the verdict of a chaos run folds the
- * log with it.
+ * Model of stock without any code of the service. It uses plain lists that are searched from the beginning. The
+ * property test of the decisions compares every answer with this model, and the verdict of a chaos run folds the log
+ * with it.
  */
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
 import type { CartOutcome, InventoryChange, InventoryCommand, StockLine } from '../../../schemas/catalog/types.ts'
@@ -18,7 +18,7 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Units that came in, and units that went out permanently. */
+  /** Numbers of units that were received and of units that left permanently. */
   received: number
   sold: number
 }
@@ -46,9 +46,12 @@ export interface StockModel {
   readonly reservations: readonly ModelReservation[]
   /** Decides a command. @param now epoch ms, when the broker appended it */
   command(product: number, command: InventoryCommand, now: number, id: string): { answer: ModelAnswer; movements: ModelMovement[] }
-  /** Returns the answer to a command that would move nothing; undefined if it would move stock. Changes nothing. */
+  /**
+   * Returns the answer to a command that moves no stock, or undefined if it would move stock. Does not change the
+   * model.
+   */
   refusal(product: number, command: InventoryCommand, now: number, id: string): ModelAnswer | undefined
-  /** Applies the end of a cart. @returns undefined if there is no such part */
+  /** Applies the end of a cart. @returns undefined if the cart has no such reservation */
   outcome(outcome: CartOutcome): ModelMovement[] | undefined
   /** Ends the open part of a reservation. @returns undefined if it is not open */
   expire(product: number, reservationId: string): ModelMovement[] | undefined
@@ -56,7 +59,7 @@ export interface StockModel {
   broken(): string[]
 }
 
-/** A part outlives its cart by a minute. */
+/** A reservation of a cart outlasts the cart by a minute. */
 const PART_MS = 60_000
 const INT_MAX = 2_147_483_647
 const MOST_ENDED = 1_000

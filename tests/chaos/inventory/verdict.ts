@@ -2,7 +2,7 @@ import { foldCarts } from './cart-fold.ts'
 import type { StockLog } from './log.ts'
 import { foldStock, type StockFold } from './stock-fold.ts'
 
-/** A period in which something was down, epoch ms. */
+/** A period in which a part was down, epoch ms. */
 export interface Outage {
   readonly from: number
   readonly to: number
@@ -13,7 +13,7 @@ export interface StockVerdict extends StockFold {
   readonly open: number
 }
 
-/** Unless something is down, nothing expires later than this after its end. */
+/** Maximum delay of an expiry after the end of a reservation or cart while no part is down. */
 const LATEST_EXPIRY_MS = 5_000
 
 /**

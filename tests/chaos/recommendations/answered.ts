@@ -1,21 +1,24 @@
 import type { Call, Evidence } from './evidence.ts'
 import type { Trouble } from './faults.ts'
 
-/** How long an API may take to find Kafka again. */
+/** How long an API may take to reconnect to Kafka. */
 const KAFKA_FOUND_MS = 15_000
 /** How long the views of an emptied Redis may take to be filled again. */
 const REFILLED_MS = 60_000
-/** How long a killed API's last answers may have been on the way to the log. */
+/** How long before its death a killed API may have sent answers that are not in the log. */
 const UNDER_WAY_MS = 5_000
 
 const WRITES: ReadonlySet<Call['kind']> = new Set(['events', 'hide', 'preferences', 'user'])
 
-/** Every call to a live API is answered, and what was taken is in the log. */
+/** Checks that every call to a live API is answered, and that accepted events are in the log. */
 export function answered(evidence: Evidence): string[] {
   return [...evidence.calls.flatMap((call) => wrongStatus(call, evidence)), ...taken(evidence), ...recorded(evidence)]
 }
 
-/** Only what needs Kafka may fail while Kafka is away. Features have no default that would be true without Redis. */
+/**
+ * Checks that while Kafka is unavailable only requests that need Kafka fail. Requests for features may also fail
+ * without Redis, because features have no correct default.
+ */
 function wrongStatus(call: Call, { inflicted: { apis, kafka, redis } }: Evidence): string[] {
   const { kind, status } = call
   if (status >= 200 && status < 300) return []
@@ -26,7 +29,7 @@ function wrongStatus(call: Call, { inflicted: { apis, kafka, redis } }: Evidence
   return [described(call)]
 }
 
-/** Each event that was taken is in the log, and the log has no others. */
+/** Checks that each accepted event is in the log, and that the log has no other events. */
 function taken({ calls, logs }: Evidence): string[] {
   const logged = new Set(logs.interactions.map(({ key, value }) => `${key} ${value?.event_id}`))
   const lost = calls
@@ -41,7 +44,7 @@ function taken({ calls, logs }: Evidence): string[] {
   ]
 }
 
-/** Each list is in the log as it was answered. Only a killed API may lose the last ones. */
+/** Checks that each list is in the log as it was answered. Only a killed API may lose its last lists. */
 function recorded({ calls, final, logs, inflicted }: Evidence): string[] {
   const pages = new Map(logs.served.map(({ value }) => [`${value?.request_id} ${value?.items[0].position}`, value]))
   return [...calls, ...final]
@@ -75,7 +78,7 @@ export function isList({ kind }: Call): boolean {
   return kind === 'list' || kind === 'page'
 }
 
-/** Returns whether a call takes place during a trouble, or so shortly after it that it had to wait. */
+/** Returns whether a call takes place during a fault, or so shortly after the fault that the call had to wait. */
 function meets(trouble: Trouble, { from, to }: Trouble, laterMs = 0): boolean {
   return from <= trouble.to + laterMs && to >= trouble.from
 }

@@ -1,4 +1,6 @@
-/** Reads the packed lists of the topics as they are documented, with no code of the service. Ids are decimal text. */
+/**
+ * Reads the packed lists of the topics in their documented format, without code of the service. Ids are decimal text.
+ */
 
 export interface TimedItem {
   readonly item: string
@@ -21,7 +23,7 @@ export function timedItems(packed: Uint8Array): TimedItem[] {
   return rows(packed, 12, (view, at) => ({ item: String(view.getBigInt64(at, true)), seconds: view.getUint32(at + 8, true) }))
 }
 
-/** 8 bytes id, 4 bytes epoch seconds, 4 bytes weight and 1 byte type. */
+/** Bytes of an entry: 8 for the id, 4 for the epoch seconds, 4 for the weight and 1 for the type. */
 export function pastEvents(packed: Uint8Array): PastEvent[] {
   return rows(packed, 17, (view, at) => ({
     item: String(view.getBigInt64(at, true)),

@@ -3,7 +3,7 @@ import { type Sent, send } from '../send.ts'
 import type { Call, CallKind } from './evidence.ts'
 import { APIS, type Plan, type PlannedAction, type PlannedCall, type PlannedEvent } from './plan.ts'
 
-/** A caller whose event is not taken repeats it. Faults last a few seconds. */
+/** A caller repeats an event that is not accepted. Faults last a few seconds. */
 const ATTEMPTS = 60
 const AGAIN_AFTER_MS = 250
 const LOOK_EVERY_MS = 500
@@ -13,7 +13,7 @@ export interface Driving {
   urlOf(api: number): string
   /** Returns whether a load balancer would send requests to the API. */
   isReady(api: number): boolean
-  /** Returns whether the faults have ended. What is planned for later is left out. */
+  /** Returns whether the faults have ended. Requests that are planned for later are then skipped. */
   isOver(): boolean
   readonly users: readonly { readonly id: string; readonly token: string }[]
   itemOf(index: number): string
@@ -26,8 +26,8 @@ interface Asking extends Pick<Sent, 'method' | 'body'> {
 }
 
 /**
- * Sends everything in a plan at its time, and records the calls. A request to an API that is not ready goes to the next
- * one.
+ * Sends everything in a plan at its time, and records the calls. If an API is not ready, its requests go to the next
+ * API.
  */
 export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver, users, itemOf }: Driving): Promise<Call[]> {
   const calls: Call[] = []
@@ -67,7 +67,7 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
     }
   }
 
-  /** A caller that repeats its request later does so through another API. */
+  /** A later repetition of a request goes to a different API. */
   async function sendEvents(user: number, api: number, action: PlannedAction & { readonly kind: 'events' }): Promise<void> {
     const { events, repeatAfterMs } = action
     const bodies = events.map((event) => bodyOf(event, user))
@@ -140,7 +140,10 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
   return calls
 }
 
-/** A user's properties. They never change, because an event counts for the groups of its user at that moment. */
+/**
+ * A user's properties. The properties never change, because an event counts for the groups that its user has at that
+ * moment.
+ */
 export function propertiesOf(user: number): { readonly country: string | null; readonly age_bucket: string | null } {
   return { country: ['DE', 'FR', null][user % 3], age_bucket: ['18-24', '25-34'][user % 2] }
 }

@@ -25,14 +25,14 @@ export interface Call extends CameBack {
   readonly kind: CallKind
   readonly user: string
   readonly api: number
-  /** Epoch ms; all processes of a round share one clock. */
+  /** When the request was sent, in epoch ms. All processes of a round share one clock. */
   readonly from: number
   readonly to: number
-  /** Ids of the events that it sends, as far as the caller chose them. */
+  /** Ids of the sent events, except for events whose ids the caller did not choose. */
   readonly eventIds: readonly string[]
 }
 
-/** Records of the topics, in log order. Only those of the users and items of a round, except for `trending`. */
+/** Records of the topics about the users and items of a round, in log order. Only `trending` includes all rounds. */
 export interface Logs {
   readonly interactions: readonly Logged<Interaction>[]
   readonly served: readonly Logged<ServedRecommendations>[]
@@ -67,7 +67,7 @@ export interface Tables {
   readonly served: readonly { readonly request_id: string; readonly position: number; readonly item_id: string; readonly at: string }[]
 }
 
-/** All that is known of a round when it is over. */
+/** All calls, logs and stored results of a finished round. */
 export interface Evidence {
   readonly users: readonly string[]
   /** Items that users did something with. */
@@ -77,7 +77,7 @@ export interface Evidence {
   readonly logs: Logs
   readonly views: Views
   readonly tables: Tables
-  /** What each API answers to each user when everything has recovered. */
+  /** The answers of each API to each user when all parts have recovered. */
   readonly final: readonly Call[]
   /** Whether the verdict is about trending items, which are published every 30 seconds. */
   readonly judgesTrending: boolean

@@ -9,7 +9,7 @@ import { RECOVERED } from '../recover.ts'
 import type { RecommendationFault } from './plan.ts'
 import type { RecommendationsSystem } from './system.ts'
 
-/** A time in which a part was hurt. Epoch ms. */
+/** A period in which a fault affected a part. Epoch ms. */
 export interface Trouble {
   readonly from: number
   readonly to: number
@@ -17,7 +17,7 @@ export interface Trouble {
 
 export interface ApiTrouble extends Trouble {
   readonly api: number
-  /** A killed API is in trouble until it is ready again. A stopped one answers later. */
+  /** The fault of a killed API lasts until the API is ready again. A stopped API answers later. */
   readonly isKilled: boolean
 }
 
@@ -28,13 +28,16 @@ export interface Inflicted {
 }
 
 export interface FaultHands {
-  /** Applies the faults of a round. Each ends with the part running again, but not ready yet. */
+  /** Applies the faults of a round. After each fault the part runs again, but may not be ready yet. */
   inflict(faults: readonly RecommendationFault[]): Promise<Inflicted>
-  /** Returns whether an API gets requests: a load balancer would notice a killed one, but not a suspended one. */
+  /** Returns whether an API gets requests. A load balancer would notice a killed API, but not a suspended one. */
   isReady(api: number): boolean
 }
 
-/** The parts that a fault needs. A fault of another part, such as training, is a name here and a case in `suffer`. */
+/**
+ * The parts that a fault needs. To add a fault of another part, such as training, add a name to this function and a
+ * case to `suffer`.
+ */
 function partsOf({ kind, api }: RecommendationFault): string[] {
   if (kind === 'outage') return ['kafka', `api ${api}`]
   if (kind === 'outage-emptied') return ['kafka', 'redis']
@@ -54,7 +57,10 @@ export function faultHands(system: RecommendationsSystem, say: (text: string) =>
     list.push({ from, to: Date.now() })
   }
 
-  /** An API that starts while Kafka is away becomes ready when it is back, so nothing here waits for that. */
+  /**
+   * Does not wait until the API is ready, because an API that starts while Kafka is unavailable becomes ready only when
+   * Kafka is back.
+   */
   async function killApi(api: number, downMs: number): Promise<void> {
     const from = Date.now()
     down.add(api)

@@ -5,12 +5,15 @@ import { pastEvents, timedItems } from './bytes.ts'
 import type { Evidence, Logs } from './evidence.ts'
 import { countedEvents, type ExpectedUser, expectedUser, newestOf, saysYes, type UserEvent } from './user-fold.ts'
 
-/** As docs/services/recommendations.md says: 90 days, one in a thousand among 20,000. */
+/**
+ * The documented limits of watched items (docs/services/recommendations.md): 90 days, and one error in a thousand among
+ * 20,000 items.
+ */
 const WATCHED = { capacity: 20_000, errorRate: 0.001, lifetimeMs: 90 * 86_400_000 }
 const MOST_SHOWN = 100
 const watchedSet = seenSetReader({ item: decimalId, ...WATCHED })
 
-/** The features of each user equal the fold of the log, in the topic and in Redis. */
+/** Checks that the features of each user, in the topic and in Redis, equal those that the log requires. */
 export function features({ users, items, logs, views }: Evidence): string[] {
   const events = countedEvents(logs)
   return users.flatMap((user) => {
@@ -60,8 +63,9 @@ function compared(what: string, { user, expected, own, logs }: Known, is: UserSe
 }
 
 /**
- * Shown items come from one topic, and the events that remove them from another, so the result depends on the order of
- * the two. Items that nobody viewed must be there, and items that were not shown must not.
+ * Checks the items that were shown without being chosen. Shown items come from one topic, and the events that remove
+ * them from another topic, so the result depends on the relative order of the topics. Items that nobody viewed must be
+ * in the features, and items that were not shown must not.
  */
 function shown(what: string, { user, own, logs }: Omit<Known, 'expected'>, is: UserSelf): string[] {
   const listed = logs.served

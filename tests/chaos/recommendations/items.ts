@@ -2,7 +2,10 @@ import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import type { Evidence, Logged } from './evidence.ts'
 
-/** Products are items: a record for every change, none for anything else, and in the end the product's own category. */
+/**
+ * Checks that products are items, with one record for every change and no other records, and finally with the product's
+ * own category.
+ */
 export function items({ items: all, logs }: Evidence): string[] {
   const documents = Map.groupBy(logs.documents, ({ key }) => String(key))
   const written = Map.groupBy(logs.items, ({ key }) => String(key))
@@ -30,7 +33,7 @@ function wholeOf({ updated_at, ...item }: RecommendationItem): string {
   return `${formOf({ ...item, updated_at })} ${item.category_path} ${item.created_at} ${item.thumbnail_url} ${item.description}`
 }
 
-/** An item keeps its text when the product is hidden. */
+/** Returns the expected forms of an item. The item keeps its text while the product is hidden. */
 function formsOf(documents: readonly Logged<CatalogDocument>[]): string[] {
   let form: string | undefined
   return documents.flatMap(({ value }) => {

@@ -2,13 +2,13 @@ import { described, type Item, isList } from './answered.ts'
 import type { Call, Evidence } from './evidence.ts'
 import { countedEvents, expectedUser } from './user-fold.ts'
 
-/** What each list shows agrees with the features behind it, and these never go back. */
+/** Checks that each list agrees with the features that it used, and that a later list never uses older features. */
 export function lists(evidence: Evidence): string[] {
   const all = [...evidence.calls, ...evidence.final].filter((call) => isList(call) && call.status === 200)
   return [...seen(all, evidence), ...empty(all), ...goneBack(all), ...behind(evidence)]
 }
 
-/** No list holds what the events up to its offset say is watched or hidden. */
+/** Checks that no list contains items that are watched or hidden according to the events up to its offset. */
 function seen(all: readonly Call[], { logs }: Evidence): string[] {
   const events = countedEvents(logs)
   return all.flatMap((call) => {
@@ -23,14 +23,17 @@ function seen(all: readonly Call[], { logs }: Evidence): string[] {
   })
 }
 
-/** There is always something that the user has not seen. A later page may have lost everything in the meantime. */
+/**
+ * Checks that no first page is empty, because there are always items that the user has not seen. The items of a later
+ * page may all have been watched or hidden in the meantime.
+ */
 function empty(all: readonly Call[]): string[] {
   return all
     .filter(({ kind, body }) => kind === 'list' && body.recommendations.length === 0)
     .map((call) => `an empty list: ${described(call)}`)
 }
 
-/** After a list that uses certain features, a list that uses older features must be marked as degraded. */
+/** A list must be marked as degraded if an earlier list of the user was computed from newer features. */
 function goneBack(all: readonly Call[]): string[] {
   const faults: string[] = []
   for (const own of Map.groupBy(all, ({ user }) => user).values()) {

@@ -21,7 +21,7 @@ export const RECOMMENDATION_FAULTS = [
   'clickhouse-stopped',
   /** Kafka is stopped. Meanwhile an API is killed and started. */
   'outage',
-  /** Kafka is stopped. Meanwhile Redis is emptied, so that nobody can fill it again. */
+  /** Kafka is stopped. Meanwhile Redis is emptied, so that sinks cannot fill it again yet. */
   'outage-emptied',
 ] as const
 
@@ -30,13 +30,15 @@ export type RecommendationFault = PlannedFault<RecommendationFaultKind>
 
 export type EventType = 'VIEW' | 'CLICK' | 'PURCHASE' | 'RATE' | 'SKIP' | 'DWELL'
 
-/** An event as a caller sends it. Each is sent until it is taken. */
+/** An event as a caller sends it. The caller repeats an event until the API accepts it. */
 export interface PlannedEvent {
   readonly item: number
   readonly type: EventType
-  /** Undefined: the API says what identifies it. Such an event is sent only once. */
+  /**
+   * The id of the event. If undefined, the API identifies the event by its content, and the caller sends it only once.
+   */
   readonly id: string | undefined
-  /** How long ago it happened, by the `timestamp` that is sent; undefined: it is left out. */
+  /** Age of the event according to its `timestamp`. If undefined, the request has no `timestamp`. */
   readonly agoMs: number | undefined
   readonly rating: number | undefined
   readonly watchPct: number | undefined
@@ -75,7 +77,7 @@ export interface PlannedProduct {
 export interface Plan {
   readonly seed: number
   readonly users: number
-  /** Items that users do something with; the products are the last of them. */
+  /** Number of items that users interact with. The last of these items are products. */
   readonly items: number
   readonly calls: readonly PlannedCall[]
   readonly products: readonly PlannedProduct[]
@@ -88,15 +90,17 @@ export interface PlanOptions {
   readonly users: number
   /** Calls per second. */
   readonly rate: number
-  /** The faults, one of each. Their order comes from the seed. */
+  /** The kinds of faults in a round. Each occurs once, in an order that the seed determines. */
   readonly faults: readonly RecommendationFaultKind[]
 }
 
 export const GENRES = ['Comedy', 'Drama', 'Crime', 'Western', 'Musical', 'War', 'Horror', 'Sport'] as const
-/** An item has at most 100 neighbours. With fewer items than that, none is ever forgotten. */
+/**
+ * Number of items in a round. An item has at most 100 neighbours, so with fewer items no neighbour is ever forgotten.
+ */
 export const ITEMS = 70
 export const PRODUCTS = 20
-/** Items that nobody sends events about, so that no list may be empty because a user has seen everything. */
+/** Number of items without events. They ensure that no list is empty because a user has seen all items. */
 export const UNTOUCHED = 40
 const CATEGORIES = 5
 const LATE_CATEGORIES = 2
@@ -120,7 +124,7 @@ const QUERIES = [
   'limit=10&context=product_page',
 ] as const
 
-/** Draws a round. The same seed and options give the same one. */
+/** Draws a round. The same seed and options give the same round. */
 export function drawPlan(seed: number, { users, rate, faults: kinds }: PlanOptions): Plan {
   const random = seededRandom(seed)
   const faults = drawFaults(random, kinds, APIS, (kind) => kind === 'worker-stopped')

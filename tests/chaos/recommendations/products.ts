@@ -48,7 +48,7 @@ export async function writeProducts(
     for (const { atMs, write } of writes) {
       const leftMs = () => startedAt + atMs - Date.now()
       for (let left = leftMs(); left > 0 && !isOver(); left = leftMs()) await delay(Math.min(left, LOOK_EVERY_MS))
-      // Categories come in any case, so that at the end every product has one.
+      // Categories are always written, even after the faults have ended, so that finally every product has one.
       write()
       await Promise.all([documents.flush(), tree.flush()])
     }

@@ -18,18 +18,18 @@ export interface RoundResult extends Judged<Evidence> {
 
 export interface RoundOptions {
   readonly plan: Plan
-  /** Rounds on one system have users and items of their own. */
+  /** Each round on a system has separate users and items. */
   readonly number: number
   readonly judgesTrending: boolean
 }
 
-/** A list that is still degraded after this time is a fault. */
+/** How long lists may stay degraded after the end of all faults. */
 const HEALED = { timeoutMs: 60_000, intervalMs: 500 }
-/** Each round has its own range of ids. */
+/** Number of ids in the range of one round. Ranges of different rounds do not overlap. */
 const IDS_PER_ROUND = 1_000
 const FIRST_CATEGORY = 500
 
-/** Plays one round and judges it when everything has recovered. */
+/** Runs one round and judges it when all parts have recovered. */
 export async function playRound(
   system: RecommendationsSystem,
   { plan, number, judgesTrending }: RoundOptions,
@@ -115,8 +115,8 @@ async function readList(system: RecommendationsSystem, api: number, { id, token 
 }
 
 /**
- * Waits until no list lacks anything. Every list is an event for the service, so this ends before anything is
- * compared.
+ * Waits until no list is degraded. The service counts every list as an event, so this wait must end before the results
+ * are compared.
  */
 async function healedLists(system: RecommendationsSystem, users: readonly User[]): Promise<Call[]> {
   return await Promise.all(
@@ -143,7 +143,7 @@ function summaryOf({ calls, logs }: Evidence): string {
   ].join(', ')
 }
 
-/** Copies the logs of all processes. @returns the target */
+/** Copies the logs of all processes. @returns the folder with the copies */
 export function keepRecommendationsLogs({ folder, workers, apis }: RecommendationsSystem, target: string): Promise<string> {
   const named = [
     ...workers.map((worker, slot) => [`worker${slot}`, worker] as const),

@@ -2,7 +2,7 @@ import type { ItemActivity } from '../../../schemas/recommendations/types.ts'
 import type { Evidence, Logged } from './evidence.ts'
 import { countedEvents, newestItems, newestOf, saysYes, type UserEvent, weightIn } from './user-fold.ts'
 
-/** What happened to an item, in the order in which it was counted. */
+/** The signals of an item, in the order in which they were counted. */
 export type ExpectedActivity = { readonly [name in keyof ItemActivity]: unknown[] }
 
 const LAST_VIEWS = 10
@@ -10,7 +10,7 @@ const LESS_PER_PLACE = 0.8
 
 export const half = (ms: number, halfLifeMs: number) => 0.5 ** (ms / halfLifeMs)
 
-/** Computes what happened to each item from the interactions and the answers, with nothing of the service. */
+/** Computes the signals of each item from the interactions and the answers, without code of the service. */
 export function expectedActivities({ logs }: Pick<Evidence, 'logs'>): Map<string, ExpectedActivity> {
   const found = new Map<string, ExpectedActivity>()
   const of = (item: string) => {
@@ -49,7 +49,9 @@ function viewedAround(event: UserEvent, own: readonly UserEvent[]): { readonly b
   return { before: ids(until.filter((other) => other !== event)), after: ids(until) }
 }
 
-/** An item enters the last views if it is among them after the event and was not before. */
+/**
+ * Returns whether an event adds its item to the last views: the item is among them after the event and was not before.
+ */
 function enters(event: UserEvent, own: readonly UserEvent[]): boolean {
   if (!saysYes(event)) return false
   const { before, after } = viewedAround(event, own)
@@ -65,7 +67,7 @@ function pairsOf(event: UserEvent, own: readonly UserEvent[]): { readonly other:
   )
 }
 
-/** Joins the records of an item, whose number depends on commits. */
+/** Joins the records of an item. The number of records depends on the commits of the pipeline. */
 export function joined(records: readonly Logged<ItemActivity>[]): ExpectedActivity {
   const parts = records.map(({ value }) => value!)
   return {

@@ -7,7 +7,7 @@ const DAY = 86_400_000
 const MONTH = 30 * DAY
 const WEEK = 7 * DAY
 const HOURS = 6 * 3_600_000
-/** What is published may lack this share of what is known. */
+/** Share of the known weight that published neighbours and statistics may lack. */
 const STATS_BEHIND = 0.02
 const NEIGHBOURS_BEHIND = 0.05
 const PUBLISHED_NEIGHBOURS = 50
@@ -15,7 +15,7 @@ const TOLERANCE = 1e-9
 /** Weights are published in four bytes. */
 const FLOAT_TOLERANCE = 1e-6
 
-/** What happened to items follows from the log, and neighbours and statistics from what happened. */
+/** Checks that the signals of items follow from the log, and neighbours and statistics from the signals. */
 export function signals(evidence: Evidence): string[] {
   const { items, logs } = evidence
   const expected = expectedActivities(evidence)
@@ -30,7 +30,7 @@ function activities(item: string, expected: ReturnType<typeof joined> = joined([
   const is = joined(records)
   const names = ['events', 'near', 'entered'] as const
   const wrong = names.flatMap((name) => firstDifference(`${name} of item ${item}`, expected[name], is[name]))
-  // Answers are another topic, so their order is that in which they were read.
+  // Answers are in a separate topic, so the order in which the pipeline has read them is unknown.
   return [...wrong, ...firstDifference(`times shown of item ${item}`, expected.shown.toSorted(), is.shown.toSorted())]
 }
 
@@ -47,7 +47,10 @@ function canonical(value: unknown): string {
   return JSON.stringify(Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))))
 }
 
-/** The published statistics are those after one of the records, and what came later is too little to publish. */
+/**
+ * Checks that the published statistics equal those after one of the records, and that later records changed too little
+ * to be published.
+ */
 function stats(item: string, records: readonly Logged<ItemActivity>[], { logs }: Evidence): string[] {
   const published = logs.itemStats.findLast(({ key }) => String(key) === item)?.value ?? undefined
   const isCounted = ({ value }: Logged<ItemActivity>) => value!.events.length + value!.shown.length + value!.entered.length > 0
@@ -101,7 +104,10 @@ function isNear(one: number, other: number, tolerance: number): boolean {
   return Math.abs(one - other) <= tolerance * Math.max(1, Math.abs(one), Math.abs(other))
 }
 
-/** As the statistics. A round has fewer items than an item keeps neighbours, so none is ever forgotten. */
+/**
+ * Checks neighbours in the same way as statistics. A round has fewer items than an item keeps neighbours, so no
+ * neighbour is ever forgotten.
+ */
 function neighbours(item: string, records: readonly Logged<ItemActivity>[], { logs, views }: Evidence): string[] {
   const published = logs.itemNeighbours.findLast(({ key }) => String(key) === item)?.value ?? undefined
   const shown = views.neighbours.get(item)
@@ -135,7 +141,9 @@ function sumOf(weights: ReadonlyMap<string, number>): number {
   return [...weights.values()].reduce((sum, weight) => sum + weight, 0)
 }
 
-/** Returns whether a list has the heaviest neighbours. Equal weights may come in any order. */
+/**
+ * Returns whether a list has the neighbours with the greatest weights. Neighbours of equal weight may be in any order.
+ */
 function isNeighbourhood(weights: ReadonlyMap<string, number>, is: readonly { readonly item: string; readonly weight: number }[]): boolean {
   const best = [...weights.values()].sort((a, b) => b - a).slice(0, PUBLISHED_NEIGHBOURS)
   return (

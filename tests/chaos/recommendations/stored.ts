@@ -2,7 +2,7 @@ import { differences } from '../judge.ts'
 import type { Evidence } from './evidence.ts'
 import { countedEvents } from './user-fold.ts'
 
-/** Each event stands once in ClickHouse, as it came first, and so does each item of an answer. */
+/** Checks that ClickHouse has each event once, in its first form, and each item of an answer once. */
 export function stored({ logs, tables }: Evidence): string[] {
   const events = [...countedEvents(logs)].flatMap(([user, own]) =>
     own.map(({ event_id, item_id, timestamp }) => `${user} ${event_id} ${item_id} ${timestamp}`),

@@ -17,7 +17,7 @@ import { newClickhouse, newKafka, newRedis, newRegistry } from '../../stack/serv
 import { APIS } from './plan.ts'
 
 const READY = { timeoutMs: 120_000, intervalMs: 50 }
-/** Longer than by default: on a busy machine, most answers should have everything that they need. */
+/** Time limit of reads. It is longer than the default, so that most answers are complete on a busy machine. */
 const READ_MS = '1000'
 
 export type RecommendationsSystem = Awaited<ReturnType<typeof recommendationsSystem>>

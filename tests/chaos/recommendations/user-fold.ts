@@ -3,8 +3,8 @@ import type { PastEvent, TimedItem } from './bytes.ts'
 import type { Logged, Logs } from './evidence.ts'
 
 /**
- * What must follow from the log for one user, computed naively from the whole list of events without any code of the
- * service: docs/services/recommendations.md
+ * Computes the required results for one user naively from the whole list of events, without any code of the service.
+ * docs/services/recommendations.md defines these results.
  */
 
 /** An event with its place in the log of its user. */
@@ -32,7 +32,7 @@ const secondsOf = ({ timestamp }: Interaction) => Math.floor(timestamp / 1_000)
 export const saysYes = ({ event_type }: Interaction) => event_type !== 'SKIP' && event_type !== 'NOT_INTERESTED'
 const isAboutHiding = ({ event_type }: Interaction) => event_type === 'NOT_INTERESTED'
 
-/** The events of the log that count, by user. No round lasts a day, so an id counts once. */
+/** Returns the events of the log that count, by user. No round lasts a day, so an id counts once. */
 export function countedEvents({ interactions }: Pick<Logs, 'interactions'>): Map<string, UserEvent[]> {
   const events = new Map<string, UserEvent[]>()
   const known = new Set<string>()
@@ -61,7 +61,7 @@ function isWatching({ event_type, watch_pct }: Interaction): boolean {
   return event_type === 'PURCHASE' || event_type === 'RATE' || event_type === 'SKIP'
 }
 
-/** The items of some events, each at its newest place, newest first. */
+/** Returns the items of some events, newest first. A repeated item is at its newest position. */
 export function newestItems(events: readonly UserEvent[], most: number): TimedItem[] {
   const places = new Map<string, { item: string; seconds: number; order: number }>()
   events.forEach((event, order) => {
@@ -131,7 +131,7 @@ export function expectedUser(all: readonly UserEvent[]): ExpectedUser {
   }
 }
 
-/** Returns the newest of the records of a user, by the time that they name. */
+/** Returns the newest record of a user, by the time in the record. */
 export function newestOf<V extends { readonly updated_at: number }>(records: readonly Logged<V>[], user: string): V | undefined {
   return records
     .filter(({ key }) => String(key) === user)

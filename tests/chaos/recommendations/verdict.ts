@@ -7,7 +7,7 @@ import { signals } from './signals.ts'
 import { stored } from './stored.ts'
 import { trending } from './trending.ts'
 
-/** Returns everything in which a round differs from what its calls and logs require. */
+/** Returns all deviations of a round from the results that its calls and logs require. */
 export function faultsOf(evidence: Evidence): string[] {
   const rules = [answered, lists, stored, features, signals, trending, items]
   return rules.flatMap((rule) => rule(evidence))

@@ -14,10 +14,10 @@ export const SEARCH_FAULTS = [
 ] as const
 export type SearchFaultKind = (typeof SEARCH_FAULTS)[number]
 
-/** A stopped builder loses its partition after the session time-out, which is shorter than this. */
+/** How long the index builder is suspended. This is longer than the session time-out, so it loses its partition. */
 const STOPPED_MS = 12_000
 
-/** Inflicts one fault. Resolves when the part runs again. */
+/** Applies one fault. Resolves when the part runs again. */
 export async function inflict(system: SearchSystem, kind: SearchFaultKind, holdMs: number): Promise<void> {
   const { search, kafka, workers, disk, client } = system
   const built = async () => workers[(await system.builder()) ?? 0]

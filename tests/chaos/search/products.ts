@@ -37,7 +37,7 @@ function productDocument(id: number, revision: number, isPublic: boolean): Catal
   }
 }
 
-/** The first records: all anchors, and all ghosts with their end. */
+/** Returns the first records: all anchors, and all ghosts together with their deletions. */
 export function firstDocuments(): CatalogDocument[] {
   const anchors = Array.from({ length: ANCHORS }, (_, id) => productDocument(id, 1, true))
   const ghosts = Array.from({ length: GHOSTS }, (_, i) => ANCHORS + i)

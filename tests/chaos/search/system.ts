@@ -80,7 +80,7 @@ export async function searchSystem() {
   }
 }
 
-/** Finds the report of the job anywhere in the answer. */
+/** Searches the whole answer for the report of the job. */
 function ownsJob(report: unknown): boolean {
   if (typeof report !== 'object' || report === null) return false
   if ((report as { owner?: boolean }).owner === true) return true

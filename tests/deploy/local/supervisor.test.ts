@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Creates a process that ends on request, and whose next starts may fail. */
+/** Creates a process that ends on request. The test can make its next starts fail. */
 function fakeComponent() {
   const started: number[] = []
   let failures = 0

@@ -35,9 +35,9 @@ export interface Interference {
 export interface BrokerProxy {
   /** Where clients reach the first broker. */
   readonly address: string
-  /** Where clients reach each broker, in the given order. */
+  /** Addresses at which clients reach the brokers, in the given order. */
   readonly addresses: readonly string[]
-  /** Returns the requests of one kind so far, oldest first, without their 4-byte length. */
+  /** Returns the requests of one kind so far, oldest first, each without its 4-byte length. */
   requests(api: ApiName): Buffer[]
   interfere(interference: Interference): void
   /** Closes all connections and still accepts new ones. */

@@ -55,7 +55,7 @@ test('a newly assigned partition does not wait for a pending fetch of another on
   expect(Date.now() - assignedAt).toBeLessThan(5_000)
 })
 
-/** Reads how long the request lets the broker wait for data (ms). This is the first field after the header. */
+/** Reads the time that the request lets the broker wait for data, in ms. It is the first field after the header. */
 function waitOf(request: Buffer): number {
   const clientIdBytes = request.readInt16BE(CLIENT_ID_AT)
   return request.readInt32BE(CLIENT_ID_AT + 2 + clientIdBytes + 1)
@@ -108,7 +108,7 @@ test('a new partition does not wait for the response about silent ones, which th
   const fetcher = transport.fetcher({ maxWaitMs: 50, idleWaitMs: () => 5_000 })
   const requests = (count: number) =>
     waitUntil(() => proxy.requests('fetch').length >= count, { what: `${count} requests`, timeoutMs: DEADLINE_MS })
-  // Each silent partition has one empty response, and then the broker does not answer.
+  // Each silent partition gets one empty response, and then the broker does not answer.
   proxy.interfere({ api: 'fetch', after: 1, action: 'lose-response' })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
   await requests(2)
@@ -118,7 +118,7 @@ test('a new partition does not wait for the response about silent ones, which th
 
   fetcher.assign({ topic, partition: 2 }, 0, 'fail')
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
-  // One of the silent partitions was requested together with the new one.
+  // One of the silent partitions was requested together with the new partition.
   append(producer, topic, 0, 'of a silent one')
   append(producer, topic, 1, 'of a silent one')
   await commit(producer)
@@ -216,7 +216,7 @@ test('records that were fetched before a pause are returned after resume', async
   const transport = await connected(proxy.address)
   const fetcher = transport.fetcher({ maxWaitMs: 50 })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
-  // The third request goes out when the first response has been processed.
+  // The client sends the third request when it has processed the first response.
   await waitUntil(() => proxy.requests('fetch').length > 2, { what: 'answers', timeoutMs: DEADLINE_MS })
   fetcher.pause({ topic, partition: 0 })
   expect(await fetcher.poll(100)).toEqual([])
@@ -276,7 +276,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const transport = await connected(proxy.address)
   const fetcher = transport.fetcher({ maxWaitMs: 50, maxPartitionBytes: 50 * KIB, maxBufferedBytes: 200 * KIB, maxPollBytes: 60 * KIB })
   for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
-  // Nothing is polled, so the requests must stop.
+  // The test polls nothing, so the requests must stop.
   let before = -1
   await waitUntil(
     () => {
@@ -327,7 +327,7 @@ test.each(['none', 'zstd'] as const)(
       'end',
     )
     const fetcher = transport.fetcher({ maxWaitMs: 50 })
-    // A batch holds 40 records of 10 KiB, so these limits are below and above one batch.
+    // A batch contains 40 records of 10 KiB, so these limits are below and above one batch.
     for (const limitBytes of [1, 300 * KIB, undefined]) {
       for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
       const read: (readonly { partition: number; values: (string | null)[] }[])[] = []
@@ -341,7 +341,8 @@ test.each(['none', 'zstd'] as const)(
         expect(bytes).toBeLessThanOrEqual(Math.max(limitBytes ?? Infinity, 32 * KIB) + 64 * KIB)
         for (const { partition, nextOffset } of data) {
           expect(fetcher.position({ topic, partition })).toBe(nextOffset)
-          // The rest of a response is kept while its partition is paused, and dropped when it is assigned again.
+          // The fetcher keeps the rest of a response while its partition is paused, and drops it when the partition is
+          // assigned again.
           if (read.length % 3 === 0) {
             fetcher.pause({ topic, partition })
             fetcher.resume({ topic, partition })

@@ -44,7 +44,7 @@ function scripted(
 ): {
   member: GroupMember
   heartbeats: Heartbeat[]
-  /** Member ids that the member asked to persist. */
+  /** Member ids that the member has asked its caller to persist. */
   kept: string[]
   /** The member's events in the order of their announcement. */
   announced: (string | undefined)[]
@@ -176,7 +176,7 @@ test('an acknowledgement does not wait for the next heartbeat', async () => {
   member.acknowledge([{ topic: 't', partition: 0 }])
   await vi.waitFor(() => expect(heartbeats.length).toBe(2))
   expect(heartbeats[1].owned).toEqual([{ topicId: 'id-of-t', partitions: [0] }])
-  // This also holds while a heartbeat is in flight.
+  // The same is true while a heartbeat is in flight.
   const beating = member.heartbeat()
   member.acknowledge([])
   await beating

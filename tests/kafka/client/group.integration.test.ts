@@ -30,7 +30,9 @@ beforeAll(async () => {
 
 /** The group.consumer.session.timeout.ms of the test broker. */
 const SESSION_TIMEOUT_MS = 6_000
-/** Upper bound for "at once": far below the session time-out, and far above what a busy machine needs. */
+/**
+ * Upper bound for "at once". It is far below the session time-out, and far above the time that a busy machine needs.
+ */
 const AT_ONCE_MS = 2_500
 
 test('a member joins with epoch 1, gets all partitions, and keeps them by heartbeats', async () => {
@@ -59,8 +61,8 @@ test('a second member gets partitions only after the first has revoked them', as
   await second.join()
   const revoking = await nextEvent(first, 'assignment')
   expect(revoking.partitions).toHaveLength(2)
-  // The first member still owns all four partitions: the second gets none, however often it polls, and the first can
-  // still commit.
+  // The first member still owns all four partitions and can commit. The second member gets none, however often it
+  // polls.
   await second.heartbeat()
   await second.heartbeat()
   const early = second.takeEvent()

@@ -18,7 +18,7 @@ import {
 import { systemRuntime } from '../../../runtime/system.ts'
 import { uniqueName } from '../../stack/index.ts'
 
-/** Upper bound for every wait in these tests. */
+/** Time limit of every wait in these tests. */
 export const DEADLINE_MS = 30_000
 
 export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })

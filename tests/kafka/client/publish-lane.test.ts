@@ -8,7 +8,7 @@ import { TransportError } from '../../../kafka/transport.ts'
 import { manualRuntime } from '../../../runtime/manual.ts'
 
 const PRODUCER_ID = 7
-/** Number of a producer's batches that a broker remembers, while it runs and after a restart. */
+/** Number of a producer's batches that a running broker remembers. After a restart it remembers only one. */
 const REMEMBERED_BATCHES = 5
 const MAX_VALUE_BYTES = 100
 const TOO_LARGE: Outcome = { kind: 'refused', error: new TransportError('MESSAGE_TOO_LARGE', 'too large', { fatal: true }) }

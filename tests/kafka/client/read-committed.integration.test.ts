@@ -10,7 +10,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Maximum size of a response. It is so small that each response holds at most one batch. */
+/** Maximum size of a response. It is so small that each response contains at most one batch. */
 const TINY_FETCH_BYTES = 100
 
 /** Returns random steps of three producers on one partition, and the values that they commit. */

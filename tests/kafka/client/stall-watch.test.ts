@@ -13,7 +13,7 @@ const SESSION: KeptSession = {
   clientId: 'c',
 }
 
-/** Creates a watch of one member whose coordinator gives these answers, and then repeats the last one. */
+/** Creates a watch of one member whose coordinator gives these answers, and then repeats the last answer. */
 function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', epoch: 4 }]) {
   let now = 0
   let lastTurn = 0
@@ -48,7 +48,7 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
     times,
     opened: () => opened,
     closed: () => closed,
-    /** Lets time pass in steps of one check. */
+    /** Advances the clock to each check in turn. */
     async pass(ms: number, { turning = false } = {}) {
       for (const until = now + ms; now < until; ) {
         now += CHECK_EVERY_MS

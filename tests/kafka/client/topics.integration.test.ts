@@ -26,7 +26,7 @@ test('ensureTopics creates missing topics with their configuration and leaves ex
       [second, 1],
     ]),
   )
-  // The leaders of new topics answer at once.
+  // A new topic is ready when its creation returns: its leaders answer at once.
   expect((await transport.offsets([{ topic: first, partition: 2 }], 'end')).get(`${first}-2`)).toBe(0)
 })
 
@@ -55,7 +55,7 @@ test('the end offset is the high watermark, which includes open transactions, an
   append(open, topic, 0, 'x'.repeat(950_000), 'y')
   await open.flushFull()
   const key = partitionKey(topic, 0)
-  // a, b, their marker, and the full batch of the open transaction.
+  // The log contains a, b, their marker, and the full batch of the open transaction.
   expect((await transport.offsets([{ topic, partition: 0 }], 'end')).get(key)).toBe(4)
   expect((await transport.offsets([{ topic, partition: 0 }], 'earliest')).get(key)).toBe(0)
   await open.abort()

@@ -213,7 +213,7 @@ test('a producer that knows the limits refuses a record that its topic would ref
   const topic = await newTopic(transport, 1, { 'max.message.bytes': '100000' })
   const producer = transport.producer({ transactionalId: uniqueName('producer'), maxBatchBytes: await transport.maxBatchBytes([topic]) })
   await producer.init()
-  // Each record fits, but not all of them into one batch.
+  // Each record fits into a batch, but all of them together do not.
   const fitting = ['a', 'b', 'c'].map((letter) => letter.repeat(60_000))
   const largest = 'd'.repeat(99_900)
   append(producer, topic, 0, ...fitting)
@@ -343,7 +343,7 @@ test('a zombie that was replaced in the group can commit neither its offsets (KI
   const zombieMember = newMember(frozen, groupId, [topic])
   await zombieMember.join()
   const owned = await ownPartitions(zombieMember, 1)
-  // Its producer still works. Only its heartbeats are lost, as in a suspended process.
+  // The producer of this worker still works. Only its heartbeats are lost, as in a suspended process.
   const zombie = await newProducer(transport)
   append(zombie, topic, 0, FILLER, 'of the zombie')
   await zombie.flushFull()
@@ -361,7 +361,7 @@ test('a zombie that was replaced in the group can commit neither its offsets (KI
   await zombie.abort()
   expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(10)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['of the new owner'])
-  // The zombie lost its membership, not its producer, so it may work again as another member.
+  // The zombie lost its membership but not its producer, so it may work again as another member.
   append(zombie, topic, 0, 'reformed')
   await commit(zombie)
   proxy.thaw()
@@ -516,7 +516,7 @@ async function throughOlderCluster(): Promise<BrokerProxy> {
   const name = 'transaction.version'
   const edit = (response: Buffer) => {
     const changed = Buffer.from(response)
-    // The enabled features follow the supported ones; the name precedes the level.
+    // The enabled features follow the supported features. In each feature, the name precedes the level.
     changed.writeInt16BE(1, changed.lastIndexOf(name) + name.length)
     return changed
   }

@@ -16,7 +16,7 @@ export interface BatchOptions {
   readonly producerId?: number
   readonly transactional?: boolean
   readonly codec?: Compression
-  /** The number of records that compaction has removed from the end. The last offset does not change. */
+  /** The number of records that compaction has removed from the end of the batch. The last offset does not change. */
   readonly removedAtEnd?: number
 }
 

@@ -138,7 +138,9 @@ test("reads snappy in the Java client's framing", () => {
   expect(valuesOf(read(resigned(framed)))).toEqual(['framed'])
 })
 
-/** Returns the batches of two interleaved producers: 1 aborts twice and commits once, 2 commits. */
+/**
+ * Returns the batches of two interleaved producers. Producer 1 aborts twice and commits once, and producer 2 commits.
+ */
 function interleaved(): Buffer {
   const transactional = true
   return Buffer.concat([

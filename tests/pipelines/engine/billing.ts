@@ -3,7 +3,7 @@ import { utf8 } from '../../../schemas/keys.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { numberFormat, numberTopic, textTopic } from './words.ts'
 
-/** Creates a topology that looks up the price at the time of each order; -1 for none. */
+/** Creates a topology that looks up the price at the time of each order, or -1 if there is none. */
 export function billing(maxIdleMs?: number, name = 'billing') {
   const orders = textTopic(`${name}-orders`, 1)
   const prices = numberTopic(`${name}-prices`, 1)
@@ -22,5 +22,5 @@ export function billing(maxIdleMs?: number, name = 'billing') {
   return { flow, orders, prices, bills }
 }
 
-/** A note so long that a few orders with it exceed the limit of queued records of a task. */
+/** A note for orders. It is so long that a few orders exceed the limit of a task's queued records. */
 export const LONG_NOTE = 'x'.repeat(100_000)

@@ -3,12 +3,12 @@ import type { FraudCaseCommand, FraudReview } from '../../../schemas/fraud/types
 import { type Payment, pay } from '../../schemas/fraud/payments.ts'
 import { scored } from './scored.ts'
 
-/** Returns what a case shows of a transaction with decision REVIEW. */
+/** Returns the part of a transaction with decision REVIEW that its case contains. */
 export function review(payment: Payment = {}): FraudReview {
   return reviewOf({ ...scored(pay(payment)), decision: 'REVIEW', risk_score: 612, triggered_rules: ['r1'] })
 }
 
-/** Returns a request of an analyst that asks for nothing else. */
+/** Returns a request of an analyst that changes only the given fields. */
 export function caseCommand(asked: Partial<FraudCaseCommand>): FraudCaseCommand {
   return {
     actor: 'ann',

@@ -309,7 +309,7 @@ test('repeated records and requests give one case per transaction, whose history
         const told = published.filter(({ transaction_id }) => transaction_id === id)
         expect(told.map((one) => one.verdict)).toEqual(history.flatMap((entry) => entry.verdict ?? []))
         expect(told.at(-1)?.verdict ?? null).toBe(verdict)
-        // Each correction names the verdict before it, so that a profile can subtract the old one.
+        // Each correction names the previous verdict, so that a profile can subtract it.
         expect(told.map(({ previous_verdict }) => previous_verdict)).toEqual(
           [null, ...told.map((one) => one.verdict)].slice(0, told.length),
         )

@@ -161,7 +161,10 @@ test('another form of the documents is a new index, and the old one is searched 
   await eventually(second.found).toEqual({ n1: 'ONE' })
 })
 
-/** Stops at a call that matches, and fails all later ones, as a process does that is killed there. */
+/**
+ * Creates a client that hangs at a matching call and fails all later calls, as if the process had been killed at that
+ * call.
+ */
 function dyingClient(client: SearchClient, dies: (call: SearchCall) => boolean, isApplied: boolean) {
   let isDead = false
   const through: SearchClient = {

@@ -196,7 +196,8 @@ test('a deletion lifts a block even if the other user has blocked since, and mak
   const of = (user: string, other: string) => records.filter(({ key }) => key === `${user}:${other}`).map(({ value }) => value)
   expect(of(ANN, BOB).at(-1)).toMatchObject({ blocks: false, is_blocked: true })
   expect(of(BOB, ANN).at(-1)).toMatchObject({ blocks: true, is_blocked: false, unblocked_until: deletedAt })
-  // A tombstone cannot say until when ends of the match are void, so a record that says it precedes the tombstone.
+  // A tombstone cannot contain the time up to which ends of the match are void, so a record with this time precedes the
+  // tombstone.
   for (const one of [of(ANN, CAT), of(CAT, ANN)]) expect(one.slice(-2)).toMatchObject([{ reopened_until: endedAt, has_ended: false }, null])
 })
 
@@ -243,7 +244,7 @@ test.each([1, 2, 3, 4, 5])('with repeats and crashes, a match exists if and only
   expect(events()).toHaveLength(expected)
 })
 
-/** Returns what match-users makes of swipes that arrive in any order: likes, and what takes them back, in order. */
+/** Returns the output of match-users for swipes that arrive in any order: likes and their withdrawals, in order. */
 function throughUsers(arriving: readonly PairSwipe[]): PairSwipe[] {
   const rows = new Map<string, SwipeRow>()
   return arriving.filter((swipe) => {

@@ -35,7 +35,7 @@ function usersDriver() {
     driver.pipe(locationUpdates, user_id, { user_id, lat, lon, accuracy_m: null, ts })
   }
   const swiped = (event: SwipeEvent) => driver.pipe(swipeEvents, event.swiper_id, event)
-  /** The members of the index, from all that was emitted. */
+  /** The members of the index, computed from all emitted records. */
   const members = new Map<string, string>()
   function index() {
     for (const { key, value } of driver.read(matchIndex)) {
@@ -48,7 +48,7 @@ function usersDriver() {
   return { driver, profile, locate, swiped, index, user }
 }
 
-/** Advances the clock while nothing runs, because the driver would run every tick of the time that passes. */
+/** Advances the clock without running the topology, because the driver would otherwise run every tick on the way. */
 function daysPass(driver: TestDriver, days: number): void {
   driver.restart({ downMs: days * DAY_MS })
   driver.advanceWallClock(MINUTE_MS)
@@ -140,7 +140,7 @@ test('a rewind takes back a swipe that it has overtaken', () => {
   swiped(swipe(ANN, BOB, 'RIGHT', 1_000))
   expect([driver.read(matchSwipes), driver.read(pairSwipes), user(BOB)?.elo_score]).toEqual([[], [], 1_500])
   expect(user(ANN)).toMatchObject({ last_swipe: { direction: 'REWIND' }, exceptions: [{ target_id: BOB }] })
-  // The second rewind overtakes the swipe between the two.
+  // The second rewind overtakes the swipe between the two rewinds.
   swiped(swipe(ANN, BOB, 'REWIND', 4_000))
   swiped(swipe(ANN, BOB, 'RIGHT', 3_000))
   expect(driver.read(pairSwipes)).toEqual([])

@@ -4,7 +4,7 @@ import { keptNeighbours } from '../../../pipelines/recommendations/signals/kept-
 import { NO_NEIGHBOURS, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
 
 const START = Date.UTC(2026, 0, 10)
-/** More than a function call may have arguments. */
+/** Number of events, more than the maximum number of arguments of a function call. */
 const MANY = 200_000
 
 test('an item that many users saw between two commits is counted', () => {
@@ -15,7 +15,7 @@ test('an item that many users saw between two commits is counted', () => {
 })
 
 test('of more than a hundred neighbours the twenty newest stay, and the heaviest of the others', () => {
-  // The first ones are the heaviest, the last ones the newest.
+  // The first neighbours are the heaviest, and the last neighbours the newest.
   const near = Array.from({ length: 150 }, (_, index) => ({
     item_id: BigInt(index + 1),
     closeness: 150 - index,

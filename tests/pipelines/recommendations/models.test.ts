@@ -24,7 +24,7 @@ interface Begun {
   end(result: TrainingResult | Error): void
 }
 
-/** Workers with the job on a broker in memory. */
+/** Creates a world in which workers run the training job on a broker in memory. */
 async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
   const broker = memoryBroker()
   for (const { name, partitions, config } of modelTopics) broker.createTopic({ name, partitions, config })
@@ -168,7 +168,7 @@ test('a worker that has lost the job publishes nothing, and the next one trains 
   ask('one', 'TRAIN')
   await eventually(() => begun.length).toBe(1)
   broker.groups.expire(groupOf('models'), 'b')
-  // The assignor gives the partition to the first of the members by their names.
+  // The assignor gives the partition to the member whose name sorts first.
   start('a')
   await eventually(() => begun.at(-1)?.worker).toBe('a')
   begun[0].end(good('lost'))
@@ -184,7 +184,7 @@ test('a worker that has lost the job publishes nothing, and the next one trains 
 test('trainings begin a quarter of an hour after the first start, and then every few hours', async () => {
   const { start, clock, begun, run, ask, warned } = await world({ trainEveryMs: 4 * HOUR })
   const runner = start('a')
-  // A request without effect shows that the turn looked at the clock.
+  // A request without an effect shows that the turn has checked the clock.
   ask('look', 'PROMOTE')
   await eventually(() => warned.length).toBe(1)
   clock.now += HOUR / 4

@@ -1,6 +1,7 @@
 /**
- * What must follow from a list of interactions, computed naively from the whole list without any code of the service:
- * docs/services/recommendations.md. Events are in the order of the log; each has another id.
+ * Computes the required results of a list of interactions naively from the whole list, without any code of the service.
+ * docs/services/recommendations.md defines these results. Events are in the order of the log, and each has a different
+ * id.
  */
 export interface ModelEvent {
   readonly user: bigint
@@ -18,7 +19,7 @@ const HALF_HOUR = 30 * 60_000
 const half = (ms: number, halfLife: number) => 0.5 ** (ms / halfLife)
 const saysYes = ({ type }: ModelEvent) => type !== 'SKIP'
 
-/** The ids of the last items that a user viewed, each at its newest place, newest first. */
+/** Returns the ids of the last items that a user viewed, newest first. A repeated item is at its newest position. */
 function lastViewed(events: readonly ModelEvent[], count: number): bigint[] {
   const newest = new Map<bigint, { at: number; order: number }>()
   events.forEach((event, order) => {
@@ -52,7 +53,10 @@ export function modelUser(events: readonly ModelEvent[]) {
   }
 }
 
-/** Weights of the neighbours of each item as of `now`, if no item has more than the service keeps. */
+/**
+ * Returns the weights of the neighbours of each item as of `now`. No item may have more neighbours than the service
+ * keeps.
+ */
 export function modelNeighbours(events: readonly ModelEvent[], now: number): Map<bigint, Map<bigint, number>> {
   const weights = new Map<bigint, Map<bigint, number>>()
   const add = (a: bigint, b: bigint, weight: number) => {
@@ -94,7 +98,7 @@ export function modelStats(events: readonly ModelEvent[], item: bigint, now: num
   }
 }
 
-/** The items of all users by their weight with a half-life of six hours. */
+/** Returns the items of all users, sorted by their weight with a half-life of six hours. */
 export function modelTrending(events: readonly ModelEvent[], now: number): bigint[] {
   const weightOf = ({ type, rating }: ModelEvent) => {
     if (type === 'PURCHASE') return 4

@@ -22,7 +22,7 @@ const START = Date.UTC(2026, 0, 10)
 const MINUTE = 60_000
 const TYPES = ['VIEW', 'VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL'] as const
 
-/** Events of a few users and items over two days, in an order that is not always that of their times. */
+/** Generates events of a few users and items over two days, not always in chronological order. */
 function randomEvents(seed: number, count: number): ModelEvent[] {
   const random = seededRandom(seed)
   return Array.from({ length: count }, (_, index) => {
@@ -94,7 +94,7 @@ test.each([
   }
 })
 
-/** Reads the bytes of the store as they are documented. */
+/** Reads the bytes of the store in their documented format. */
 function storedNeighbours(packed: Uint8Array): [bigint, number][] {
   const bytes = Buffer.from(packed)
   return Array.from({ length: bytes.length / 20 }, (_, index) => [bytes.readBigInt64LE(index * 20), bytes.readDoubleLE(index * 20 + 8)])

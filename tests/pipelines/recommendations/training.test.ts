@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { trainingProgram } from '../../../pipelines/recommendations/models/training.ts'
 
 const TRAINED_AT = Date.UTC(2026, 7, 1)
-/** A training program as far as the worker can see it: it gets the file of its job, and writes files beside it. */
+/** A fake training program. Like the real program, it gets the file of its job and writes files beside that file. */
 const BEGIN = `
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -59,7 +59,7 @@ test('returns undefined when the remembered terms fall below the floor, because 
     values.set(term, value)
     subject.offer(term, value)
   }
-  // The list is now trimmed to the best two, which leaves out c with 8.
+  // The list is now trimmed to the best two entries, which leaves out c with 8.
   for (const [term, value] of [
     ['a', 10],
     ['b', 9],

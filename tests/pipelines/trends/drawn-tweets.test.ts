@@ -10,7 +10,7 @@ const START = 29_000_000
 const PERIOD = 20
 const WINDOW = 60
 
-/** A tweet has one user and one time. */
+/** Generates tweets by number, so that a tweet always has the same user and time. */
 const tweet = fc.nat(400).map(
   (number): SampleTweet => ({
     tweet_id: 2n ** 60n + BigInt(number),

@@ -14,7 +14,7 @@ export const WORLD = 1
 const FIRST_ID = 2n ** 60n
 let nextId = FIRST_ID
 
-/** The same tweets have the same ids afterwards. */
+/** Resets the ids, so that the same tweets get the same ids again. */
 export function restartIds(): void {
   nextId = FIRST_ID
 }
@@ -38,7 +38,7 @@ export function send(driver: TestDriver, fields: Partial<Tweet>): Tweet {
   return tweet
 }
 
-/** Returns the newest list of each region among those published since the last call. */
+/** Returns the newest list of each region for which the pipeline has published a list since the last call. */
 export function newestLists(driver: TestDriver): Map<number, TrendOutput> {
   const all = [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
   all.sort((a, b) => a.window_end - b.window_end)

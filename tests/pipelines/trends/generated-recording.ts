@@ -8,12 +8,12 @@ const START = Date.UTC(2012, 9, 28)
 /** Duration of the six events of the public recording. */
 const DAYS = 42
 const FIRST_ID = 262_342_930_549_850_112n
-/** The share of an event's tweets that mention it. The others are chat. */
+/** The share of tweets during an event that mention it. All other tweets are chat. */
 const ON_TOPIC = 0.5
 const CHAT_WORDS = 400
 const LONGEST_CHAT = 5
 
-/** The phrase of each event, and its name in the recording, which determines where its people live. */
+/** The phrase of each event, and its name in the recording, which determines the places of its users. */
 const EVENTS = [
   ['cyclone amphora', '2012_Sandy_Like_Storm'],
   ['harbour flood', '2013_Queensland_Like_Flood'],
@@ -23,12 +23,12 @@ const EVENTS = [
   ['glacier lake', '2013_Alberta_Like_Flood'],
 ] as const
 
-/** The terms that must be among the first of the published lists. */
+/** The terms of the events, which must rank near the top of the published lists. */
 export const GENERATED_EVENTS: readonly string[] = EVENTS.map(([phrase]) => phrase)
 
 /**
- * Writes a small recording in the form of the public one: six events, one after another, and people who chat about
- * other things.
+ * Writes a small recording in the form of the public recording: six events, one after another, and chat about other
+ * topics.
  */
 export function writeGeneratedRecording(path: string, tweets: number): void {
   const random = seededRandom(SEED)

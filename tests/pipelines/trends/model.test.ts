@@ -11,11 +11,11 @@ import { publishedVolumes } from './volumes.ts'
 const START = Date.UTC(2026, 0, 1, 12, 0, 1)
 const MINUTE = 60_000
 const RENEWAL = 30_000
-/** How long renewals wait for tweets in flight. */
+/** How long the pipeline delays a renewal, so that tweets in flight arrive first. */
 const ARRIVAL_DELAY_MS = 2_000
-/** The test takes about ten seconds of one core, and many times that on a busy machine. */
+/** Time limit of the test. It takes about ten seconds of one core, and many times as long on a busy machine. */
 const TIMEOUT_MS = 600_000
-/** New York, Chicago, London, the United States, the world, and an unknown place. */
+/** WOEIDs of New York, Chicago, London, the United States and the world, and an unknown one. */
 const PLACES = [2459115, 2379574, 44418, 23424977, 1, 99]
 const ORIGINALS = ['#Sandy', 'sandy', 'SANDY', 'Hurricane Sandy', 'hurricane sandy', '#obama', 'a', 'b', 'c', '#', 'ＯＢＡＭＡ']
 
@@ -57,7 +57,10 @@ function ticksBetween(from: number, to: number): Tick[] {
   return ticks
 }
 
-/** A tweet sent in the very millisecond of a renewal may come before it or after it, so nothing is sent then. */
+/**
+ * Returns whether a list is renewed in this millisecond. No tweet is sent then, because it could come before or after
+ * the renewal.
+ */
 function isRenewal(at: number): boolean {
   return (at - ARRIVAL_DELAY_MS) % RENEWAL === 0
 }

@@ -9,22 +9,25 @@ import { offlineTrends, type SentTweet } from './offline.ts'
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/** Ten seconds after a renewal, so that a list is not late when the clock has advanced by whole minutes. */
+/**
+ * Start of the test. It is ten seconds after a renewal, so that a list is not late when the clock has advanced by whole
+ * minutes.
+ */
 const START = Date.UTC(2026, 0, 1, 12, 0, 10)
 const DAYS = 27
 const REGIONS = 551
-/** New York, Chicago, London, and the United States. */
+/** WOEIDs of New York, Chicago, London and the United States. */
 const PLACES = [2459115, 2379574, 44418, 23424977]
 const TERMS = ['sandy', '#Obama', 'good morning', 'monday', 'rare', 'goal', 'quake']
 const SELDOM_TERMS = 8
 const CROWD = 24
-/** Numbers with a fraction are computed in another order offline. */
+/** Digits to which fractions are compared, because the offline computation adds numbers in a different order. */
 const DIGITS = 9
 const SEED = 20_260_101
-/** The test takes about five seconds of one core, and many times that on a busy machine. */
+/** Time limit of the test. It takes about five seconds of one core, and many times as long on a busy machine. */
 const TIMEOUT_MS = 300_000
 
-/** Sends tweets, and compares all lists that are published with the offline ones. */
+/** Sends tweets, and compares all published lists with the lists of the offline computation. */
 function simulation(random: Random) {
   const driver = testDriver(trends, { startAt: START, commit: 'manual', cacheBytes: 4_000 })
   const sent: SentTweet[] = []
@@ -51,7 +54,8 @@ function simulation(random: Random) {
   function chat(): void {
     for (let i = integer(random, 12); i > 0; i--)
       send(BigInt(1 + integer(random, 9)), driver.now - integer(random, 20) * MINUTE, pick(random, TERMS))
-    // Most of these are silent for more than a day before they return, so they have only a baseline by then.
+    // Most of these terms are silent for more than a day before they return, so the store has only their baseline when
+    // they do.
     if (random() < 0.4) {
       const term = `seldom ${integer(random, SELDOM_TERMS)}`
       for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), driver.now, term)
@@ -113,7 +117,7 @@ test(
         leap((1 + integer(random, 40)) * MINUTE)
       }
       chat()
-      // Most stops end in the same hour of another day, or of a day before.
+      // Most stops end close to the same hour of the next day.
       const stop = pick(random, [HOUR, 3 * HOUR, 18 * HOUR, 22 * HOUR, 24 * HOUR, 24 * HOUR])
       driver.restart({ downMs: stop })
       leap(MINUTE)

@@ -4,9 +4,9 @@ import { foldTerm } from '../../../schemas/trends/term.ts'
 import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
 
 /**
- * Computes what the trends service must publish from a list of tweets, in the simplest way: counts are not incremental,
- * and the pipeline shares only the identity of terms, the table of places and the hash of tweets. Valid while no term
- * is silent for four weeks, after which its baseline is forgotten.
+ * Computes in the simplest way which lists the trends service must publish for a list of tweets. Counts are not
+ * incremental. Only the identity of terms, the table of places and the hash of tweets are shared with the pipeline. The
+ * computation is valid while no term is silent for four weeks, because the pipeline then forgets its baseline.
  */
 export interface SentTweet {
   readonly tweet: Tweet
@@ -23,7 +23,7 @@ export interface Contribution {
   readonly sentAt: number
 }
 
-/** How long renewals wait for tweets in flight. */
+/** How long the pipeline delays a renewal, so that tweets in flight arrive first. */
 const ARRIVAL_DELAY_MS = 2_000
 const MINUTE_MS = 60_000
 const LISTED_TERMS = 500
@@ -35,30 +35,33 @@ const LEAST_COMMON = 4
 const MAX_RELATED = 3
 /** A region labels nothing before. */
 const LABELS_AFTER_MS = 120 * MINUTE_MS
-/** A term that returns to the served ones within this time has not left them. */
+/** A term that returns to the served terms within this time counts as if it had not left them. */
 const GAP_MS = 10 * MINUTE_MS
 const DAY_HOURS = 24
 const WEEK_HOURS = 168
-/** In a window, hours that are so much older are final. */
+/** Age at which an hour of baselines is final. */
 const FINAL_AFTER_HOURS = 3
 
 /** What a region's lists so far determine. */
 interface RegionPast {
   firstList: number | undefined
   lists: { windowEnd: number; mean: number }[]
-  /** By term: the hour of its first list. */
+  /** The hour of the first list of each term. */
   tracked: Map<string, number>
-  /** By term: since when it trends, and when it was last among the served terms. */
+  /** For each term, the time since which it has trended, and the time at which it was last among the served terms. */
   trending: Map<string, { since: number; seen: number; leftAt: number | undefined; peak: number }>
-  /** By ten minutes since 1970: the served terms of the first list with terms. */
+  /**
+   * The served terms of the first list with terms in each period of ten minutes, by the number of the period
+   * since 1970.
+   */
   firstServed: Map<number, string[]>
 }
 
 export interface Offline {
   /**
    * Returns every region's list at a window's end, best first, with at most 500 entries. Regions without entries are
-   * absent. Means, labels, baselines and `trending_since` depend on earlier lists, so they are right only if this is
-   * called for each published window, in their order.
+   * absent. Means, labels, baselines and `trending_since` depend on earlier lists, so they are right only if this
+   * function is called for each published window in order.
    */
   listsAt(windowEnd: number): Map<number, TrendEntry[]>
   /** Returns the counts so far in a region, by term and minute (epoch ms of its start). */
@@ -179,7 +182,7 @@ function termsOfTopic({ entry, variants }: OfflineTopic<{ readonly term: string 
 }
 
 /**
- * Folds the best terms of a list: each into the topic that it shares most of its tweets with.
+ * Folds the best terms of a list, each into the topic with which it shares most of its tweets.
  * @param entries best first
  */
 export function topicsOf<E extends { readonly term: string }>(
@@ -191,7 +194,7 @@ export function topicsOf<E extends { readonly term: string }>(
   for (const entry of entries.slice(0, FOLDED_TERMS)) {
     const topic: OfflineTopic<E> = { entry, drawn: drawnOf(entry.term), variants: [], related: [], typical: null }
     for (const { tweet_id } of topic.drawn) uses.set(tweet_id, (uses.get(tweet_id) ?? 0) + 1)
-    // Topics are in the order of their ranks, and sorting keeps the order of equal ones.
+    // Topics are in the order of their ranks, and sorting keeps the order of topics with equal shares.
     const similar = topics
       .map((other) => ({ topic: other, overlap: overlapOf(topic.drawn, other.drawn) }))
       .filter(({ overlap }) => overlap > 0)
@@ -214,7 +217,10 @@ export function topicsOf<E extends { readonly term: string }>(
   return [...topics, ...others]
 }
 
-/** Returns the share of the more frequent term's tweets that both have, as far as both were drawn. */
+/**
+ * Estimates the share of the more frequent term's tweets that have both terms, from the tweets that were drawn for
+ * both.
+ */
 function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
   const last = Math.min(...[a, b].map((drawn) => (drawn.length < DRAWN_TWEETS ? Infinity : drawHash(drawn[DRAWN_TWEETS - 1].tweet_id))))
   const [ofA, ofB] = [a, b].map((drawn) => drawn.map(({ tweet_id }) => tweet_id).filter((id) => drawHash(id) <= last))
@@ -223,8 +229,8 @@ function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
 }
 
 /**
- * Returns the window's tweets with the least hashes, out of those with the least hashes in each 20 minutes; none if
- * they are fewer than four.
+ * Returns the window's tweets with the least hashes, out of the tweets with the least hashes in each period of 20
+ * minutes. Returns none if there are fewer than four.
  */
 export function drawnTweets(all: readonly Contribution[], windowEnd: number): Tweet[] {
   const firstMinute = lastMinuteOf(windowEnd) - 59
@@ -240,8 +246,8 @@ function leastHashes(tweets: readonly Tweet[]): Tweet[] {
 }
 
 /**
- * Returns the usual count of a term in a window, where each hour weighs as much as it has minutes in the window;
- * undefined if the term is new.
+ * Returns the usual count of a term in a window, in which each hour is weighted by the number of its minutes in the
+ * window; undefined if the term is new.
  * @param since the hour of its first list
  */
 function usualIn(all: readonly Contribution[], since: number | undefined, windowEnd: number): number | undefined {
@@ -278,7 +284,7 @@ function lastMinuteOf(windowEnd: number): number {
   return Math.ceil(windowEnd / MINUTE_MS) - 1
 }
 
-/** Returns the contributions that count, in the order of the tweets. */
+/** Returns the contributions of tweets to terms that the pipeline must count, in the order of the tweets. */
 export function countedContributions(sent: readonly SentTweet[]): Contribution[] {
   const counted: Contribution[] = []
   const byUserAndTerm = new Map<string, number[]>()
@@ -368,7 +374,7 @@ function mostWritten(all: readonly Contribution[]): string {
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0][0]
 }
 
-/** Returns the newest tweets of this many users, without those before `from`. */
+/** Returns the newest tweets of this many users, without tweets before `from`. */
 function newestOfUsers(all: readonly Contribution[], users: number, from: number): Tweet[] {
   const newestFirst = all.map(({ tweet }) => tweet).sort((a, b) => b.created_at - a.created_at || Number(b.tweet_id - a.tweet_id))
   const perUser = new Map<bigint, Tweet>()

@@ -10,7 +10,7 @@ import { byteWriter, CodecError } from '../../../schemas/codec.ts'
 import { pathOf } from '../../../schemas/trends/places/regions.ts'
 
 const NOW = 30_000_000
-/** New York, Chicago, London, the United States and the world. */
+/** WOEIDs of New York, Chicago, London, the United States and the world. */
 const PLACES = [2459115, 2379574, 44418, 23424977, 1]
 
 const repeat = fc

@@ -16,9 +16,11 @@ const MINUTE = 60_000
 const START = Date.UTC(2026, 0, 1, 12, 0, 0)
 /** Reads every sixth of the 60,000 tweets to save time. The end-to-end tests replay all of them. */
 const TAKEN = 6
-/** Enough tweets for entries in the lists of many regions. */
+/** Number of generated tweets, so many that the lists of many regions have entries. */
 const GENERATED_TWEETS = 2_000
-/** Compresses the 42 days of the six events into 84 minutes, so that the first ones leave the window before the end. */
+/**
+ * Compresses the 42 days of the six events into 84 minutes, so that the first events leave the window before the end.
+ */
 const SPEED = 720
 const LONGEST_GAP_MS = 60 * MINUTE
 const SERVED = 30
@@ -44,8 +46,8 @@ async function recordedTweets(path: string, taken: number): Promise<SentTweet[]>
 }
 
 /**
- * Checks every list of the recording's windows. Returns the number of non-empty lists compared and of those with
- * folded terms, and the terms that led in the world.
+ * Checks every list of the recording's windows. Returns the number of non-empty lists, the number of lists with folded
+ * terms, and the terms that led in the world.
  */
 function compareWithOffline(sent: readonly SentTweet[]): { compared: number; folded: number; leaders: Set<string> } {
   const offline = offlineTrends(sent)
@@ -74,7 +76,7 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; fol
     const expected = offline.listsAt(windowEnd)
     for (const list of ofWindow) {
       const truth = (expected.get(list.woeid) ?? []).slice(0, SERVED)
-      // All scores depend on how often a term occurred a minute before. The stride has no such moment, so ranks are
+      // All scores depend on the list a minute earlier. With steps of this length there is no such list, so ranks are
       // compared by counts.
       expect(list.entries.slice(0, SERVED).map(countsOf)).toEqual(truth.map(countsOf))
       if (truth.length > 0) compared++

@@ -6,13 +6,13 @@ import { byteWriter } from '../../../schemas/codec.ts'
 import { pathOf } from '../../../schemas/trends/places/regions.ts'
 
 const START = 29_000_000
-/** New York, Chicago, London, the United States and the world. */
+/** WOEIDs of New York, Chicago, London, the United States and the world. */
 const PLACES = [2459115, 2379574, 44418, 23424977, 1]
 const REGIONS = [...new Set(PLACES.flatMap((place) => pathOf(place) ?? []))]
 const contribution = fc.record({
   user: fc.nat(3),
   place: fc.oneof({ weight: 3, arbitrary: fc.constant(PLACES[0]) }, { weight: 2, arbitrary: fc.constantFrom(...PLACES) }),
-  /** Most arrive at once; some are late or dated ahead. */
+  /** Most tweets arrive at once; some are late or dated ahead. */
   delay: fc.oneof(fc.constant(0), fc.integer({ min: -5, max: 59 })),
   pause: fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(40) }),
 })
@@ -67,7 +67,7 @@ test('a first contribution has no repeats, and one in the same minute or up to 5
   expect(user.admit('a', START, PLACES[0])).toEqual([{ earlier: START, later: START, count: 1, levels: 7 }])
   expect(user.admit('a', START + 59, PLACES[0])).toEqual([{ earlier: START, later: START + 59, count: 1, levels: 7 }])
   expect(user.admit('a', START + 119, PLACES[0])).toEqual([])
-  // New York and the United States have the first contribution as neighbour, and the world has the second.
+  // In New York and the United States, the neighbour is the first contribution. In the world, it is the second.
   expect(user.admit('b', START, PLACES[0])).toEqual([])
   expect(user.admit('b', START + 1, PLACES[2])).toEqual([{ earlier: START, later: START + 1, count: 1, levels: 2 ** 2 }])
   expect(user.admit('b', START + 2, PLACES[0])).toEqual([

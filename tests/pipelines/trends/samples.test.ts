@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { addSample, KEPT_SAMPLES } from '../../../pipelines/trends/samples.ts'
 import type { SampleTweet } from '../../../schemas/trends/types.ts'
 
-/** The default sizes seldom reach more samples than are kept. */
+/** Size of the generated lists. Lists of the default size seldom have more samples than are kept. */
 const SIZE = { size: 'large', maxLength: 60 } as const
 
 const sample = fc.record({

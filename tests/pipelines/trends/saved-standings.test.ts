@@ -12,7 +12,7 @@ import type { SavedStandings } from '../../../schemas/trends/types.ts'
 const NOW = 30_000_000
 /** New York and London. */
 const PLACES = [2459115, 44418]
-/** So few that floors rise and regions must be visited again. */
+/** Number of contenders per region, so small that floors rise and regions must be visited again. */
 const PER_REGION = 4
 
 const step = fc.oneof(
@@ -103,7 +103,7 @@ test('a worker that starts continues with the saved standings, without a visit t
       const expected = entriesOf(first.rank(minute))
       expect(entriesOf(next.rank(minute))).toEqual(expected)
       expect(entriesOf(fresh.rank(minute))).toEqual(expected)
-      // It visits all terms only if the first one must do so as well.
+      // The second worker visits all terms only if the first worker must do so as well.
       expect(next.visits.all).toBe(first.visits.all - visitsBefore)
       expect(entriesOf(next.rank(minute + 25))).toEqual(entriesOf(fresh.rank(minute + 25)))
     }),

@@ -51,7 +51,7 @@ test('a topic keeps its start and its ranks when another term comes to stand for
     { term: 'above' },
     { term: 'second', variants: ['first'], trending_since: started[1].trending_since, rank_change: 0, peak_rank: 2 },
   ])
-  // Alone, each of the terms goes on as well.
+  // Each of the terms also continues to trend alone.
   tweet(driver, 30, 'first')
   leap(driver, MINUTE)
   const alone = entriesOf(driver, WORLD)

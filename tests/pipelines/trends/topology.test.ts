@@ -12,7 +12,7 @@ import { historyOf, publishedVolumes } from './volumes.ts'
 
 const WEEK = 168 * HOUR
 const TERM_LENGTH = 140
-/** Tests that advance by a week are slow, because the driver stops at every tick. */
+/** Time limit of tests that advance by a week. They are slow, because the driver stops at every tick. */
 const WEEK_TIMEOUT_MS = 30_000
 
 function volumesOf(entries: TrendOutput['entries']): Record<string, number> {
@@ -52,7 +52,7 @@ test('a flood of long terms and spellings from one user produces no record that 
   expect(terms).toContain('sandy')
   expect(terms).toContain('short')
   expect(terms).not.toContain('a')
-  // At the limit, the user still counts for the remembered terms, and for others once those are forgotten.
+  // At the limit, the user still counts for the remembered terms, and for other terms when these are forgotten.
   send(driver, { user_id: 7n, phrases: [longTerm(0), longTerm(3_000)] })
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
   driver.restart({ downMs: 3 * HOUR })
@@ -169,7 +169,7 @@ test('after a renewal is skipped because it is minutes late, the next list and t
   driver.read(trendOutput)
   send(driver, { hashtags: ['busy'] })
   advanceTo(driver, START + 52 * SECOND)
-  // Stage 1 marks 12:01 after its counts, and the others reach it four minutes later.
+  // Stage 1 marks 12:01 after its counts, and the other stages reach this time four minutes later.
   driver.commit()
   driver.restart({ downMs: 4 * MINUTE })
   driver.settle()
@@ -276,8 +276,8 @@ test('a term counts as trending since it entered the top 30, with gaps of up to 
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
   driver.advanceWallClock(MINUTE)
   const [first] = entriesOf(driver, WORLD)
-  // The term's only contribution leaves the window after five minutes. The next one follows within ten minutes, and the
-  // one after that does not.
+  // The term's only contribution leaves the window after five minutes. The second contribution follows within ten
+  // minutes, and the third does not.
   driver.advanceWallClock(12 * MINUTE)
   expect(entriesOf(driver, WORLD)).toEqual([])
   send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })
@@ -355,7 +355,7 @@ test('a term that becomes frequent keeps all counts, in its lists and in the his
 /** Makes a task stop reading until the driver restarts. */
 function block(driver: TestDriver, source: string, partition: number): void {
   const task = driver.tasks.find((each) => each.part.sources.includes(source) && each.partition === partition)!
-  // A task with queued records that it does not process gets no further ones.
+  // A task with queued records that it does not process gets no further records.
   Object.defineProperties(task, { queuedRecords: { value: 1 }, idles: { value: false }, run: { value: () => 'idle' } })
 }
 
@@ -412,7 +412,7 @@ test('contributions to minutes that have left the state of a frequent term are i
   const minute = START - (START % MINUTE)
   for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })
   driver.settle()
-  // After a stop, partition 3 of the tweets is read later than partition 0, which is three hours further.
+  // After a stop, partition 3 of the tweets is read later than partition 0, which is three hours ahead.
   for (let i = 0; i < 5; i++) send(driver, { user_id: userOf(3, 1_000 * i), hashtags: ['outage'] })
   driver.advanceWallClock(3 * HOUR)
   send(driver, { user_id: userOf(0, 1), hashtags: ['outage'] })
@@ -442,6 +442,6 @@ test('users and terms without recent contributions are forgotten', () => {
   leap(driver, MINUTE)
   expect(counts()).toEqual([0, 2, 3, 3])
   leap(driver, 26 * HOUR)
-  // Both terms have been listed, so their baselines stay, with a note for each term.
+  // The pipeline keeps the baselines of both terms, and a note for each term, because lists have contained them.
   expect(counts()).toEqual([0, 2, 0, 6])
 })

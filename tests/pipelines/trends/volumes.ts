@@ -2,7 +2,7 @@ import type { TestDriver } from '../../../pipelines/engine/testing.ts'
 import { trendRareVolumes, trendVolumes } from '../../../schemas/trends/topics.ts'
 import type { TrendRareVolumes, TrendVolume } from '../../../schemas/trends/types.ts'
 
-/** Returns the volumes published since the last call: those of rare terms, then those of frequent ones. */
+/** Returns the volumes published since the last call: first those of rare terms, then those of frequent terms. */
 export function publishedVolumes(driver: TestDriver): TrendVolume[] {
   return [
     ...rareRows(driver)
@@ -12,7 +12,7 @@ export function publishedVolumes(driver: TestDriver): TrendVolume[] {
   ]
 }
 
-/** Returns the volumes that the history shows after everything published since the last call. */
+/** Returns the volumes that the history shows, including all records published since the last call. */
 export function historyOf(driver: TestDriver): TrendVolume[] {
   const greatest = new Map<string, TrendVolume>()
   const rows = [...rareRows(driver), ...frequentRows(driver).map((volume) => ({ addsAs: '', volume }))]

@@ -45,7 +45,7 @@ function unionKey(branch: AvroSchema): unknown {
 }
 
 /**
- * Schemas of every type, with unique names for named types. Leaves out int64, which other implementations do not know.
+ * Schemas of every type except int64, which other implementations do not have. Named types have unique names.
  */
 export const schemas: fc.Arbitrary<AvroSchema> = shapes.any.map((shape) => withNames(shape))
 
@@ -67,7 +67,10 @@ function withNames(shape: AvroSchema): AvroSchema {
 
 const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 12 }), fc.string({ unit: 'grapheme', maxLength: 60 }))
 const bytes = fc.uint8Array({ maxLength: 20 }).map((array) => Buffer.from(array))
-/** avsc rounds the zigzag form of longs beyond this. The decoder's own tests compare such longs with the definition. */
+/**
+ * Limit beyond which avsc rounds the zigzag form of longs. The decoder's own tests compare such longs with the
+ * definition.
+ */
 const LARGEST = 2 ** 52
 const safeLong = fc.oneof(
   fc.maxSafeInteger().map((value) => Math.max(-LARGEST, Math.min(LARGEST, value))),
@@ -76,7 +79,7 @@ const safeLong = fc.oneof(
   fc.constantFrom(LARGEST, -LARGEST, 2 ** 31, -(2 ** 31) - 1, 2 ** 34, 2 ** 35 - 1),
 )
 
-/** Returns true if no union of the schema has a branch that could be promoted to another one. */
+/** Returns true if no union of the schema has a branch that could be promoted to another branch. */
 export function hasDistinctBranches(schema: AvroSchema): boolean {
   if (typeof schema === 'string') return true
   if (Array.isArray(schema)) {
@@ -129,7 +132,7 @@ function values(type: AvroType, depth: number): fc.Arbitrary<unknown> {
     case 'array':
       return depth === 0 ? fc.constant([]) : fc.array(values(type.items, depth - 1), { maxLength: SMALL })
     case 'map':
-      // Other implementations lose this key, because they treat it as a prototype.
+      // Other Avro implementations lose the key `__proto__`, because they assign it as an object's prototype.
       return fc.dictionary(
         text.filter((key) => key !== '__proto__'),
         values(type.values, depth),

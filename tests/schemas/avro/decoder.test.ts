@@ -84,7 +84,7 @@ describe('64-bit integers', () => {
 })
 
 describe('hostile bytes', () => {
-  /** 2^50 items, so that a loop over them would never end. */
+  /** A count of 2^50 items, so that a loop over them would never end. */
   const huge = zigzagVarint(2n ** 50n)
   const hugeNegative = [...zigzagVarint(-(2n ** 50n)), 0]
 

@@ -277,7 +277,7 @@ function evolved(schema: AvroSchema, choice: () => number): AvroSchema {
   return { ...json, fields }
 }
 
-/** Evolves a branch of a union without promotions, because those could make two branches equal. */
+/** Evolves a branch of a union without promotions, because promotions could make two branches equal. */
 function evolvedBranch(branch: AvroSchema, choice: () => number): AvroSchema {
   return typeof branch === 'string' ? branch : evolved(branch, choice)
 }
@@ -289,8 +289,8 @@ function promoted(type: string, choice: () => number): string {
 }
 
 /**
- * Only schemas with distinct branches. If several branches match, avsc takes the first one, but this implementation
- * takes the one of the same type, as Java does.
+ * Schemas whose unions have distinct branches. If several branches match, avsc takes the first branch, but this
+ * implementation takes the branch of the same type, as Java does.
  */
 const evolutions = schemas.filter(hasDistinctBranches).chain((writer) =>
   fc.record({

@@ -74,7 +74,7 @@ test('a canonical form is its own canonical form', () => {
   )
 })
 
-/** Writes `::` in place of the run of zeros that begins at a group, if one does. */
+/** Returns an address with `::` in place of the run of zeros that begins at the given group, if that group is 0. */
 function withoutZerosFrom(groups: readonly number[], at: number): string {
   const hex = (part: readonly number[]) => part.map((group) => group.toString(16)).join(':')
   let end = at

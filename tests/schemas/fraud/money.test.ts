@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import currencies from '../../../schemas/fraud/currencies.json' with { type: 'json' }
 import { isCurrency, unitsOf, usdOf } from '../../../schemas/fraud/money.ts'
 
-/** Metals, bonds, special drawing rights, tests and "no currency" are codes, but nobody pays with them. */
+/** ISO codes that are not used in payments: metals, bonds, special drawing rights, tests and "no currency". */
 const NO_MONEY = new Set(['XAG', 'XAU', 'XBA', 'XBB', 'XBC', 'XBD', 'XDR', 'XPD', 'XPT', 'XSU', 'XTS', 'XUA', 'XXX'])
 
 test('the table has the currencies that people pay with, and only codes of three letters', () => {

@@ -2,7 +2,7 @@ import type { EntityKind } from '../../../schemas/fraud/entity.ts'
 import { eventsOf } from '../../../schemas/fraud/events.ts'
 import type { FraudEvent, FraudRequest } from '../../../schemas/fraud/types.ts'
 
-/** What a profile should say, computed from a list of all transactions. */
+/** The expected contents of a profile, computed from a list of all transactions. */
 export interface NaiveProfile {
   within(t: number, windowMs: number): { count: number; units: number }
   distinct(kind: EntityKind, t: number, windowMs: number): number

@@ -64,7 +64,7 @@ export function profileOf(kind: EntityKind, entityId: string, requests: readonly
   )
 }
 
-/** Returns the look-ups for a transaction as they are when `earlier` has been scored and folded. */
+/** Returns the look-ups for a transaction after the transactions in `earlier` have been scored and folded. */
 export function lookedUp(request: FraudRequest, earlier: readonly FraudRequest[]): Enrichments {
   const ids = entitiesOf(request)
   const found = {} as Record<EntityKind, Enrichments[EntityKind]>

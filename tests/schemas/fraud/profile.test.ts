@@ -20,7 +20,7 @@ const WINDOWS = [HOUR, DAY, 7 * DAY]
 const IDS = { user: 'u1', device: 'd1', ip: '192.0.2.1', card: 'c1', merchant: 'm1' } as const
 const KINDS = ['user', 'device', 'ip', 'card'] as const
 
-/** Transactions of the same five entities, among others. */
+/** Generates transactions that have five common entities, and also other entities. */
 const transactions = (most: number, spreadMs: number) =>
   fc.array(
     fc.record({
@@ -36,7 +36,8 @@ type Made = readonly { readonly ago: number; readonly amount: number; readonly o
 function requestsOf(made: Made): FraudRequest[] {
   return made.map(({ ago, amount, other }, index) => {
     const at = NOON - ago
-    // The other entities vary with the first, so that each kind sees different ones.
+    // The other entities vary with the first entity, so that the entities of each kind are seen with different
+    // entities.
     const varied = { user: other === 1 ? 'u2' : IDS.user, device: other === 2 ? 'd2' : IDS.device, card: other === 3 ? 'c2' : IDS.card }
     return pay({
       id: `t${index}`,
@@ -50,7 +51,7 @@ function requestsOf(made: Made): FraudRequest[] {
   })
 }
 
-/** Folds batches of the given sizes; the rest is one batch. */
+/** Folds requests into a profile in batches of the given sizes. The last batch has all remaining requests. */
 function inBatches(kind: EntityKind, requests: readonly FraudRequest[], sizes: readonly number[]): FraudProfile {
   const rest = [...requests]
   let profile = NEW_PROFILE
@@ -93,7 +94,8 @@ test('transactions in any order and any batches give the same profile', () => {
 })
 
 /**
- * Sorts the sightings of a profile and removes the times of first sightings, which are forgotten after a long absence.
+ * Sorts the sightings of a profile and removes the times of first sightings, which profiles forget after a long
+ * absence.
  */
 function sightingsAside(profile: FraudProfile) {
   const sorted = (rows: Buffer) =>

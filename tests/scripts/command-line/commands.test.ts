@@ -26,7 +26,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Simulates a machine without any programs, where any attempt to install or start something would fail. */
+/** Simulates a machine without any programs, on which every attempt to install or start a program would fail. */
 function run(...args: string[]): Promise<Ended> {
   const env = { PATH: empty, MILLRACE_HOME: home, MILLRACE_DATA: join(empty, 'data'), NODE_COMPILE_CACHE }
   return new Promise((ended) => {

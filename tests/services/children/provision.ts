@@ -2,9 +2,9 @@ import { provisionTopics, topicSpecs } from '../../../deploy/local/provision.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 
 /**
- * Provisions given servers: the topics of one service with production partitions, and all others with one, because a
- * small broker would need minutes for the hundreds of partitions in production. Prints what production would create for
- * the service.
+ * Provisions given servers. The topics of one service get the partitions of production, and all other topics get one
+ * partition, because a small broker would need minutes for the hundreds of partitions in production. Prints what
+ * production would create for the service.
  */
 const [brokers, registry, ...names] = process.argv.slice(2)
 const isOfService = ({ name }: { readonly name: string }) => names.some((prefix) => name.startsWith(prefix))

@@ -33,7 +33,7 @@ export interface Batch {
   readonly marker: 'commit' | 'abort' | undefined
 }
 
-/** Gives a batch the broker's time, epoch ms. */
+/** Sets the timestamp of a batch to the broker's time, epoch ms. */
 export function stampAppendTime(bytes: Buffer, time: number): void {
   bytes.writeInt16BE(bytes.readInt16BE(ATTRIBUTES_AT) | LOG_APPEND_TIME_BIT, ATTRIBUTES_AT)
   writeInt64(bytes, MAX_TIMESTAMP_AT, time)
@@ -83,7 +83,9 @@ export function isCompressed({ bytes }: Batch): boolean {
   return (bytes.readInt16BE(ATTRIBUTES_AT) & COMPRESSION_MASK) !== 0
 }
 
-/** Returns the batch with a part of its records. It keeps the offsets and sequence numbers of the whole. */
+/**
+ * Returns the batch with a part of its records. The result keeps the offsets and sequence numbers of the whole batch.
+ */
 export function withRecords(batch: Batch, records: readonly BatchRecord[]): Batch {
   const bytes = Buffer.concat([batch.bytes.subarray(0, RECORDS_AT), ...records.map((record) => record.bytes)])
   bytes.writeInt32BE(bytes.length - LENGTH_PREFIX_BYTES, BATCH_LENGTH_AT)
@@ -93,7 +95,8 @@ export function withRecords(batch: Batch, records: readonly BatchRecord[]): Batc
 }
 
 /**
- * Length, attributes, two deltas, the key (version and type), the value (version and coordinator epoch), no headers.
+ * The record in the batch of a marker: length, attributes, two deltas, the key (version and type), the value (version
+ * and coordinator epoch), no headers.
  */
 const MARKER_RECORD = Buffer.from([32, 0, 0, 0, 8, 0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0])
 const MARKER_TYPE_AT = 8

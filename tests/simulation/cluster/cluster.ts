@@ -10,9 +10,12 @@ import { Transactions } from './transactions.ts'
 const ELECTION_MS = [20, 400] as const
 /** How long a new coordinator reads its log, ms. */
 const LOADING_MS = [0, 150] as const
-/** How long the replicas need for a batch, ms. */
+/** How long the replicas take to copy a batch, ms. */
 const REPLICATION_MS = [0.1, 4] as const
-/** How far the clocks of the brokers, which set the timestamps of some topics, are ahead of a correct clock, ms. */
+/**
+ * Range of the errors of the brokers' clocks, ms; positive if a clock is ahead. Some topics get their timestamps from
+ * them.
+ */
 const CLOCK_MS = [-400, 400] as const
 const PORT = 9_092
 export const NO_LEADER = -1
@@ -32,7 +35,7 @@ export interface TopicState {
 
 export type CoordinatorKind = 'group' | 'transaction'
 
-/** What the handlers of requests share: the cluster as its brokers know it. */
+/** The state that all request handlers share: the cluster as its brokers know it. */
 export interface Cluster {
   readonly scheduler: Scheduler
   readonly brokers: readonly SimulatedBroker[]
@@ -46,7 +49,7 @@ export interface Cluster {
   coordinator(kind: CoordinatorKind, key: string): SimulatedBroker | undefined
   /** Throws unless the broker is the coordinator and has read its log. */
   checkCoordinator(kind: CoordinatorKind, key: string, broker: SimulatedBroker): void
-  /** The replicas copy what the leader has now. */
+  /** Makes the replicas copy all batches that the leader has now. */
   replicate(log: PartitionLog): void
 }
 

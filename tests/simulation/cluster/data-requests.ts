@@ -6,7 +6,7 @@ import { type Joining, join } from './join.ts'
 import type { EpochEnd, PartitionLog } from './partition-log.ts'
 import type { Identity } from './transactions.ts'
 
-/** From this version on, the leader adds its partition to the transaction. */
+/** The first version of Produce with which the leader adds its partition to the transaction. */
 const ADDING_VERSION = 12
 const PASSING_ERRORS: ReadonlySet<string> = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'])
 const NO_OFFSET = -1n
@@ -101,7 +101,7 @@ function partitionJoining(
   }
 }
 
-/** Replaces errors after which older clients may not repeat the request by one after which they do. */
+/** Replaces errors after which older clients may not repeat the request by an error after which they do. */
 function asProduceError(error: string, apiVersion: number): string {
   if (error === 'CONCURRENT_TRANSACTIONS') return apiVersion >= ADDING_VERSION ? error : 'NOT_ENOUGH_REPLICAS'
   return PASSING_ERRORS.has(error) ? 'NOT_ENOUGH_REPLICAS' : error

@@ -9,7 +9,7 @@ export function codeOf(name: string): number {
   return code
 }
 
-/** A broker refuses a request, or a part of it. */
+/** Thrown when a broker refuses a request or a part of it. */
 export class Refused extends Error {
   readonly code: number
   constructor(name: string) {

@@ -8,7 +8,7 @@ interface Expected {
 
 /**
  * Producers for which a log or a group waits for the confirmation that it is part of their transaction. The end of the
- * transaction also ends the wait, so that an answer from before the end admits nothing after it.
+ * transaction also ends the wait, so that an answer from before the end admits no records after it.
  */
 export class ExpectedProducers {
   readonly #all = new Map<number, Expected>()

@@ -43,12 +43,15 @@ export interface GroupMemberState {
   rebalanceTimeoutMs: number
   /** Partitions that the member may use, by key. */
   assigned: Set<string>
-  /** Partitions that it has not given up yet. */
+  /** Partitions that the member has not given up yet. */
   revoking: Set<string>
   revokingSince: number
 }
 
-/** Kafka's default for group.consumer.session.timeout.ms is 45 s; shorter ones make simulations shorter. */
+/**
+ * Session time-out. Kafka's default for group.consumer.session.timeout.ms is 45 s, but a shorter time makes simulations
+ * shorter.
+ */
 const SESSION_TIMEOUT_MS = 6_000
 export const HEARTBEAT_INTERVAL_MS = 1_000
 const JOIN_EPOCH = 0
@@ -98,7 +101,7 @@ export class Group {
     const known = this.members.get(memberId)
     if (epoch === JOIN_EPOCH) {
       if (known !== undefined) {
-        // A member that joins again owns nothing any more, and keeps its place.
+        // A member that joins again no longer owns partitions, but keeps its place in the group.
         known.assigned.clear()
         known.revoking.clear()
         known.epoch = known.previousEpoch = JOIN_EPOCH
@@ -128,7 +131,7 @@ export class Group {
     return known
   }
 
-  /** Sessions begin again when another coordinator has read its log. */
+  /** Starts all sessions again, as when another coordinator has read its log. */
   loaded(at: number): void {
     for (const member of this.members.values()) member.seenAt = Math.max(member.seenAt, at)
   }
@@ -171,7 +174,10 @@ export class Group {
     }
   }
 
-  /** Takes the member one step closer to the target: first it gives partitions up, then it gets those that are free. */
+  /**
+   * Moves the member one step closer to its target assignment. The member first gives partitions up, and then gets
+   * partitions that are free.
+   */
   #reconcile(member: GroupMemberState, owned: ReadonlySet<string> | null): void {
     if (member.revoking.size > 0) {
       if (owned === null || [...owned].some((key) => member.revoking.has(key))) return

@@ -13,17 +13,20 @@ export interface Joining {
   readonly id: string
   readonly producer: Identity
   readonly what: string
-  /** False if the producer must have added it before. */
+  /** False if the producer must have added the partition or group itself. */
   readonly adds: boolean
-  /** Must be called before the coordinator is asked. */
+  /**
+   * Notes that the partition or group waits for the coordinator's answer. Must be called before the question is sent.
+   */
   expect(): void
   isPart(open: Transaction): boolean
   add(): void
 }
 
 /**
- * A leader asks the transaction coordinator to add its partition or group, or whether it was added (KIP-890). The
- * coordinator may do so after the leader has died, in which case `done` is not called.
+ * Asks the transaction coordinator, on behalf of a leader, to add a partition or group to a transaction, or to check
+ * whether it was added (KIP-890). If the leader dies in the meantime, the coordinator may still add it, but `done` is
+ * not called.
  * @param done gets the name of an error
  */
 export function join(cluster: Cluster, leader: SimulatedBroker, joining: Joining, done: (error: string | undefined) => void): void {

@@ -13,7 +13,7 @@ const NEWEST = 99
 /** The tag of the features that the cluster has enabled. */
 const FINALIZED_FEATURES = 2
 
-/** @param keys of the requests that the simulated brokers answer */
+/** @param keys API keys of the requests that the simulated brokers answer */
 export function apiVersions({ reply }: ClientRequest, { transactions }: Cluster, keys: readonly number[]): void {
   const answer = Writer.create().appendInt16(0)
   answer.appendArray([...keys], (w, key) => {
@@ -97,7 +97,7 @@ export function createTopics({ body, reply }: ClientRequest, _broker: SimulatedB
   reply(answer.appendTaggedFields())
 }
 
-/** Answers with the largest size of a batch, the only setting that the client asks for. */
+/** Answers with the maximum size of a batch, the only setting that the client requests. */
 export function describeConfigs({ body, reply }: ClientRequest, _broker: SimulatedBroker, cluster: Cluster): void {
   const resources = body.readArray((resource) => {
     const type = resource.readInt8()

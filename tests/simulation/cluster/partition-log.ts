@@ -17,7 +17,7 @@ import { Refused } from './errors.ts'
 import { ExpectedProducers } from './expected-producers.ts'
 import type { Identity, Marker } from './transactions.ts'
 
-/** A broker remembers this many batches of each producer, to recognise those that are sent again. */
+/** Number of batches of each producer that a broker remembers, in order to recognise batches that are sent again. */
 const REMEMBERED_BATCHES = 5
 
 interface ProducerState {
@@ -28,7 +28,7 @@ interface ProducerState {
   openFrom: number | undefined
 }
 
-/** Where the batches of a leader epoch begin. */
+/** The offset at which the batches of a leader epoch begin. */
 interface EpochStart {
   readonly epoch: number
   readonly start: number
@@ -46,17 +46,17 @@ export interface AbortedRange {
   readonly last: number
 }
 
-/** The log of one partition, with what the leader knows about producers. */
+/** The log of one partition, with the leader's knowledge about producers. */
 export class PartitionLog {
   readonly topic: string
   readonly partition: number
   leader = 0
   leaderEpoch = 0
-  /** Offsets below it are on all replicas. No change of the leader loses them. */
+  /** Records below this offset are on all replicas, so no change of the leader loses them. */
   highWatermark = 0
   /** Where the log begins. */
   start = 0
-  /** What compaction and retention have left, in the order of the offsets. */
+  /** The batches that compaction and retention have left, in the order of their offsets. */
   readonly #batches: Batch[] = []
   /** All batches that were ever appended and that no leader has lost. */
   readonly #history: Batch[] = []
@@ -68,7 +68,10 @@ export class PartitionLog {
 
   readonly #appendTime: (() => number) | undefined
 
-  /** @param appendTime returns the time (epoch ms) that the broker gives to records; their own is kept without it */
+  /**
+   * @param appendTime returns the timestamp (epoch ms) that the broker sets; without it, records keep their own
+   * timestamps
+   */
   constructor(topic: string, partition: number, appendTime?: () => number) {
     this.topic = topic
     this.partition = partition
@@ -103,7 +106,9 @@ export class PartitionLog {
     this.#expected.add(producer, sent.readInt32BE(BASE_SEQUENCE_AT), adds)
   }
 
-  /** Calls back at every change of the readable range or of the leader. @returns a function that ends this */
+  /**
+   * Calls back at every change of the readable range or of the leader. @returns a function that ends the subscription
+   */
   onChange(callback: () => void): () => void {
     this.#waiters.add(callback)
     return () => this.#waiters.delete(callback)
@@ -114,8 +119,7 @@ export class PartitionLog {
   }
 
   /**
-   * Appends a batch as a producer sent it.
-   * @returns its first offset, even for a batch that the log already has
+   * Appends a batch as a producer sent it. @returns its first offset, even for a batch that the log already has
    */
   append(sent: Buffer): number {
     const producerId = readInt64(sent, PRODUCER_ID_AT)
@@ -147,7 +151,8 @@ export class PartitionLog {
   }
 
   /**
-   * Writes the end of a transaction. All replicas have it at once. A producer that was fenced before that ends nothing.
+   * Writes the end of a transaction to the log and to all replicas at once. Has no effect for a producer that was
+   * fenced before.
    */
   mark(producer: Identity, marker: Marker): void {
     const { producerId, epoch: producerEpoch } = producer
@@ -167,7 +172,8 @@ export class PartitionLog {
   }
 
   /**
-   * Another broker becomes the leader. It has everything below the high watermark, and maybe a part of the rest.
+   * Makes another broker the leader. It has all records below the high watermark, and maybe a part of the later
+   * records.
    * @param isClean false for a broker that was not in sync, and may lack records below the high watermark
    */
   moveTo(leader: number, keepUpTo: number, isClean = true): void {
@@ -181,14 +187,14 @@ export class PartitionLog {
     this.#expected = new ExpectedProducers()
     this.#aborted = []
     for (const batch of this.#history) this.#account(batch)
-    // The new leader's log is what the replicas copy now.
+    // From now on, the replicas copy the new leader's log.
     this.highWatermark = this.end
     this.changed()
   }
 
   /**
    * Below an offset, keeps only the last committed record of each key, and no aborted records. Batches without records
-   * vanish, except markers and the last batch of a producer.
+   * are removed, except markers and the last batch of a producer.
    * @param upTo at most the last stable offset, and below the last batch
    */
   compact(upTo: number): void {
@@ -219,7 +225,7 @@ export class PartitionLog {
     this.start = Math.max(this.start, Math.min(offset, this.#batches[0]?.baseOffset ?? offset))
   }
 
-  /** Like `read`, but as if the log had neither been compacted nor shortened. */
+  /** Reads like `read`, but as if the log had never been compacted or shortened. */
   readEver(offset: number): ReturnType<PartitionLog['read']> {
     return this.#read(this.#history, offset, this.lastStable, Number.POSITIVE_INFINITY)
   }
@@ -232,7 +238,10 @@ export class PartitionLog {
     return { epoch: this.#epochs.findLast((each) => each.epoch <= epoch)?.epoch ?? epoch, offset: next.start }
   }
 
-  /** @returns whole batches from the one with the offset on, up to `limit` bytes but at least one batch */
+  /**
+   * @returns whole batches, starting with the batch that contains the offset, up to `limit` bytes but at least one
+   * batch
+   */
   read(offset: number, below: number, limit: number): { readonly records: Buffer; readonly aborted: AbortedRange[] } {
     return this.#read(this.#batches, offset, below, limit)
   }
@@ -251,7 +260,7 @@ export class PartitionLog {
     return { records: Buffer.concat(found), aborted: this.#aborted.filter((range) => range.last >= offset && range.first <= last) }
   }
 
-  /** Returns the index of the batch with the offset, or of the next one. */
+  /** Returns the index of the batch that contains the offset, or of the next batch. */
   #indexOf(offset: number, batches: readonly Batch[] = this.#batches): number {
     let low = 0
     let high = batches.length

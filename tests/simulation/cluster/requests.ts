@@ -12,7 +12,7 @@ import {
   listTransactions,
 } from './transaction-requests.ts'
 
-/** The requests that the client sends, by API key, in the versions that it speaks. */
+/** The requests that the client sends, by API key, in the versions that it uses. */
 const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
   [0, produce],
   [1, fetch],

@@ -149,7 +149,7 @@ export function endTransaction(request: ClientRequest, broker: SimulatedBroker, 
   reply(answer.appendTaggedFields())
 }
 
-/** ListTransactions for the only state that the client asks for, Ongoing. */
+/** Answers ListTransactions, for the only state that the client requests, Ongoing. */
 export function listTransactions({ reply }: ClientRequest, broker: SimulatedBroker, { transactions, coordinator }: Cluster): void {
   const open = transactions.ongoing().filter(({ id }) => coordinator('transaction', id) === broker)
   const answer = Writer.create()

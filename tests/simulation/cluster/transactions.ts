@@ -3,10 +3,10 @@ import { Refused } from './errors.ts'
 
 /** How long the coordinator takes to write the markers of a transaction, ms. */
 const MARKER_MS = [0.5, 12] as const
-/** How often it looks for transactions that have timed out, ms. */
+/** Interval at which the coordinator looks for transactions that have timed out, ms. */
 const TIMEOUT_CHECK_MS = 1_000
 const NONE = -1
-/** Epochs are 16-bit integers. A producer that has used this one up gets another producer id. */
+/** The last epoch, because epochs are 16-bit integers. A producer that has used it gets another producer id. */
 export const LAST_EPOCH = 2 ** 15 - 2
 
 /** In version 2 the leaders add their partitions to a transaction, and each end raises the epoch (KIP-890). */
@@ -35,7 +35,7 @@ export interface Transaction {
   readonly groups: Set<string>
 }
 
-/** Writes the end of a transaction where its records and offsets are. */
+/** Writes the end of a transaction to every log and group that has its records and offsets. */
 export interface Markers {
   partition(topic: string, partition: number, producer: Identity, marker: Marker): void
   group(groupId: string, producer: Identity, marker: Marker): void
@@ -43,9 +43,9 @@ export interface Markers {
 
 /** The coordinator of all transactions. Its state survives every broker. */
 export class Transactions {
-  /** The version that the cluster has enabled. Each request still has a version of its own. */
+  /** The version of transactions that the cluster has enabled. Each request also has its own version. */
   version: TransactionVersion = 2
-  /** The first epoch of each producer. If it is high, a run uses up all epochs of a producer id. */
+  /** The first epoch of each producer. With a high first epoch, a run uses up all epochs of a producer id. */
   firstEpoch = 0
   readonly #all = new Map<string, Transaction>()
   readonly #scheduler: Scheduler
@@ -154,8 +154,8 @@ export class Transactions {
   }
 
   /**
-   * Version 2: the epoch shows whether a request is repeated. A producer may abort a transaction to which nothing was
-   * added, since it does not know whether anything was.
+   * Version 2: the epoch shows whether a request is repeated. A producer may abort an empty transaction, since it does
+   * not know whether partitions or groups were added.
    */
   #endRaising(id: string, { producerId, epoch }: Identity, marker: Marker): Identity {
     const known = this.#all.get(id)

@@ -7,7 +7,7 @@ export interface Case {
   run(wire: Wire): Promise<unknown[]>
 }
 
-/** Returns a topic of one partition and a transactional producer. */
+/** Creates a topic with one partition and a transactional producer. */
 export async function begin(wire: Wire): Promise<{ readonly topic: string; readonly producer: Initialised }> {
   const [topic, producer] = [await wire.topic(), await wire.patiently(() => wire.init(wire.name('producer')))]
   return { topic, producer }

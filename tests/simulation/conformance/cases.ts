@@ -5,5 +5,5 @@ import { sequences } from './sequences.ts'
 import { transactionsV1 } from './transactions-v1.ts'
 import { transactionsV2 } from './transactions-v2.ts'
 
-/** What the simulated brokers must do like real ones, for the requests that the client sends. */
+/** All cases in which the simulated brokers must behave like real brokers, for the requests that the client sends. */
 export const CASES: readonly Case[] = [...sequences, ...transactionsV1, ...transactionsV2, ...fencing, ...groups]

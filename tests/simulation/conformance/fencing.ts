@@ -2,7 +2,7 @@ import { begin, type Case } from './case.ts'
 
 const SHORT_TIMEOUT_MS = 1_000
 
-/** What InitProducerId and time-outs do to other producers with the same id. */
+/** Effects of InitProducerId and time-outs on other producers with the same id. */
 export const fencing: readonly Case[] = [
   {
     name: 'InitProducerId aborts an open transaction and fences its producer',

@@ -3,7 +3,7 @@ import type { Version } from './wire.ts'
 
 const NONE = -1
 
-/** Offsets in and outside of transactions, and heartbeats of group members (KIP-848). */
+/** Cases about offsets inside and outside of transactions, and about heartbeats of group members (KIP-848). */
 export const groups: readonly Case[] = [
   ...([1, 2] as const).map(transactionalOffsets),
   {
@@ -79,7 +79,7 @@ export const groups: readonly Case[] = [
       const joined = await wire.heartbeat(group, { memberId: first, epoch: 0 }, [topic], [])
       const other = await wire.heartbeat(group, { memberId: second, epoch: 0 }, [topic], [])
       const answers: unknown[] = [joined.assigned, other.assigned]
-      // The member with the first name gets the partition, once the other one has answered that it has none.
+      // The member whose name sorts first gets the partition when the other member has answered that it has none.
       const told = await wire.until(
         () => wire.heartbeat(group, { memberId: first, epoch: joined.epoch }),
         ({ assigned }) => assigned !== undefined,

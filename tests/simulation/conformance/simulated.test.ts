@@ -7,7 +7,10 @@ import { scheduler as newScheduler } from '../scheduler.ts'
 import { CASES } from './cases.ts'
 import { Wire } from './wire.ts'
 
-/** Latencies differ between seeds, and with them the time at which the markers of a transaction are written. */
+/**
+ * Number of seeds. They differ in latencies, and therefore in the time at which the markers of a transaction are
+ * written.
+ */
 const SEEDS = 10
 const DEADLINE_MS = 120_000
 

@@ -1,6 +1,9 @@
 import { begin, type Case } from './case.ts'
 
-/** The producer adds its partitions to the transaction, and all its transactions have one epoch. */
+/**
+ * Cases of version 1: the producer adds its partitions to the transaction, and all its transactions have the same
+ * epoch.
+ */
 export const transactionsV1: readonly Case[] = [
   {
     name: 'version 1: records are visible after the commit, and an aborted transaction never',

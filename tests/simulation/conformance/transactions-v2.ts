@@ -1,6 +1,6 @@
 import { begin, type Case } from './case.ts'
 
-/** Leaders add their partitions to the transaction, and each end raises the epoch. */
+/** Cases of version 2: leaders add their partitions to the transaction, and each end raises the epoch. */
 export const transactionsV2: readonly Case[] = [
   {
     name: 'version 2: each end raises the epoch, and sequence numbers begin again at 0',
@@ -121,7 +121,7 @@ export const transactionsV2: readonly Case[] = [
       'INVALID_PRODUCER_ID_MAPPING',
       'INVALID_PRODUCER_ID_MAPPING',
       'INVALID_PRODUCER_ID_MAPPING',
-      // A log in which the transaction has begun does not look at the transactional id.
+      // A log in which the transaction has begun does not check the transactional id.
       1,
     ],
   },

@@ -95,7 +95,7 @@ export class Wire {
       () => this.#topicId(name),
       (id) => id !== undefined,
     )
-    // The broker may show a topic shortly before it leads its partition.
+    // The metadata may contain a topic shortly before the broker leads its partition.
     await this.until(
       () => this.#fetch(name, 'read_committed'),
       ({ errorCode }) => errorCode === 0,
@@ -127,7 +127,7 @@ export class Wire {
     })
   }
 
-  /** Returns the offset of the first record, or the name of an error. */
+  /** Sends a batch. Returns the offset of its first record, or the name of an error. */
   async produce(
     topic: string,
     producer: Producer,
@@ -186,7 +186,7 @@ export class Wire {
     })
   }
 
-  /** Returns the identity of the next transaction, which is the same in version 1. */
+  /** Ends a transaction. Returns the producer's identity for the next transaction, which version 1 does not change. */
   async end(producer: Producer, outcome: 'commit' | 'abort', version: Version): Promise<Initialised> {
     const { id, producerId, epoch } = producer
     const args = [id ?? '', BigInt(producerId), epoch, outcome === 'commit'] as const
@@ -204,7 +204,7 @@ export class Wire {
     return { state, producerId: Number(producerId), epoch, error: errorName(errorCode) }
   }
 
-  /** Returns what a consumer sees of a topic. Offsets that it cannot read yet are not part of it. */
+  /** Returns the records of a topic that a consumer can read now. */
   async read(topic: string, isolation: 'read_committed' | 'read_uncommitted' = 'read_committed'): Promise<string[]> {
     const { records, aborted } = await this.#fetch(topic, isolation)
     const ranges = isolation === 'read_committed' ? aborted : null
@@ -214,7 +214,7 @@ export class Wire {
     )
   }
 
-  /** Returns offsets of a topic, and where the aborted transactions in it begin. */
+  /** Returns offsets of a topic, and the offsets at which its aborted transactions begin. */
   async offsets(topic: string): Promise<{ end: number; stable: number; aborted: number[] }> {
     const { highWatermark: end, lastStableOffset: stable, aborted } = await this.#fetch(topic, 'read_committed')
     return { end, stable, aborted: aborted.map(({ firstOffset }) => firstOffset) }
@@ -262,8 +262,8 @@ export class Wire {
   }
 
   /**
-   * Returns the committed offset, -1 when there is none, or the name of an error. Refuses offsets of open
-   * transactions.
+   * Returns the committed offset, -1 if there is none, or the name of an error, for example while an open transaction
+   * has offsets.
    */
   async committed(group: string, topic: string, member?: Member): Promise<number | string> {
     await this.#find('group', group)

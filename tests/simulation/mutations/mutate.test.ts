@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MutatedSources, mutatedSources, mutations } from './mutate.ts'
 
 /**
- * Each mutation is caught by its stored plan today, or by an early seed. When a plan no longer shows its mutation,
- * seeds take its place. The first 600 do not show the two rarest mutations.
+ * Number of seeds that are tried for a mutation whose stored plan no longer shows it. Today the stored plan or an early
+ * seed shows each mutation. The first 600 seeds do not show the two rarest mutations.
  */
 const SEEDS = 2_000
 /** The seeds take two minutes of CPU. */

@@ -48,7 +48,7 @@ export interface MutatedSources {
   delete(): void
 }
 
-/** Copies the sources once for all mutations: a run then compiles only the file that differs. */
+/** Copies the sources once for all mutations, so that a run compiles only the changed file. */
 export function mutatedSources(): MutatedSources {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-mutation-'))
   for (const source of [...SOURCES, ...FILES]) cpSync(join(ROOT, source), join(folder, source), { recursive: true, force: true })
@@ -60,7 +60,7 @@ export function mutatedSources(): MutatedSources {
     execFileSync('git', ['apply', '--unsafe-paths', ...options, patch], { cwd: folder, stdio: 'pipe' })
   }
 
-  /** @returns what it prints if an output is wrong */
+  /** @returns the output of the command if an output of the simulation is wrong */
   function simulate(...options: string[]): string | undefined {
     const args = [join(folder, 'tests/simulation/run.ts'), ...options]
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })

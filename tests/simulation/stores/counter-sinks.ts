@@ -28,7 +28,7 @@ export interface SinkPlace {
   readonly process: SimulatedProcess
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** A stable identity of the place of a process in a group. */
+  /** A stable identity of a slot in a group. */
   memberOf(groupId: string): Pick<MemberIdentity, 'memberId' | 'keepMemberId'>
 }
 
@@ -39,7 +39,7 @@ export interface SimulatedSinks {
   open(place: SinkPlace): readonly Runner[]
   /** Redis loses everything. */
   empty(): void
-  /** Returns what is missing from the stores, and what should not be there, compared with the log. */
+  /** Compares the stores with the log, and returns missing and unexpected entries. */
   deviations(cluster: Cluster): string[]
 }
 
@@ -57,7 +57,7 @@ const entries: Table<string, string> = {
   orderBy: 'text',
   partitionBy: 'text',
   rowsOf: (_key, text) => (text === null ? [] : [{ text }]),
-  // Several inserts per batch, between which the sink may die.
+  // The sink makes several inserts per batch, and may die between them.
   partitionOf: (_key, text) => text.length,
 }
 

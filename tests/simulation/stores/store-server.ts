@@ -4,13 +4,13 @@ import { type Actor, actor, type Scheduler } from '../scheduler.ts'
 
 /** Time that a request or its answer takes, ms. */
 const LATENCY_MS = [0.1, 3] as const
-/** Share of requests that are lost, that are carried out without an answer, and that are carried out late. */
+/** Shares of requests that are lost, that are carried out without an answer, and that are carried out late. */
 const SHARE_LOST = 0.02
 const SHARE_UNANSWERED = 0.02
 const SHARE_LATE = 0.02
 const LATE_MS = [5, 1_500] as const
 
-/** The server of a store, whose requests fail half way until the trouble of a run ends. */
+/** The server of a store. Its requests may fail half-way until the faults of a run end. */
 export class StoreServer {
   readonly #scheduler: Scheduler
   readonly #chance: Chance
@@ -33,7 +33,10 @@ export class StoreServer {
     this.#isReliable = true
   }
 
-  /** Carries out one atomic step. @throws TargetUnavailableError when its outcome is unknown, or nothing happened */
+  /**
+   * Carries out one atomic step. @throws TargetUnavailableError if the outcome is unknown or the step was not carried
+   * out
+   */
   request<Result>(client: Actor, what: string, step: () => Result): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>()
     const latency = () => this.#chance.between(...LATENCY_MS)

@@ -12,7 +12,7 @@ export interface TableModel {
   readonly server: StoreServer
   /** Returns the store as one process sees it. */
   storeOf(client: Actor): TableStore
-  /** Returns all rows. A row may be there twice when an insert was carried out late. */
+  /** Returns all rows. A row may be in the table twice if an insert was carried out late. */
   rows(): readonly StoredRow[]
 }
 

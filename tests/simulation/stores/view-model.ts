@@ -7,7 +7,7 @@ import { StoreServer } from './store-server.ts'
 /** The positions of one partition of a view. */
 interface Positions {
   readonly topics: Map<string, ViewPosition>
-  /** The mark of a clearing that has begun. */
+  /** Marks that a clearing has begun. */
   clearing: string | undefined
 }
 

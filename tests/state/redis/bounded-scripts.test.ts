@@ -7,10 +7,10 @@ import { busyProcess } from '../../runtime/busy-process.ts'
 const ECHO: RedisScript = { name: 'echo', source: 'return ARGV' }
 const TIMEOUT_MS = 20
 const PAUSE_MS = 10
-/** The circuit opens when answers were late for this long. */
+/** Time for which answers must be late before the circuit opens. */
 const LATE_FOR_MS = 20
 
-/** Creates a Redis that answers with the arguments. The test sets how it fails. */
+/** Creates a Redis that answers each script with its arguments. The test determines how it fails. */
 function echoRedis(more: object = {}) {
   const state = { error: undefined as Error | undefined, isSilent: false, knowsScripts: true, shas: 0, sources: [] as string[] }
 
@@ -37,7 +37,7 @@ function echoRedis(more: object = {}) {
   const scripts = boundedScripts({ redis: client, timeoutMs: TIMEOUT_MS, monotonic: () => clock.now, timers })
   const run = (key = '{a}:1') => scripts.run(ECHO, [key], ['x', 7])
   const reason = async (key?: string) => (await run(key).then(String, (error: Error) => error)) as { reason?: string }
-  /** Lets this much time pass for the time limits. */
+  /** Advances the clock of the time limits by this time. */
   const pass = (ms: number) => look(timers.monotonic() + ms)
   return { state, clock, scripts, run, reason, pass }
 }

@@ -44,7 +44,7 @@ test('pauses double up to 200 ms and start from the minimum after an answer', ()
 
 test('one late answer leaves it closed; it opens when no answer has been in time for 20 ms', () => {
   const { clock, one } = clocked()
-  // All batches of one brief stall are late together.
+  // A brief stall of Redis makes many batches late at the same time.
   for (let batch = 0; batch < 25; batch++) one.late()
   expect(one.isOpen).toBe(false)
   clock.now += 19

@@ -43,7 +43,7 @@ function prefetchAll(store: KeyedStore<string, string>, keys: readonly string[])
   store.loadPrefetched()
 }
 
-/** Reads all keys one by one. Returns how many of the last ones are in memory afterwards. */
+/** Reads all keys one by one. Returns how many of the last keys are then in memory. */
 function keptOf({ store, reads }: World): number {
   for (const key of KEYS) store.get(key)
   const before = reads.length

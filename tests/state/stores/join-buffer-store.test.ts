@@ -160,7 +160,7 @@ test('a commit writes a row per key, and one more for all keys that are new in a
     return appended
   }
   expect(commit(30 * SECOND, 100)).toBe(101)
-  // All of these have a value in this segment.
+  // All of these keys have a value in this segment.
   expect(commit(31 * SECOND, 100)).toBe(100)
   expect(commit(31 * SECOND, 101)).toBe(102)
   // The next segment.

@@ -59,7 +59,7 @@ function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'sc
   return rows.slice(0, limit)
 }
 
-/** Runs the steps on a store and on two maps: the current contents, and the committed ones. */
+/** Runs the steps on a store and on two maps, which have the current and the committed contents. */
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () => openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, new Map<string, string>(), (model) => new Map(model))

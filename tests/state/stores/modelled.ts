@@ -14,14 +14,14 @@ import {
 
 const MAX_STEPS = 80
 
-/** The operations that the engine runs on every store. */
+/** A step in the life of a store: one of the operations that the engine runs on every store. */
 export type LifeStep = { do: 'flush' | 'commit' | 'abort' | 'reopen' }
 
 export const lifeSteps: fc.Arbitrary<LifeStep> = fc.record({
   do: fc.constantFrom('flush' as const, 'commit' as const, 'abort' as const, 'reopen' as const),
 })
 
-/** A store and a model of its contents, which are committed and rolled back together. */
+/** A store, and a model of its contents that commits and aborts together with the store. */
 export interface Modelled<S, M> {
   store: S
   /** The model of the store's current contents. */

@@ -13,7 +13,7 @@ import { TOPOLOGY, temporaryFolder } from './harness.ts'
 
 const CHILD_TIMEOUT_MS = 60_000
 const MIB = 1024 * 1024
-/** Maximum file size for the writer. Its write-ahead log reaches this size with the second batch. */
+/** Maximum file size for the writer. The writer's write-ahead log reaches this size with the second batch. */
 const FILE_LIMIT_KIB = 300
 
 const folders: string[] = []
@@ -366,7 +366,7 @@ test(
 )
 
 // While other processes starve the compactions, the allocator keeps up to 10 % more of their memory, so one run in a
-// few hundred exceeds the budget. A budget that is not kept is exceeded in every run.
+// few hundred exceeds the budget. A real fault of the budget would exceed it in every run.
 test('memory stays within the budget for any number of stores and partitions', { retry: 2, timeout: CHILD_TIMEOUT_MS }, async () => {
   const budget = 64 * MIB
   const rowCount = 1_000_000

@@ -16,6 +16,6 @@ test('a database is overloaded long before it delays its writers', () => {
   expect(overloaded('2', '9')).toBe(false)
   expect(overloaded('3', '0')).toBe(true)
   expect(overloaded('0', '10')).toBe(true)
-  // The binding returns an empty text for what it does not know.
+  // The binding returns an empty text for unknown properties.
   expect(overloaded('', '')).toBe(false)
 })

@@ -92,7 +92,7 @@ test('changes while the database is rewritten are in the rewritten one', async (
   })
   let changes = 0
   while (!isDone) {
-    // Rows at both ends, so that some are changed before and some after they were copied.
+    // Changes rows at both ends, so that some rows are changed before they are copied and others after.
     for (const row of [changes, ROWS - 1 - changes]) set(`row ${row}`, changes % 3 === 0 ? null : `new ${changes}`)
     const taken = own.takeBatch()
     taken.putPosition('source', ++changes)

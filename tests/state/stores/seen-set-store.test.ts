@@ -11,7 +11,7 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 const STORE = 'seen'
 /** Room for a few objects. */
 const CACHE_BYTES = 800
-/** An error rate without false positives in these tests, so that a plain set can be the model. */
+/** An error rate so low that these tests have no false positives, and a plain set can be the model. */
 const EXACT = 1e-6
 const LIFETIME_MS = 1_000
 const LONGEST_LIFE_MS = 1_100
@@ -55,7 +55,7 @@ function newStore({ capacity = 1_000, errorRate = EXACT, lifetimeMs = LIFETIME_M
 }
 
 interface Model {
-  /** For each key and item, the latest time at which it was added. */
+  /** The latest time at which each item was added, by key and item. */
   readonly items: Map<string, Map<string, number>>
   /** A copy of the pages, made from the changes. */
   readonly pages: Map<string, Buffer>
@@ -68,7 +68,7 @@ function copy({ items, pages }: Model): Model {
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () => openStore(newStore({ collectChanges: true }), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, { items: new Map(), pages: new Map() } as Model, copy)
-  /** The latest time that was passed to the store. Items that have expired by then may be gone. */
+  /** The latest time that was passed to the store. Items that have expired at this time may be gone. */
   let now = START
 
   function check(seen: boolean, added: number | undefined, at: number): void {
@@ -151,8 +151,8 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
   const FILL_TIMEOUT_MS = 120_000
 
   /**
-   * Returns a store with items that were added at equal distances, and the number of items that were mistaken for
-   * others.
+   * Returns a store with items that were added at equal intervals, and the number of items that were mistaken for other
+   * items.
    */
   function filled(items: number, overMs: number): { store: SeenSetStore<string, string>; mistaken: number; now: number } {
     const store = openStore(newStore(SHAPE), memoryBackend(), MANY)
@@ -185,7 +185,7 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     const read = seenSetReader({ item: utf8, ...SHAPE }).open((page) => pages.get(page), now)
     expect(mistaken / items).toBeLessThan(SHAPE.errorRate)
     for (let i = 0; i < items; i++) if (!read.has(`item-${i}`)) expect.fail(`item ${i} was forgotten`)
-    // An item that was mistaken for an old one is stored, because the old one could have been added again.
+    // An item that was mistaken for an old item is stored, because the old item could have been added again.
     expect(store.size('ann', now)).toBeGreaterThanOrEqual(items - mistaken)
     expect(store.size('ann', now)).toBeLessThanOrEqual(items)
     const sizes = Array.from(pages.values(), ({ length }) => length)
@@ -201,7 +201,7 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     store.committed()
     for (let i = 0; i < 100; i++) {
       const rows = rowsOfOneMore(store, `more-${i}`, now)
-      // Apart from one page, there is at most the row by which a new page is found after it has expired.
+      // Apart from one page, there is at most one more row, by which a new page is found after it has expired.
       expect(rows.filter(([, value]) => value.length > 'header'.length).length).toBeLessThanOrEqual(1)
       expect(rows.reduce((sum, [key, value]) => sum + key.length + value.length, 0)).toBeLessThan(600)
     }
@@ -239,7 +239,7 @@ describe('a set of more items than its capacity', () => {
     const remembered = items.filter((item, i) => store.add('ann', item, START + i * stepMs))
     const now = START + ADDED * stepMs
     expect(remembered.length).toBeGreaterThan(ADDED * (1 - ERROR_RATE))
-    // An item that was mistaken for an older one is forgotten with it.
+    // An item that was mistaken for an older item is forgotten together with it.
     for (const item of remembered.slice(-live * (1 - ERROR_RATE))) if (!store.has('ann', item, now)) expect.fail(`${item} was forgotten`)
     expect(store.size('ann', now)).toBeLessThan(CAPACITY * 2)
     expect(items.slice(0, CAPACITY).filter((item) => store.has('ann', item, now)).length / CAPACITY).toBeLessThan(2 * ERROR_RATE)
@@ -264,7 +264,7 @@ test.each([1, 2, 63, 65, 300])('a set with capacity %i remembers at least that m
 describe('the only page of a set', () => {
   const SHAPE = { capacity: 2_000, lifetimeMs: MONTH_MS }
 
-  /** A store on a backend, as a worker opens it, with the number of rows that it looked for. */
+  /** Opens a store on a backend as a worker does, and counts the rows that the store looks up. */
   function opened(backend = memoryBackend()) {
     const session = backend.session(TOPOLOGY)
     const column = session.column(STORE, PARTITION)
@@ -283,7 +283,7 @@ describe('the only page of a set', () => {
     return { backend, store, looked, commit }
   }
 
-  /** Removes the marks, as if the pages had been written before there were any. */
+  /** Removes the expiry marks, as if the pages had been written before marks existed. */
   function forgetMarks(backend: ReturnType<typeof memoryBackend>): void {
     const session = backend.session(TOPOLOGY)
     const column = session.column(STORE, PARTITION)
@@ -328,7 +328,7 @@ describe('the only page of a set', () => {
     forgetMarks(backend)
     const later = opened(backend)
     for (const item of items) expect(later.store.add('ann', item, now + DAY_MS)).toBe(false)
-    // The first page is empty when its items have expired, but not the others.
+    // When its items have expired, the first page is empty, but the other pages are not.
     while (later.store.expire(START + MONTH_MS + 5 * DAY_MS, 10) === 10);
     later.commit()
     const last = opened(backend).store

@@ -30,7 +30,7 @@ const list = avroValue<Ranked[]>({
   },
 })
 
-/** Sorts by score, best first. On ties, the smaller term comes first. */
+/** Compares two entries, so that higher scores come first and, among equal scores, smaller terms. */
 function byScore(a: Ranked, b: Ranked): number {
   return b.score - a.score || (a.term < b.term ? -1 : a.term > b.term ? 1 : 0)
 }

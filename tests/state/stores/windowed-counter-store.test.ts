@@ -11,7 +11,7 @@ const BUCKETS = 5
 /** Room for a few objects. */
 const CACHE_BYTES = 500
 const keyArbitrary = fc.constantFrom('a', 'b', 'c', 'd')
-/** Times within a few lengths of the ring, and one far ahead. */
+/** Times within a few lengths of the ring, and a time far ahead. */
 const timeArbitrary = fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 150 }) }, { weight: 1, arbitrary: fc.constant(1e12) })
 
 type Step =
@@ -135,7 +135,7 @@ test('only non-empty buckets take space', async () => {
   store.flush(undefined)
   opened.session.write()
   const [bytes] = storedRows(opened.backend, STORE).values()
-  // Header 5, newest 4, two arrays of count, items and end: 4 and 5.
+  // Sizes in bytes: header 5, newest 4, and two arrays of count, items and end, 4 and 5.
   expect(bytes.length).toBeLessThanOrEqual(18)
 })
 

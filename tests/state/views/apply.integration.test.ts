@@ -121,11 +121,11 @@ test('a view has caught up when it has read all its topics, until it falls back 
   await store.apply(batch(undefined, 0, [], { viewTopics, topic: 'two', caughtUp: true }))
   expect(await flag()).toBe(1)
 
-  // Another sink is ahead, so the view is complete.
+  // Another sink has already applied this batch and later ones, so the view is still complete.
   expect(await store.apply(batch(3, 4, [], { viewTopics }))).toEqual({ applied: false, position: 5 })
   expect(await flag()).toBe(1)
 
-  // Simulates a failover to a replica that lacks the last second.
+  // Simulates a failover to a replica that lacks the last second of writes.
   await redis.hset(positionsKey(view, 3), 'one', '4')
   expect(await store.apply(batch(5, 6, [], { viewTopics }))).toEqual({ applied: false, position: 4 })
   expect(await flag()).toBe(0)

@@ -153,7 +153,7 @@ export function fakeRedis() {
   }
 }
 
-/** Stores bytes as text of one character each. */
+/** Stores bytes as text with one character per byte. */
 function latin1(value: ViewValue): string {
   return typeof value === 'string' ? value : value.toString('latin1')
 }

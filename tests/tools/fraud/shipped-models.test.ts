@@ -7,11 +7,11 @@ import { generateTraffic, type TrafficOptions } from '../../../tools/fraud/patte
 import { loadModels, scoreAll } from '../../../tools/fraud/train/score.ts'
 
 /**
- * Training, calibration and report use the seeds 1 to 3. Seed 3 was looked at during development, and this one was
- * first run when the models were finished.
+ * Training, calibration and report use the seeds 1 to 3. Seed 3 was used during development, and this seed was first
+ * run when the models were finished.
  */
 const UNSEEN = { seed: 4_711, people: 400, days: 30, occurrences: 25 }
-/** Frauds are about as frequent as in real traffic. */
+/** Options with which frauds are about as frequent as in real traffic. */
 const RARE_FRAUDS = { ...UNSEEN, occurrences: 1 }
 const MOST_FALSE_POSITIVES = 0.01
 /** Of all payments. */
@@ -32,7 +32,8 @@ async function judged(options: TrafficOptions) {
 test('the shipped models repeat their vectors, and with the seeded rules find each pattern of an unseen seed', async () => {
   const { blocked, falsePositives, falsePositivesWithoutVictims, patterns } = await judged(UNSEEN)
   expect(falsePositivesWithoutVictims).toBeLessThan(MOST_FALSE_POSITIVES)
-  // One payment in seven is a fraud here, so that many people are victims; the next test counts all of theirs.
+  // One payment in seven is a fraud in this test, so many users are victims. This test leaves out their payments, and
+  // the next test counts them.
   expect(falsePositives).toBeGreaterThan(falsePositivesWithoutVictims)
   expect(blocked).toBeGreaterThan(0.002)
   expect(blocked).toBeLessThan(0.004)

@@ -15,10 +15,13 @@ const ITEMS = 40
 const LISTS = 60
 const CANDIDATES = 20
 const SIZES = { sequence: 3, trainedAt: Date.UTC(2026, 7, 1), seed: 1 }
-/** The first training makes the Python environment from downloads. */
+/** Time limit of the first training, which creates the Python environment from downloads. */
 const FIRST_TRAINING_MS = 300_000
 
-/** Users of even numbers like items of even numbers only, the others the rest. */
+/**
+ * Users with even numbers like only items with even numbers, and users with odd numbers like only items with odd
+ * numbers.
+ */
 function interactions(): WeightedInteractions {
   const [userIds, itemIds]: [bigint[], bigint[]] = [[], []]
   for (let user = 0; user < USERS; user++)
@@ -38,7 +41,7 @@ function train(folder: string, signal?: AbortSignal): Promise<string> {
   return trainBundle({ folder, tools: toolsFolder(), interactions: interactions(), contentOf, lists: lists(), signal, ...SIZES })
 }
 
-/** The candidate with the greatest first feature is the one that was chosen. */
+/** The user chose the candidate with the greatest first feature. */
 function lists(): JudgedList[] {
   return Array.from({ length: LISTS }, (_, list) => {
     const features = new Float64Array(CANDIDATES * RANKING_WIDTH)

@@ -6,7 +6,7 @@ import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
 import type { Category } from '../../../../schemas/catalog/types.ts'
 import { testApp } from '../../kit/harness.ts'
 
-/** The routes of categories on a table that shows every change immediately. */
+/** The routes of categories, whose table shows every change immediately. */
 async function opened(initial: Category[] = []) {
   const byId = new Map(initial.map((one) => [one.category_id, one]))
   const table: CategoryTable = {

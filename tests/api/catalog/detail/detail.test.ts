@@ -8,7 +8,10 @@ import { packNeighbours } from '../../../../schemas/recommendations/signals/pack
 import { testApp } from '../../kit/harness.ts'
 import { stored } from './stored.ts'
 
-/** The detail route on views in memory. It also counts the turns of the event loop in which something was read. */
+/**
+ * The detail route on views in memory. It also counts the turns of the event loop in which the route read from the
+ * views.
+ */
 async function opened() {
   const values = new Map<string, string>()
   const hashes = new Map<string, Record<string, string>>()

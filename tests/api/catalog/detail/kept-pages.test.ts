@@ -20,7 +20,7 @@ function opened() {
   }
 }
 
-/** What the views hold, in objects and lists that no other call shares. */
+/** Returns the contents of the views as new objects and lists in each call. */
 function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
   return {
     product: JSON.stringify(stored()),

@@ -21,7 +21,7 @@ const store = await connectImages({ url: pathToFileURL(folder).href, s3Endpoint:
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test.each(['jpeg', 'png', 'webp', 'avif'] as const)('a %s is kept in its format, upright and without metadata', async (format) => {
-  // The picture lies on its side. Orientation 6 means that a viewer turns it to the right.
+  // The picture is stored sideways. Orientation 6 means that a viewer turns it to the right.
   const bytes = await picture({ width: 60, height: 40, format, orientation: 6 })
   expect((await sharp(bytes).metadata()).exif?.includes('Ann Example')).toBe(true)
   const checked = await checkImage(bytes)
@@ -123,8 +123,8 @@ test('the sweep of another service, which knows no images, leaves them alone', a
   const service = images(store)
   const { content_hash } = await service.keep(await picture({ width: 40, height: 40, format: 'png' }))
   const form = await service.smaller(content_hash, 150)
-  // The settings forbid that the root of the other service contains that of the images, but even then the sweep is
-  // harmless.
+  // The settings forbid that the root of another service's blobs contains the root of the images. If it did, the sweep
+  // would still be harmless.
   const around = await connectBlobs({ url: pathToFileURL(folder).href, s3Endpoint: undefined })
   const { signal } = new AbortController()
   const sweep = await sweepBlobs({ blobs: around, referenced: async () => new Set(), before: Date.now() + 3_600_000, signal })

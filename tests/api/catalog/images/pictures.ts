@@ -4,7 +4,7 @@ export interface PictureOptions {
   readonly width: number
   readonly height: number
   readonly format?: 'jpeg' | 'png' | 'webp' | 'avif' | 'gif' | 'tiff'
-  /** EXIF orientation. With it, the picture also names a photographer and a place. */
+  /** EXIF orientation. If it is set, the picture also names a photographer and a place. */
   readonly orientation?: number
   readonly background?: string
 }

@@ -20,7 +20,9 @@ function form(parts: readonly Part[]): Buffer {
   return Buffer.from(`${texts.join('')}--b--\r\n`, 'latin1')
 }
 
-/** Reads a form in pieces of 5 bytes, or of 1 MB if it is large. The content of a file is its hash. */
+/**
+ * Reads a form in pieces of 5 bytes, or of 1 MB if it is large. In the result, the hash of a file replaces its content.
+ */
 async function read(body: Buffer, contentType = 'multipart/form-data; boundary=b') {
   const kept: string[] = []
   async function* pieces() {

@@ -55,7 +55,7 @@ export async function stockApi() {
   const fields = { name: 'catalog', description: '', isUserId: () => true, errors: Object.values(catalogErrors), probes: [] }
   const api = await testApp({ services: [{ ...fields, routes: parts.flatMap(({ routes }) => routes) }] })
 
-  /** Advances the world by one step. The views then contain everything that was decided. */
+  /** Advances the clock and the topologies by one step. The views then contain all decisions. */
   async function step(): Promise<void> {
     await world.step(true)
     redis.flush()
@@ -79,7 +79,7 @@ export async function stockApi() {
     const answer = Promise.resolve(api.app.request(`/api/v1/${path}`, init)).finally(() => {
       isOver = true
     })
-    // Time passes only for decisions, so that the machine's load changes nothing.
+    // Time passes only for decisions, so that the load of the machine does not affect the result.
     while (!isOver) await (world.isAsked ? step() : setImmediate())
     const response = await answer
     const text = await response.text()

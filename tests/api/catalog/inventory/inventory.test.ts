@@ -87,7 +87,7 @@ test('what is not for sale cannot be reserved, but its stock continues', async (
   expect((await change('DEDUCT', 1, { reservation_id })).status).toBe(200)
 })
 
-// The view of products has nothing about a deleted one, so its variants are UNKNOWN.
+// The view of products does not contain deleted products, so their variants are UNKNOWN.
 test.each(['DEDUCT', 'RELEASE'] as const)('%s ends a reservation whose product was deleted', async (operation) => {
   const { change, send, offers } = await stockApi()
   await change('RECEIVE', 3)

@@ -117,7 +117,7 @@ test('a seller creates at most 100 products per minute, however they are sent', 
 test(
   'every route of sellers answers any request as documented',
   async () => {
-    // A user whose budget of creations for this minute is still unused.
+    // This user has not created anything in this minute, so the rate limit does not apply yet.
     const { authorization } = await stack.bearer('10', 'seller admin')
     const routes = ['--include-path-regex', '^/api/v1/seller/']
     await fuzz({ url: stack.apis[0].url, authorization, examples: FUZZ_EXAMPLES, routes, folder: stack.folder.path })

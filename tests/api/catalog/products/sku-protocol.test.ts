@@ -25,7 +25,7 @@ const SEEDS = 20
 const MINUTE_MS = 60_000
 const LONGEST_PAUSE_MINUTES = 7
 
-/** A step of a request that waits for its turn. */
+/** A step of a request. It waits until the test selects it. */
 interface Waiting {
   decide(): unknown
   resolve(answer: unknown): void
@@ -53,7 +53,7 @@ function world(random: Random) {
       }),
   })
 
-  /** Makes a request, which a caller without an answer repeats later. */
+  /** Sends a request. A caller without an answer repeats it later. */
   function request(work: (command: OpenCommand) => Promise<unknown>, id = `request-${requests++}`): void {
     work(open(id)).catch((error: Error) => {
       if (error.message === 'lost') failed.push(() => request(work, id))
@@ -95,7 +95,7 @@ function world(random: Random) {
       const products = live()
       if (products.length === 0) return
       const { id, version, skus: known } = pick(random, products)
-      // The view of the API may be behind.
+      // The API's view may lag behind the decisions.
       const asked = { ...written(), expectedVersion: random() < 0.6 ? version : undefined, known: random() < 0.7 ? known : [] }
       request((command) => writer.replace(command, id, asked))
     },
@@ -103,7 +103,7 @@ function world(random: Random) {
       const products = live()
       if (products.length > 0) ofProducts.ask(String(pick(random, products).id), newStatus('DELETED'))
     },
-    /** Decides the next step of some request. Its answer may get lost, and so may the command itself. */
+    /** Decides the next step of a random request. The command or its answer may get lost. */
     async step() {
       if (waiting.length === 0) return
       const [one] = waiting.splice(integer(random, waiting.length), 1)
@@ -115,7 +115,8 @@ function world(random: Random) {
     },
     takeUses,
     /**
-     * Advances the clock. Before that, the topology of skus reads every use so far, as the clock of its tick requires.
+     * Advances the clock. Before that, the topology of skus reads every use so far, because its tick has a `caught-up`
+     * clock.
      */
     pass(ms: number) {
       takeUses()
@@ -152,7 +153,7 @@ test.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
       all.takeUses()
       checkOwners(all)
     }
-    // All requests end and are repeated until they have an answer; then unused claims end.
+    // All requests end and are repeated until they have an answer. After that, unused claims expire.
     while (all.waiting.length + all.failed.length > 0) {
       all.failed.splice(0, 1)[0]?.()
       await all.step()

@@ -24,7 +24,7 @@ import { caughtUpKey, type View } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../../../state/views/fake-redis.ts'
 import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
 
-/** Several partitions, so that most requests have skus in more than one. */
+/** Number of partitions of the topics of skus, so that the skus of most requests belong to several partitions. */
 const SKU_PARTITIONS = 3
 export const CATEGORY = 12
 
@@ -56,7 +56,7 @@ export async function productsApi() {
     redis.apply(view.operationsFor(0, key, value))
   }
 
-  /** Applies what products emitted to the views and to the owners of skus. */
+  /** Passes the records that the products' topology emitted to the views and to the topology of skus. */
   function follow(key: string): void {
     feed(catalogProductsView, key, (ofProducts.view(key) as never) ?? null)
     for (const { key: listed, value } of ofProducts.driver.read(sellerProducts)) feed(sellerProductsView, listed as string, value)
@@ -122,7 +122,7 @@ export async function productsApi() {
   const api = await testApp({ services: [service] })
 
   interface SendOptions {
-    /** A form, or what is sent as JSON. */
+    /** A form, or a value that is sent as JSON. */
     readonly body?: unknown
     /** Default: seller 7. */
     readonly as?: TokenClaims

@@ -34,7 +34,8 @@ test('an administrator asks for a rebuild, and sees how far it is', async () => 
   const { ask, known, published } = await opened()
   const { status, body } = await ask('POST')
   expect([status, body]).toMatchObject([202, { index: 'catalog-products', state: 'requested', progress: 0, started_at: null }])
-  // The worker that carries out the request overwrites its status, so the API must publish the status first.
+  // The worker that carries out a request overwrites the status of the request, so the API must publish its own status
+  // first.
   expect(published).toEqual([
     { topic: 'index-rebuilds', key: body.rebuild_id },
     { topic: 'index.rebuild', key: 'catalog-products' },
@@ -53,7 +54,7 @@ test('a repeated request is one rebuild', async () => {
   const first = await ask('POST', '', key)
   const id = first.body.rebuild_id
   expect((await ask('POST', '', key)).body.rebuild_id).toBe(id)
-  // The records of the first try may not both have arrived.
+  // Only one of the two records of the first attempt may have arrived.
   expect(published).toHaveLength(4)
   known.set(id, { ...(known.get(id) as IndexRebuildStatus), state: 'complete' })
   expect((await ask('POST', '', key)).body).toMatchObject({ rebuild_id: id, state: 'complete' })

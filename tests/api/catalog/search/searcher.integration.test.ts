@@ -51,7 +51,7 @@ function count<T>(values: readonly T[]): Map<T, number> {
   return counts
 }
 
-/** Returns the most frequent values, equally frequent ones in the order of their texts. */
+/** Returns the most frequent values. Equally frequent values are in alphabetical order. */
 function largest<T>(counts: ReadonlyMap<T, number>, most: number, textOf: (value: T) => string): [T, number][] {
   return [...counts].sort(([a, m], [b, n]) => n - m || (textOf(a) < textOf(b) ? -1 : 1)).slice(0, most)
 }
@@ -75,7 +75,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
   const name = `search-test-${randomUUID()}`
   let index: ProductIndex
   let search: ReturnType<typeof searcher>
-  /** Looks for hits among the best products only, however few there are. */
+  /** Searches only among the best products, even if the index has few products. */
   let searchBest: ReturnType<typeof searcher>
 
   beforeAll(async () => {
@@ -176,7 +176,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
   it.each(filters)('the best products are those of all: %s', async (_title, q, chosen) => {
     for (const page of [1, 2, 40]) {
       const asked = request(q, chosen, { pageSize: 25, place: { kind: 'page', page } })
-      // The second search starts with the limit that the first one found.
+      // The second search starts with the limit that the first search found.
       for (let time = 0; time < 2; time++) expect(await searchBest(asked)).toEqual(await search(asked))
     }
   })

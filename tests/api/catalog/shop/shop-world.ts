@@ -26,7 +26,7 @@ const result = (product_id: number, fields: Partial<SearchAnswerBody['results'][
     ...fields,
   }) as SearchAnswerBody['results'][number]
 
-/** The answer to every search, which tests change. */
+/** Returns an answer of the search server, in which a test may replace fields. */
 export function found(fields: Partial<SearchAnswerBody> = {}): SearchAnswerBody {
   return {
     results: [result(5), result(6, { title: HOSTILE, stock: 'out_of_stock', in_stock: false })],

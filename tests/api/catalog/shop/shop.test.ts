@@ -19,7 +19,7 @@ test('an address says what the search of its page is, whatever the values contai
   const again = Object.fromEntries(
     [...new URL(address, 'http://x').searchParams.keys()].map((name) => [name, new URL(address, 'http://x').searchParams.getAll(name)]),
   )
-  // Another filter begins with the first page again.
+  // A change of the filter leads back to the first page.
   expect(choiceOf(again)).toEqual({ ...choice, price_min: '25', page: '' })
   expect(addressOf(choiceOf({}), {})).toBe('/shop')
   expect(toggled(['a', 'b'], 'a')).toEqual(['b'])

@@ -168,7 +168,7 @@ test('the process gives the report that this process computes, and any process c
     [true, true],
     [true, false],
   ])
-  // A repetition of the same request finds its job, and starts no other.
+  // A repetition of the same request finds its job and does not start a second job.
   expect(await jobs.start(job, { ...replay, run: () => expect.unreachable() })).toEqual({ outcome: 'started' })
   expect(await other.read('unknown')).toBeUndefined()
   await Promise.all([jobs.close(), other.close()])
@@ -205,7 +205,7 @@ test('a job whose process no longer renews it reads as failed, and its caller ma
   expect(await jobs.read(job.jobId)).toMatchObject({ status: 'failed', progress: 0.5, reason: expect.stringContaining('has ended') })
   const next = { jobId: randomUUID(), subject: job.subject }
   expect(await beginBacktest(scripts, next, state)).toEqual({ outcome: 'begun' })
-  // A renewal that arrives after the end changes nothing.
+  // A renewal that arrives after the end of the backtest changes nothing.
   await endBacktest(scripts, next, { ...state, status: 'done', progress: 1 })
   await renewBacktest(scripts, next, state)
   expect(await jobs.read(next.jobId)).toMatchObject({ status: 'done' })

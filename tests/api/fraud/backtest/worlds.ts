@@ -19,7 +19,7 @@ import { conditions, facts, TEST_LISTS } from '../../../schemas/fraud/rules/cond
 const MAX_RULES = 8
 const MAX_SNOOZES = 4
 const MAX_TRANSACTIONS = 6
-/** Times of scoring, expiries and ends of snoozes are close together, so that each order of them occurs. */
+/** Times of scoring, expiries and ends of snoozes are close together, so that they occur in every order. */
 const times = fc.integer({ min: 0, max: 3 }).map((step) => NOON + step)
 const users = fc.constantFrom('u1', 'u2')
 const ruleIds = fc.integer({ min: 0, max: MAX_RULES - 1 }).map((index) => `r${index}`)
@@ -66,12 +66,12 @@ const transactions = fc.array(
   { minLength: 1, maxLength: MAX_TRANSACTIONS },
 )
 
-/** Rules, snoozes and transactions. Everything that a decision depends on varies in them. */
+/** Generates rules, snoozes and transactions that vary in every property on which a decision depends. */
 export const worlds = fc.record({ rules, snoozes, transactions })
 
 export type TestTransaction = ReturnType<(typeof transactions)['generate']>['value'][number]
 
-/** Scores transactions as the live path does, and returns what it decided and logged about each. */
+/** Scores transactions as the live path does, and returns the decision and the logged event of each. */
 export function scoreLive(given: { rules: readonly Rule[]; snoozes: readonly Snooze[] }, index: number, transaction: TestTransaction) {
   const ruleSet = compileRuleSet(1, given.rules)
   const { scores, scoredAt, isBlocklisted, isUserRead, amountUsd, user } = transaction

@@ -21,7 +21,7 @@ import { requestOf } from './entries.ts'
 const SETUP_TIMEOUT_MS = 180_000
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 60_000, interval: 5 }
-/** How long after the answer other instances may still lack a change. */
+/** Time within which a change must reach other instances after its answer. */
 const ENFORCED_WITHIN_MS = 1_000
 const CHANGES = 15
 const folder = guardedFolder()
@@ -42,7 +42,7 @@ beforeAll(async () => {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
     SCHEMA_REGISTRY_URL: registry.address,
-    // No server listens here. The blocklist needs no ClickHouse.
+    // An address at which no server listens, because the blocklist needs no ClickHouse.
     CLICKHOUSE_URL: 'http://127.0.0.1:1',
     API_SERVICES: 'fraud',
     PIPELINES: 'fraud-blocklist',
@@ -53,7 +53,7 @@ beforeAll(async () => {
   const claims = { subject: 'ann', scope: 'fraud:analyst', username: undefined, issuer: 'millrace', audience: 'millrace' }
   const key = await ensureDevelopmentKey(folder.path)
   authorization = `Bearer ${await mintToken(key, { ...claims, lifetimeSeconds: 3_600, now: Date.now() })}`
-  // Other parts of the service may lack their pipelines, so readiness as a whole says nothing here.
+  // The pipelines of other parts of the service may not run, so the readiness of the whole process is not a criterion.
   await waitUntil(async () => (await ask('GET', '')).status === 200, { what: 'the blocklist', ...READY })
 }, SETUP_TIMEOUT_MS)
 
@@ -103,7 +103,7 @@ test('other instances enforce a change within a second of its answer, and a chan
     expect((await ask('DELETE', `/${created.body.entry_id}`)).status).toBe(204)
     for (const { find } of readers) await expect.poll(() => find(request), SOON).toBeUndefined()
   }
-  // The median, because a busy machine may delay single requests.
+  // The test uses the median, because a busy machine may delay single requests.
   expect(delays.sort((one, other) => one - other)[CHANGES >> 1]).toBeLessThan(ENFORCED_WITHIN_MS)
 
   const many = Array.from({ length: 1_000 }, (_, index) => ({ entity_type: 'USER', entity_value: `u${index}`, reason: 'test' }))

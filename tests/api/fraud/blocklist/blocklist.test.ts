@@ -81,7 +81,7 @@ test('each type is found by its canonical value, in the order of the types', asy
     await block(type, value)
     expect(blocklist.find(request)).toBe(type)
   }
-  // Equal values of other types do not count.
+  // Entries with the same value but another type do not match.
   expect(blocklist.find(requestOf({ user: 'd1', device: 'u1', card: 'u1' }))).toBeUndefined()
 })
 

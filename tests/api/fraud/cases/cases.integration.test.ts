@@ -31,7 +31,7 @@ test('a transaction to review becomes a case, and its verdict reaches the table 
   await expect.poll(async () => (await profile('u1'))?.tier, SOON).toBe('HIGH')
   expect(await profile('u1')).toMatchObject({ fraud_count: 1, txn_count: 1 })
 
-  // ClickHouse knows the approved transaction, so feedback about it makes a case.
+  // ClickHouse has the approved transaction, so feedback about it creates a case.
   await expect.poll(async () => (await rowsOf('SELECT 1 FROM fraud_transactions')).length, SOON).toBeGreaterThanOrEqual(2)
   const late = await ask('POST', 'transactions/t2/feedback', { verdict: 'SUSPICIOUS' })
   expect(late.status).toBe(200)

@@ -262,7 +262,7 @@ test.each(['feedback', 'change'] as const)('a late %s brings an archived case ba
 
 test('a case that leaves the state between look-up and decision is brought back, too', async () => {
   const { send, case_id, redis } = await archivedCase()
-  // The view still shows the case, as it does for a moment.
+  // The view shows the case for a moment longer.
   const place = { case_id, status: 'CONFIRMED_FRAUD', assigned_to: null }
   redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:txn:t1`, value: JSON.stringify(place) }])
   const answer = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })

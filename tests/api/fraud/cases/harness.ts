@@ -31,7 +31,7 @@ export interface AskedCase {
   readonly key?: string
 }
 
-/** The rows in ClickHouse. `read` recognises the queries of the part, and answers each of them. */
+/** The rows in ClickHouse. `read` recognises the queries of the routes, and answers each of them. */
 export interface FakeTables {
   down: boolean
   /** Cases that have left the state, newest first. */
@@ -125,7 +125,7 @@ export async function casesApi() {
     world.decide()
   }
 
-  /** Stores a scored transaction, so that it can be looked up. */
+  /** Stores a scored transaction, which the API can then find by its id. */
   function transaction(id: string, scoredAt: number = START): void {
     transactions.set(id, { ...scored(pay({ id, user: 'u1', device: 'd1', at: scoredAt })), risk_score: 12 })
   }

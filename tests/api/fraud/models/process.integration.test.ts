@@ -30,7 +30,7 @@ async function copyModel(name: string, version: string, change: (bytes: Buffer) 
   await writeFile(join(folder, `${name}-${version}.json`), JSON.stringify({ ...manifest, version, file }))
 }
 
-/** Scores until the process answers in time, because on a busy machine it may be late. */
+/** Repeats the scoring until the process answers in time, because on a busy machine an answer may be late. */
 function scored(input: ModelInput): Promise<ModelOutcome> {
   return vi.waitFor(async () => {
     const outcome = await models.score(input)

@@ -17,7 +17,7 @@ const NEW = ruleOf('new', { updated_at: 2 })
 const NEWEST_REVIEW = ruleOf('review', { updated_at: 3, action: 'REVIEW' })
 const RULES = [OLD, NEW, NEWEST_REVIEW]
 
-/** Does in memory what the scripts do in Redis. */
+/** Implements the Redis scripts in memory. */
 function fakeRedis(now: () => number) {
   const slots = new Map<string, Map<string, number>>()
   let claimedUntil = 0

@@ -31,7 +31,7 @@ type AuditRow = readonly [string, string, string, number, number | null, string 
 /** The thresholds of the models of version 2. */
 export const ALONE_OF_NEXT = { medium: 0.3, high: 0.5, critical: 0.9 }
 
-/** Returns the shipped models, each also as version 2 with other thresholds. */
+/** Returns the shipped models, and a version 2 of each with different thresholds. */
 async function modelFolders(): Promise<ModelFolders> {
   const { available } = await readModelFolders(undefined)
   const next = available.map((model) => ({

@@ -14,7 +14,7 @@ const ELSEWHERE = '198.51.100.1'
 
 interface Shown {
   readonly certificate?: ShownCertificate
-  /** A token with these claims, or the text of a bad one. */
+  /** The claims of a valid token, or the text of a bad token. */
   readonly token?: TokenClaims | string
   readonly remote?: string
   readonly headers?: Record<string, string>
@@ -86,7 +86,8 @@ describe('a route with gateways', () => {
     ['from an IPv6 gateway', { remote: '2001:db8::7' }, 200, '2001:db8::7'],
     ['from elsewhere', { remote: ELSEWHERE }, 401],
     ['from elsewhere, with a forged X-Forwarded-For', { headers: { 'x-forwarded-for': GATEWAY, forwarded: `for=${GATEWAY}` } }, 401],
-    // Loopback is a trusted proxy, so the header names the client for rate limits, but proves nothing here.
+    // Loopback is a trusted proxy, so the header names the client for rate limits, but does not authenticate the
+    // caller.
     ['from a trusted proxy, for a gateway', { remote: '127.0.0.1', headers: { 'x-forwarded-for': GATEWAY } }, 401],
     ['from a gateway, for another client', { remote: GATEWAY, headers: { 'x-forwarded-for': ELSEWHERE } }, 200, GATEWAY],
     ['from a gateway, with a bad token', { remote: GATEWAY, token: 'garbage' }, 401],

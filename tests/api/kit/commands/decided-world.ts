@@ -15,8 +15,8 @@ import { fakeRedis } from '../../../state/views/fake-redis.ts'
 const OTHER_PARTITIONS = 4
 
 /**
- * Fakes behind an API: the real topology decides on the test driver, and its output feeds the views in an in-memory
- * Redis.
+ * Fakes of the servers behind an API. The real topology decides on the test driver, and its output feeds the views in
+ * an in-memory Redis.
  */
 export interface DecidedWorld {
   readonly driver: TestDriver
@@ -30,7 +30,7 @@ export interface DecidedWorld {
   readonly faults: { kafkaDown: boolean; deciderDown: boolean; messagesLost: boolean }
   /** Processes the commands that have been waiting since `deciderDown` was set. */
   decide(): void
-  /** Removes bindings and results, and keeps the views. */
+  /** Removes the bindings of idempotency keys and the results of commands, but keeps the views. */
   loseRedis(): void
 }
 
@@ -83,8 +83,8 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
   }
 
   /**
-   * Simulates a flush or a failover to an empty replica after which sinks have rebuilt the views: bindings and results
-   * are lost.
+   * Simulates that Redis was flushed, or failed over to an empty replica, and that sinks have rebuilt the views. Only
+   * bindings of idempotency keys and results of commands are lost.
    */
   function loseRedis(): void {
     redis.flush()

@@ -16,7 +16,7 @@ const PARTITIONS = 3
 export const topic: Topic<string, string> = { name: 'entries', key: utf8, value: rawValue(utf8), partitions: PARTITIONS }
 export const SOON = { timeout: 10_000, interval: 10 }
 
-/** Values are a number and, behind `@`, the epoch ms at which the entry expires. */
+/** A value consists of a number and, after `@`, the epoch ms at which the entry expires. */
 export const packing: Packing<string, number> = {
   version: 1,
   bytes: 4,
@@ -100,7 +100,7 @@ export async function tableWorld({
   return { broker, folder, state, lines, events, begun, open, put: (key: string, value?: string) => put(broker, key, value) }
 }
 
-/** Returns the names of probes that report something, with their reports. */
+/** Returns the names of failing or degraded probes, with their reports. */
 export async function reports({ probes }: { readonly probes: readonly { name: string; check(): Promise<string | undefined> }[] }) {
   const checked = await Promise.all(probes.map(async ({ name, check }) => [name, await check()] as const))
   return Object.fromEntries(checked.filter(([, reason]) => reason !== undefined))

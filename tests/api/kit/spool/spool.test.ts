@@ -102,7 +102,7 @@ test('a full spool refuses clearly, and takes records again when some were sent'
   expect(await facts.publishOrSpool(plain, 'a', value, { ...QUICK, withinMs: 60_000 })).toBe('acknowledged')
 })
 
-/** Files whose operations fail while `fault` names them. */
+/** A file system whose operations fail while `fault` names them. */
 function faultyFiles() {
   const state = { fault: undefined as 'write' | 'datasync' | undefined, syncs: 0, writes: 0 }
   const faulty = (file: SpoolFile): SpoolFile => ({

@@ -244,7 +244,7 @@ describe('replaced files', () => {
     await replace({ clientAuthorities: other.cert })
     await expect.poll(() => events('tls_files_replaced').length).toBe(1)
     const open = await call(port, '/certified', { agent, client: payments })
-    // The connection closes, so that a client whose certificate is still trusted is refused once only.
+    // The server closes the connection, so that a client whose certificate is still trusted is refused only once.
     expect(open.connection).toBe('close')
     expect([open.status, open.socket === before.socket, open.body.message]).toEqual([
       401,
@@ -268,7 +268,7 @@ describe('replaced files', () => {
     await expect(served({ clientCa: 'nothing' })).rejects.toThrow('API_TLS_CLIENT_CA: the file contains no certificate')
     const files = { certificate: '/nowhere/cert.pem', key: '/nowhere/key.pem', clientAuthorities: '/nowhere/ca.pem' }
     const { log } = await testApp()
-    // All are read at the same time, and the first error is reported.
+    // All three files are read at the same time, and the first error is reported.
     await expect(watchMaterial({ files, log, registry: new Registry() })).rejects.toThrow(
       /API_TLS_(CERT|KEY|CLIENT_CA): the file cannot be read/,
     )
@@ -322,7 +322,8 @@ describe('the bounds of the plain server', () => {
     const head = 'PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n'
     const begun = Promise.withResolvers<void>()
     const running = raw(port, head, begun.resolve)
-    // The server continues a request that it has begun to handle. Before that, the connection would count as idle.
+    // The server completes only a request that it has begun to handle; an earlier close would treat the connection as
+    // idle.
     await begun.promise
     await expect.poll(() => server.connections()).toBe(2)
     const cut = server.close(300)

@@ -64,8 +64,8 @@ const limits = fc.record({
   burst: fc.constantFrom(0, 0, 1, 5, 40),
 })
 /**
- * Gaps between requests as fractions of a window: from bursts to pauses longer than both windows. Exact multiples hit
- * window edges.
+ * Gaps between requests as fractions of a window: from bursts to pauses longer than two windows. Exact multiples hit
+ * the edges of windows.
  */
 const gaps = fc.array(fc.oneof(fc.constantFrom(0, 1e-6, 0.5, 1, 2, 3), fc.double({ min: 0, max: 0.3, noNaN: true })), {
   minLength: 1,
@@ -155,7 +155,7 @@ test('requests in the last microsecond of a window count fully at the start of t
   await setTime(edge + 1)
   expect(await take(store, counter)).toBe(true)
   expect(await take(store, counter)).toBe(false)
-  // Half of the ten have faded, and one was added.
+  // The previous window's ten requests count half, and one request was added.
   await setTime(edge + 30e6)
   const answers = await Promise.all(Array.from({ length: 6 }, () => take(store, counter)))
   expect(answers).toEqual([true, true, true, true, false, false])
@@ -176,7 +176,7 @@ test('remaining units and reset times follow the documented formulas', async () 
   const tokens = counterOf(bucket)
   await take(store, tokens, 15)
   const [empty] = await decided(store, [{ mode: 'hard', counter: tokens, units: 1 }])
-  // A token takes 6 s, and all fifteen take 90 s.
+  // Refilling one token takes 6 s, so all fifteen take 90 s.
   expect(statusOf(bucket, empty, 1)).toEqual({ estimate: 15, remaining: 0, resetAt: 285, resetAfterSeconds: 90, retryAfterSeconds: 6 })
 })
 
@@ -247,7 +247,7 @@ test('a Cluster of three nodes makes the same decisions, with counters on all no
     const answers = await Promise.all(counters.map((counter) => take(store, counter)))
     expect(answers).toEqual(counters.map(() => round < 5))
   }
-  // The counters of this request are on different nodes. If one refuses, the others get their units back.
+  // The counters of this request are on different nodes. If one node refuses, the other nodes get their units back.
   const others = counters.map(({ tag }) => counterOf({ limit: 50, windowSeconds: 3_600, burst: 0 }, tag, 'other'))
   const asks: Ask[] = [...others, counters[0]].map((counter) => ({ mode: 'hard', counter, units: 1 }))
   const readings = await decided(store, asks)

@@ -31,7 +31,7 @@ function isAsking(store: CounterStore): boolean {
   return store.decide([take('hard', 1)]) instanceof Promise
 }
 
-/** Returns the mode, extra field and units of each kind of ask in a script's arguments. */
+/** Returns the mode, extra field and units of each kind of request in a script's arguments. */
 function kindsOf(args: readonly (string | number)[]) {
   return Array.from({ length: Number(args[0]) }, (_, kind) => {
     const [mode, , , extra, units] = args.slice(1 + 5 * kind)

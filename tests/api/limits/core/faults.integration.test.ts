@@ -21,9 +21,9 @@ const SOON = { timeout: 30_000, interval: 10 }
 /** How long the test blocks this process, which is longer than Redis needs to answer on any machine. */
 const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
-/** Enough for a correct decision on any machine. */
+/** Time limit of Redis, long enough for a correct decision on any machine. */
 const PATIENT_MS = 20_000
-/** Memory that is left to Redis for counters. The test uses more networks than fit into it. */
+/** Memory that Redis has left for counters. The counters of all networks in the test need more. */
 const ROOM_BYTES = 4 * 1_024 * 1_024
 const ROUNDS = 60
 const NETWORKS_PER_ROUND = 1_000
@@ -123,7 +123,8 @@ test('an answer that waits in the socket counts, even if this process is too bus
   const { store } = openStore(redis.address)
   await untilLimiting(store)
   const asked = ask(store)
-  // The first immediate sends the requests. Then this process is busy until long after the time-out.
+  // The first `setImmediate` callback sends the requests. After that, this process is busy until long after the
+  // time-out.
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCKED_MS))
   expect(await asked).toBe('allowed')
 })
@@ -191,7 +192,7 @@ test('a customer who rotates its IPv6 networks under a long window does not fill
   }
   expect(memory.isShort).toBe(true)
   expect(failures).toEqual([])
-  // Without the wider networks, each of the networks would have a counter of about 100 bytes.
+  // If they were not combined into wider networks, each network would have a counter of about 100 bytes.
   expect(await admin.dbsize()).toBeLessThan(ROUNDS * NETWORKS_PER_ROUND * 0.75)
   expect((await from('198.51.100.1')).refusal?.definition.status).toBe(429)
 })

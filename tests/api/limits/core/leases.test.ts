@@ -12,7 +12,7 @@ const US_PER_MS = 1_000
 /** docs/services/limits.md#accuracy */
 const ACCURACY = 0.05
 const RUN_WINDOWS = 2
-/** How long new instances take to learn how many others share a counter. */
+/** Time after which a new instance has learnt how many instances share a counter. */
 const LEARNING_MS = 150
 /** The fractional part of the golden ratio. Its multiples spread requests evenly over the instances. */
 const GOLDEN = 0.618034
@@ -120,7 +120,7 @@ test('with and without leases, the excess in the worst window after a pause foll
   const counter = counterOf(limit)
   const times = { exact: [] as number[], leased: [] as number[] }
   let due = 0
-  // Offers twice the limit, and sends the requests that were due during the pause when it ends.
+  // Sends requests at twice the limit. After the pause, sends the requests that were due during it.
   for (let ms = 1; ms <= 6_000; ms++) {
     system.advance(1_000)
     if (ms >= pauseFrom && ms < pauseTo) continue
@@ -243,7 +243,7 @@ test('a changed rule applies at once, even to a counter that is hot or was refus
 test('slices whose answers are lost add up to at most a hundredth of the limit', async () => {
   const clock = { ms: 0, isCut: false }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
-  // The units are taken, and the answer never arrives.
+  // The store grants the units, but its answer never arrives.
   const store: CounterStore = {
     async decide(asks) {
       const outcome = await exact.store.decide(asks)
@@ -330,7 +330,7 @@ test('a late refusal of an early request does not overwrite newer knowledge abou
   const { store, held } = heldStore(exact.store)
   const leased = leasedCounters({ store, monotonic: () => clock.ms })
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
-  // Asks for more units than are left. The refusal arrives later.
+  // Requests more units than are left. The refusal arrives later.
   const refused = leased.decide([{ mode: 'hard', counter, units: 2_000 }])
   const [late] = held.splice(0)
   const take = async () => {

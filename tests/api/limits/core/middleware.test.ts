@@ -96,7 +96,7 @@ describe('an error in the limiter never fails the request', () => {
     for (let request = 0; request < 3; request++) statuses.push((await ask('/text')).status)
     redis.error = new Error('connection refused')
     statuses.push((await ask('/text')).status)
-    // The first refusal is remembered, so another caller is used.
+    // The middleware remembers the first refusal, so the test continues with another caller.
     expect(statuses.slice(0, 3)).toEqual([200, 200, 429])
     await expect.poll(() => told.length).toBeGreaterThan(0)
     expect(new Set(told)).toEqual(new Set(['RateLimitWarning: A callback of rateLimit threw: a bug']))
@@ -126,10 +126,10 @@ describe('a limit holds in each process while Redis does not decide', () => {
     ['all', () => true],
   ])('400 simultaneous requests do not exceed a limit of 100 if Redis answers %s too late', async (_name, isLate) => {
     const { ask, redis } = limitedApp(hundred)
-    // So late that even a busy machine does not count the answer as in time.
+    // The answer is so late that even a busy machine does not count it as in time.
     redis.lateMs = (script) => (isLate(script) ? 2_000 : 0)
     const count = admitted(await statuses(ask, 400))
-    // Redis also counts requests that this process refuses because the answer is late.
+    // Redis also counts the requests that this process refuses because Redis answers too late.
     expect(count).toBeLessThanOrEqual(100)
     expect(count).toBeGreaterThan(50)
   })

@@ -18,7 +18,7 @@ function counts() {
     for (let request = 0; request < requests; request++) count += own.decide([ask(counter)], undecided)[0].taken
     return count
   }
-  /** Passes on an answer of the store, received at the current time. */
+  /** Reports an answer of the store that arrives at the current time. */
   function learn(counter: Counter, taken: number, held: number, heldBefore = 0, isLate = false): void {
     own.learn([ask(counter, taken)], [{ taken, nowUs: (START_MS + clock.ms) * 1_000, held, heldBefore }], isLate)
   }
@@ -64,7 +64,7 @@ test('units that the store has not counted are owed, and count until they are ch
   expect(own.chargesFor([ask(WINDOW)])).toEqual([])
   expect(admitted(WINDOW, 2, DOWN)).toBe(2)
   expect(admitted(WINDOW, 1, { ...LATE, isUncounted: true })).toBe(1)
-  // A probe's answer does not contain the charge yet.
+  // The count that a probe returns does not include the probe's own request yet.
   learn(WINDOW, 0, 3)
   expect(admitted(WINDOW, 10, LATE)).toBe(4)
   const charges = own.chargesFor([ask(BUCKET), ask(WINDOW)])

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 
 /**
- * Folders of this project's packages and all their dependencies, so that npm can install them without a registry. Of a
- * package with several versions, only the first one that is needed is found.
+ * Folders of this project's packages and all their dependencies, so that npm can install them without a registry. If
+ * several versions of a package are needed, only the first version is found.
  */
 export function installedPackages(names: readonly string[]): string[] {
   const folders = new Map<string, string>()

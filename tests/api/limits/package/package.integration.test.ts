@@ -70,7 +70,7 @@ test('the packed package contains only its own code and one small dependency', (
 
 test('the example of the README type-checks and limits requests on a real Redis', async () => {
   run(join(ROOT, 'node_modules', '.bin', 'tsc'), ['--project', app])
-  // The first requests may precede the connection, in which case they pass uncounted.
+  // Requests before Redis is connected pass uncounted.
   const client = `
     import { setTimeout } from 'node:timers/promises'
     import app, { limits, redis } from './example.ts'

@@ -15,7 +15,7 @@ export interface TestBundle {
   readonly sequence: number
   /** Epoch ms. */
   readonly trainedAt: number
-  /** The axis along which each item's vector lies, so that items of one axis are similar. */
+  /** The axis of each item's vector. Items with the same axis are similar. */
   readonly axes: ReadonlyMap<bigint, number>
   readonly dimensions?: number
   /** Axes of tokens, such as `title:heat`. */
@@ -26,13 +26,13 @@ export interface TestBundle {
   readonly damage?: Readonly<Record<string, (content: Buffer) => Buffer>>
 }
 
-/** Writes a bundle and stores it, as training does, and returns what the record says of it. */
+/** Writes and stores a bundle as training does, and returns the description of the bundle for the record. */
 export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promise<ModelVersion> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bundle-'))
   try {
     writeBundle(folder, bundle)
     const { sequence, trainedAt } = bundle
-    // A bundle that is refused has no version of its own.
+    // The manifest of a bundle that must be refused cannot be read, so such a bundle has no version.
     const version = await readManifest(folder).then(
       (read) => read.version,
       () => `refused-${sequence}`,
@@ -44,7 +44,7 @@ export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promi
   }
 }
 
-/** Halves of the numbers that bundles of tests hold. */
+/** Half-precision floats of the numbers that the test bundles contain. */
 const HALF = { 0: 0, 1: 0x3c00 }
 
 /** Writes a small bundle, as training writes it, whose only tree prefers a high product of the vectors. */

@@ -18,7 +18,7 @@ for (const row of fixture.factors) {
 const solver = await foldIn({ gram, dimensions, regularization: fixture.regularization })
 
 test.each(fixture.users.map((user, index) => [index, user] as const))('user %i is folded in as implicit does it', (_, user) => {
-  // The confidence of an interaction is its weight and one.
+  // The confidence of an interaction is its weight plus one.
   const weights = user.history.map(([, confidence]) => confidence - 1)
   const solved = solver.solve(Float32Array.from(user.history.flatMap(([item]) => fixture.factors[item])), weights)!
   expect(cosine(solved, user.factors)).toBeGreaterThanOrEqual(0.999)

@@ -15,7 +15,7 @@ const AXES = new Map([
   [3n, 1],
 ])
 const USERS = 1_000
-/** How soon files that could not be fetched are tried again. */
+/** Pause before files that could not be fetched are fetched again. */
 const RETRY_MS = 5_000
 
 let models: FollowedModels
@@ -78,7 +78,7 @@ test('the version of the record answers, switches between two requests, and is r
   const held = models.current(7n)!
   await send(history(two, [two, one]))
   expect(inForce()).toBe(2)
-  // A request that began with the old version ends with it.
+  // A request that began with the old version also ends with it.
   expect(held.productWith(held.vectorOf(1n)!, 2n)).toBe(1)
   await send(history(one, [two, one]))
   expect(inForce()).toBe(1)
@@ -93,7 +93,7 @@ test('old models are closed after a pause, but never one that was let go a momen
   await send(history(versions[1], versions))
   const second = models.current(7n)!
   await send(history(versions[2], versions))
-  // The timers of the first and the second switch: only the first model has been away for long.
+  // The timers of the first and the second switch. Only the first model was replaced long ago.
   timers[0].callback()
   timers[1].callback()
   expect(() => first.vectorOf(1n)).toThrow('EBADF')

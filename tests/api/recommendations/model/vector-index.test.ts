@@ -10,7 +10,7 @@ const WANTED = 20
 const folder = mkdtempSync(join(tmpdir(), 'millrace-vectors-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Vectors of different lengths, from a generator with a fixed start. */
+/** Vectors of different lengths, from a random generator with a fixed seed. */
 const vectors = Array.from({ length: VECTORS }, (_, row) =>
   Float32Array.from({ length: DIMENSIONS }, (_, column) => Math.sin((row + 1) * (column + 3) * 1.7) * ((row % 10) + 1) * 0.02),
 )

@@ -9,7 +9,9 @@ beforeAll(async () => {
   url = await testStack().clickhouse()
 })
 
-/** Quotes 64-bit numbers. Since 25.8 ClickHouse writes them as JSON numbers, which JavaScript rounds. */
+/**
+ * Makes ClickHouse quote 64-bit numbers. Since version 25.8 it writes them as JSON numbers, which JavaScript rounds.
+ */
 const QUIET = { level: ClickHouseLogLevel.OFF }
 const EXACT = { output_format_json_quote_64bit_integers: 1 } as const
 

@@ -23,7 +23,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Installs a fake Maven that runs this script. `$OUT` is the folder for the jars. */
+/** Installs a fake Maven that runs the given script. `$OUT` is the folder for the jars. */
 function maven(script: string): void {
   writeFileSync(
     join(folder, 'mvn'),

@@ -88,7 +88,7 @@ test.each([
   expect(found(reader, writer)).toEqual(expected)
 })
 
-/** Repeats schemas without named types, so that any two of them may be in one document. */
+/** Generates schemas without named types, so that any two of them may be in one document. */
 const primitive = fc.constantFrom('null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string')
 const flat = fc.oneof(
   primitive,

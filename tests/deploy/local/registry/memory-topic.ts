@@ -9,7 +9,7 @@ export interface MemoryTopic extends SchemasTopic {
   reopened(): MemoryTopic
 }
 
-/** Creates the schemas topic without a broker. Keys and values are encoded and decoded as on a real one. */
+/** Creates the schemas topic without a broker. Keys and values are encoded and decoded as on a real broker. */
 export function memoryTopic(log: EncodedRecord[] = []): MemoryTopic {
   let position = 0
   let failure: 'before' | 'after' | undefined

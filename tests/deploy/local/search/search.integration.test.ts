@@ -13,7 +13,7 @@ beforeAll(async () => {
   url = await testStack().search()
 })
 
-/** Unlike `fetch`, it sends any header, as an attacker's browser does. */
+/** Sends a request with any headers, which `fetch` does not allow but an attacker's browser may send. */
 function send(base: string, path: string, { method = 'GET', headers = {}, body }: Sent = {}) {
   return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((resolve, reject) => {
     const call = httpRequest(new URL(path, base), { method, headers }, (response) => {
@@ -56,7 +56,7 @@ test.each(FROM_A_PAGE)('a web page reads and changes nothing: %s', async (_what,
     [`${index}/_search?q=word:secret`, {}],
     [`${index}/_search?source=${encodeURIComponent('{}')}&source_content_type=application/json`, {}],
     ['_cat/indices', {}],
-    // Simple requests, which browsers send to other origins without asking first.
+    // Browsers send simple requests to other origins without a preflight request.
     [`${index}/_close`, { method: 'POST' }],
     [`${index}/_forcemerge`, { method: 'POST' }],
     [`${index}/_doc/1`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{"word":"changed"}' }],
@@ -64,7 +64,7 @@ test.each(FROM_A_PAGE)('a web page reads and changes nothing: %s', async (_what,
       '_bulk',
       { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: `{"delete":{"_index":"${index}"}}\n` },
     ],
-    // Further requests, which a page can send after DNS rebinding.
+    // After DNS rebinding, a page can also send these requests.
     [`${index}/_doc/1`, { method: 'PUT', headers: JSON_BODY, body: '{"word":"changed"}' }],
     [index, { method: 'DELETE' }],
   ]

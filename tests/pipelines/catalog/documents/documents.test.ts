@@ -224,7 +224,7 @@ test('sales alone are written at most once a minute, and the last of them always
   driver.advanceWallClock(49 * SECOND)
   expect(written()).toEqual([])
   driver.advanceWallClock(2 * SECOND)
-  // The second document is written for the badge of the best seller.
+  // The topology writes the second document because the product becomes a best seller.
   const documents = written()
   expect(documents.map(({ badges }) => badges)).toEqual([[], ['bestseller']])
   for (const { sales_log } of documents) expect(salesAt(sales_log, NOON)).toBeCloseTo(20)

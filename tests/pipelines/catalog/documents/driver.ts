@@ -27,7 +27,7 @@ export type Input =
   | { readonly topic: 'seller'; readonly seller: Seller }
   | { readonly topic: 'own'; readonly seller_id: bigint; readonly product_id: number; readonly status: SellerProduct['status'] | null }
 
-/** Runs the topology `catalog`, and keeps what it has written. */
+/** Runs the topology `catalog`, and keeps its output. */
 export function documentsDriver(options: TestDriverOptions = {}) {
   const driver = testDriver(catalogTopology, { startAt: NOON, ...options })
   const newest = new Map<number, CatalogDocument>()

@@ -3,7 +3,10 @@ import type { Input } from './driver.ts'
 
 const WEEK = 7 * 24 * 3_600_000
 
-/** What a document shows, computed from all inputs at once, regardless of the relative order of the topics. */
+/**
+ * The expected contents of a document, computed from all inputs at once, regardless of the relative order of the
+ * topics.
+ */
 export type Folded = Omit<CatalogDocument, 'seller_rating' | 'sales_log' | 'badges' | 'stars'> & {
   readonly sales: number
   readonly stars: readonly number[]

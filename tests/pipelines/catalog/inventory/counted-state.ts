@@ -2,7 +2,7 @@ import { lowerBound } from '../../../../state/stores/lower-bound.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { ByteRange, StateBackend, StateColumn, StateSession } from '../../../../state/stores/store.ts'
 
-/** What was read and written since the last call of `take`. */
+/** Reads and writes since the last call of `take`. */
 export interface Work {
   /** Keys that were looked up. */
   readonly reads: number
@@ -21,8 +21,8 @@ export interface CountedState {
 const NO_WORK: Work = { reads: 0, passed: 0, writes: 0, writtenBytes: 0 }
 
 /**
- * State in memory that counts the work of its users. Like a database that never compacts, it makes scans pass every row
- * that was ever written, because a real one keeps deleted rows for a long time.
+ * State in memory that counts the work of its users. Its scans pass every row that was ever written, as in a database
+ * without compaction, because a real database keeps deleted rows for a long time.
  */
 export function countedState(): CountedState {
   let work = { ...NO_WORK }
@@ -81,7 +81,7 @@ export function countedState(): CountedState {
   }
 }
 
-/** Texts of bytes in latin1 sort like the bytes. */
+/** Texts in latin1 sort like their bytes. */
 function isBefore(bound: Buffer): (key: string) => boolean {
   const text = bound.toString('latin1')
   return (key) => key < text

@@ -14,7 +14,7 @@ const FIRST_VARIANT = PRODUCT * 256 + 1
 const FIRST_STOCK = 10
 const HELD_MS = 1_000
 
-/** One step of a random history. Numbers choose among what exists at that time. */
+/** One step of a random history. Its numbers select among the rows and reservations that exist at that time. */
 type Step =
   | {
       readonly kind: 'command'
@@ -29,7 +29,7 @@ type Step =
 
 const NO_NAME = -1
 const NO_VERSION = -1
-/** The number of a variant and of a warehouse (the last stands for none), and a quantity. */
+/** The numbers of a variant and of a warehouse, and a quantity. The last number of a warehouse means no warehouse. */
 const line = fc.tuple(fc.nat(1), fc.nat(2), fc.integer({ min: 1, max: 4 }))
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -76,7 +76,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const WAREHOUSES = ['east', 'west']
 
-/** The decisions and the model share one history, and must agree on every answer and movement. */
+/** Applies one history to the decisions and to the model, which must agree on every answer and movement. */
 test('every decision equals that of a model that keeps plain lists', () => {
   fc.assert(fc.property(fc.array(step, { maxLength: 80, size: 'max' }), play), { numRuns: 300 })
 })

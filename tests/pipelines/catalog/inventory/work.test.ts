@@ -11,12 +11,12 @@ const HELD_MS = 900_000
 const FEW = 200
 const MANY = 2_000
 const PER_COMMIT = 100
-/** More rows than any decision about one unit needs. */
+/** Every decision about one unit must touch fewer rows than this number. */
 const SOME = 10
-/** So little memory that every decision reads what it needs. */
+/** Cache size, so small that every decision reads its rows from the database. */
 const CACHE_BYTES = 1
 
-/** One row of stock with open reservations, whose decisions are counted one by one. */
+/** One row of stock with open reservations. The test measures the work of each decision. */
 function crowdedRow() {
   const state = countedState()
   const driver = testDriver(inventory, { commit: 'manual', cacheBytes: CACHE_BYTES, openState: state.openState })
@@ -35,7 +35,7 @@ function crowdedRow() {
     for (let index = 0; index < count; index++) {
       one(index)
       if (index % PER_COMMIT === PER_COMMIT - 1) driver.settle()
-      // Hardly any two reservations end in the same millisecond.
+      // Spreads the ends of reservations, so that hardly any two are in the same millisecond.
       driver.advanceWallClock(1)
     }
     driver.settle()
@@ -86,7 +86,7 @@ test('no decision reads or writes more because more reservations are open', () =
   for (const [name, { writtenBytes, ...work }] of Object.entries(many)) {
     const { writtenBytes: bytesBesideFew, ...besideFew } = few[name]
     expect(work, name).toEqual(besideFew)
-    // Greater numbers take a byte or two more.
+    // Greater numbers need a byte or two more.
     expect(writtenBytes, name).toBeLessThan(bytesBesideFew + 20)
   }
 })
@@ -105,7 +105,7 @@ test('a refused call lets no later one pass what was ended before it, and shows 
   const { driver, open, end, workOf } = crowdedRow()
   end(open(MANY))
   expect(workOf('DEDUCT', 1).passed).toBe(0)
-  // A unit of a cart is reserved, so that only a search shows that no single reservation is open.
+  // A cart has reserved a unit, so that only a search shows that no other reservation is open.
   workOf('RESERVE_PART', 1, 'c-1')
   driver.read(inventoryDecisions)
   expect(workOf('DEDUCT', 1).passed).toBeGreaterThan(MANY / 2)
@@ -139,6 +139,6 @@ function workOfExpiry(others: number): Work {
 test('expiry works for what has ended only, whatever else is open', () => {
   const [few, many] = [workOfExpiry(FEW), workOfExpiry(MANY)]
   expect(many.writes).toBe(few.writes)
-  // The sweep of remembered commands passes some more of them.
+  // The sweep of remembered commands also visits some of these commands.
   expect(many.reads - few.reads).toBeLessThan(SOME)
 })

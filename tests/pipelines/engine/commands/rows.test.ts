@@ -140,7 +140,7 @@ test('rows and timers survive a lost disk, and a crash leaves all of a decision 
     ['one', 5],
     ['one', undefined],
   ])
-  // The row is gone, so nothing can be taken twice.
+  // The row no longer exists, so no amount can be withdrawn twice.
   expect(() => ask('a', { amount: -1 }, { appendedAt: START + 3 })).toThrow('got no result')
 })
 
@@ -176,7 +176,7 @@ test('the judged time outlives the remembered commands', () => {
   const first = START + 72 * 3_600_000
   expect(ask('a', { amount: 1 }, { appendedAt: first }).at).toBe(first)
   driver.advanceWallClock(1_000)
-  // The walks forget commands of more than 24 hours ago.
+  // Periodic scans forget commands that are older than 24 hours.
   driver.restart({ downMs: 200 * 3_600_000 })
   for (let walk = 0; walk < 3; walk++) driver.advanceWallClock(3_600_000)
   expect(ask('a', { amount: 1 }, { appendedAt: first - 1 }).at).toBe(first)

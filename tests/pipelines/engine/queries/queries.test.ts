@@ -230,7 +230,7 @@ test('a partition without an owner is not ready', async () => {
   const at = bench()
   const one = await hosted(at)
   await one.ready()
-  // A member that sorts before all others, so the first partitions are assigned to it, but it never takes them over.
+  // This member sorts before all other members, so it is assigned the first partitions, but it never takes them over.
   at.broker.groups.join('words', '! silent', ['lines', 'words-by-word-repartition'])
   await until(async () => (await one.get('/state/words/totals?key=a&partition=0')).body.error === 'not_ready', 'its partition is away')
 })

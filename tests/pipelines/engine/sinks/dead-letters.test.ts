@@ -26,7 +26,8 @@ function badRecord(text: string): BadRecord {
 }
 
 /**
- * Wraps a transport so that its producers are fenced at their first commit. Like real ones, they fail all later calls.
+ * Wraps a transport so that its producers are fenced at their first commit. Like real fenced producers, they fail all
+ * later calls.
  */
 function fencing(inner: Transport, failAbort: boolean): Transport {
   let made = 0

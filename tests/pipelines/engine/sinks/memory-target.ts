@@ -13,7 +13,7 @@ interface Held {
   readonly records: SinkRecord[]
 }
 
-/** Creates an in-memory target that stores its offsets as the real ones do, and fails on demand. */
+/** Creates an in-memory target that stores its offsets as real targets do, and fails on demand. */
 export function memoryTarget(limits: Partial<BatchLimits> = {}) {
   const partitions = new Map<string, Held>()
   const control = {
@@ -21,7 +21,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     down: false,
     /** The number of next writes that are applied without an answer to the sink. */
     loseAnswers: 0,
-    /** Writes of records wait for this before they are applied. */
+    /** Promise that writes of records await before they are applied. */
     gate: undefined as Promise<void> | undefined,
     failure: undefined as Error | undefined,
     waiting: 0,

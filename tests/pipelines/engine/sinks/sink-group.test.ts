@@ -18,7 +18,7 @@ const PARTITIONS = 2
  */
 const STOP_GRACE_MS = 200
 const runtime = systemRuntime()
-/** A generous deadline for busy machines, because the condition decides and not the clock. */
+/** How long a test waits for a condition. The limit is generous, because a machine may be busy. */
 const DEADLINE_MS = 5_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 
@@ -244,7 +244,8 @@ test('partitions that an earlier version owns stay with it, and are later taken 
   append('a', 0, 'left to the earlier version')
   const sink = sinkIn(groupIn(broker, 'one'), broker, 'sink-a', ['a'], memory)
   start(sink)
-  // In the meantime the sink is ready, because an upgrade may wait for the new process before it stops the old one.
+  // In the meantime the sink is ready, because an upgrade may wait until the new process is ready before it stops the
+  // old process.
   await eventually(() => sink.isReady).toBe(true)
   expect(memory.control.opened).toEqual([])
   await former.commit(new Map([['a-0', { topic: 'a', partition: 0, offset: 1, metadata: 'memory' }]]))

@@ -54,7 +54,7 @@ function noteBytes(text: string, schemaId = 1): Buffer {
   return Buffer.from(out.buffer.subarray(0, out.length))
 }
 
-/** A generous deadline for busy machines, because the condition decides and not the clock. */
+/** How long a test waits for a condition. The limit is generous, because a machine may be busy. */
 const DEADLINE_MS = 4_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 

@@ -128,7 +128,7 @@ test('a view of two topics is caught up only when both are', async () => {
   const other = await kafka.newTopic(PARTITIONS)
   await change()
   const topics = [jsonTopic<string>(topic, PARTITIONS), jsonTopic<string>(other, PARTITIONS)]
-  // A sink that reads only one of the two topics, as if the other one had not started yet.
+  // This sink reads only one of the two topics, as if the sink of the other topic had not started yet.
   const target = viewTarget({ view: valuesView(view), topics }, { store: viewStore(redis), runtime: systemRuntime(silent) })
   const seat = loneSeat(kafka.transport, `view-${topic}`, randomUUID())
   const deps = { transport: kafka.transport, registry: memoryRegistry(), target, seat, runtime: systemRuntime(silent) }

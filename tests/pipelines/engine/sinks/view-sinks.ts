@@ -20,7 +20,7 @@ interface ViewSinksOptions {
   readonly redis: string
   readonly groupId: string
   readonly memberId: string
-  /** The topics. Each has a view of the same name. */
+  /** Topics of the sinks. Each topic has a view of the same name. */
   readonly topics: readonly string[]
 }
 

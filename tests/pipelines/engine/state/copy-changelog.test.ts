@@ -5,7 +5,7 @@ import { changelogCopy } from '../../../../pipelines/engine/state/copy-changelog
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 
 const changelog = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'e' }
-/** Either few distinct keys, or so many that hardly any key repeats. */
+/** Numbers of distinct keys: either few, or so many that hardly any key repeats. */
 const keyNumber = fc.oneof(fc.nat(3), fc.nat(1_000_000))
 const record = fc.record({ key: keyNumber, value: fc.option(fc.string({ maxLength: 3 })) })
 

@@ -11,7 +11,7 @@ import { authorLines, exactCounts, type WordBench, wordBench } from '../worker/b
 const DAY_MS = 24 * 3_600_000
 /** The changelog of the word count's second stage. */
 const WORD_PARTITIONS = 3
-/** Words in two partitions that are not sent until the end. */
+/** Words of two partitions, which the test sends only at the end. */
 const OLD_GHOST = 'ghost'
 const YOUNG_GHOST = ['phantom', 'spectre', 'wraith', 'shade'].find((word) => partitionOf(word) !== partitionOf(OLD_GHOST)) as string
 const GHOST_TOTAL = 41
@@ -51,7 +51,7 @@ test('when the group offsets are gone from the broker, those in RocksDB are used
 })
 
 /**
- * Adds a row that the changelog does not contain, like that of a missed tombstone, and sets the age of the partition's
+ * Adds a row that the changelog does not contain, as after a missed tombstone, and sets the age of the partition's
  * state.
  */
 async function hauntState(bench: WordBench, folder: string, ghosts: readonly { word: string; ageMs: number }[]): Promise<void> {

@@ -164,8 +164,8 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
   const back = await counting(at, backend, reading)
   back.after(6)
   await until(() => back.words.status().ready, 'it runs')
-  // The worker has read all records of every partition in which others wrote, not just their three words. One partition
-  // has none of the words.
+  // In every partition with a word of another worker, the worker has read all records, not only the three words. One
+  // partition has none of these words.
   expect(rows() - before).toBe(5)
   await back.count()
 }
@@ -256,7 +256,7 @@ test('state beyond the end of its changelog belongs to another log, and is resto
   const first = await counting(bench(), backend)
   for (let i = 0; i < 5; i++) await first.count()
   await first.words.stop()
-  // The same folder on a broker that was set up again.
+  // The worker uses the same folder with a broker that was set up again.
   const other = bench()
   const elsewhere = await counting(other, memoryBackend())
   await elsewhere.count()
@@ -300,7 +300,7 @@ test('a restoring worker is not ready, reports its progress, and processes other
   at.send(lines, 'ann', 'words for every partition of the second stage')
   await first.count()
   await first.words.stop()
-  // More than one poll returns, so the restore takes several turns of the loop.
+  // One poll does not return all of these records, so the restore takes several turns of the loop.
   for (let i = 0; i < 30_000; i++)
     at.broker.append(CHANGELOG, 0, { timestamp: 1, key: Buffer.from(`k${i}`), value: Buffer.from('1'), headers: [] })
   const asked: (number | undefined)[] = []

@@ -160,7 +160,7 @@ test('a copy does not count as state with a known input position, so the worker 
   await expect(third.done).rejects.toThrow('the input position that belongs to it is unknown')
 })
 
-/** A worker slot. Its folder and its place in the group outlive its processes. */
+/** A worker slot. Its folder and its place in the group remain when a process ends. */
 interface Slot {
   readonly identity: MemberIdentity
   readonly backend: StateBackend

@@ -29,8 +29,8 @@ const NODES: Readonly<Record<string, (stream: Stream<string, string>, declared: 
 }
 
 /**
- * Creates a topology in which `other` declares the store that `node` uses. The store is therefore open, and only the
- * use by `node` may be wrong.
+ * Creates a topology in which `other` declares the store that `node` uses. The store is therefore open, and only its
+ * use by `node` may be an error.
  */
 function withNode(
   kind: string,

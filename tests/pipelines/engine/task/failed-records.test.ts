@@ -25,14 +25,16 @@ const notes = textTopic('notes', 1)
 /** A text that cannot be encoded in UTF-8. */
 const LONE_SURROGATE = '\ud800'
 
-/** Numbers at which `add` fails after it has changed state and emitted. */
+/** Values of records at which the processor `add` fails after it has changed its state and emitted records. */
 const BUG = 99
 const TOO_LARGE = 98
 const NOT_ENCODABLE = 97
 const REJECTED = 96
 const UNREADABLE_KEY = 95
 
-/** Adds up numbers per key, in a store, a timer and an output, and across records in a closure. */
+/**
+ * Adds up numbers per key in a store, a timer and an output, and over all records in a variable of the build function.
+ */
 function adding(onError?: OnError, options: SourceOptions<string, number> = {}) {
   return topology('adding', (t) => {
     const sums = keyedStore('sums', { key: utf8, value: numberFormat })
@@ -397,7 +399,7 @@ test('failures and skipped records are logged at once, and then every 10 s with 
     const place = { topic, partition: 0, offset }
     const fault = { stage: 'process', code: 'process_failed', message: 'a bug', processor: 'add' } as const
     failed.add(new RecordFailure('adding/add failed', place, fault, cause))
-    // The second time, the work is repeated because of another record.
+    // The engine repeats the work a second time because another record fails.
     for (let i = 0; i < 2; i++) failed.skipped(place, fault, 'drop')
   }
 

@@ -12,7 +12,7 @@ const sales = numberTopic('sales', 1)
 const perMinute = numberTopic('per-minute', 1)
 const minute = (time: number) => new Date(time).toISOString().slice(11, 16)
 
-/** Sums the sales of every minute and emits the sum when event time has passed it. */
+/** Sums the sales of every minute and emits the sum when event time has passed that minute. */
 const minutes = topology('minutes', (t) => {
   const sums = keyedStore('sums', { key: utf8, value: numberFormat })
   t.source(sales)

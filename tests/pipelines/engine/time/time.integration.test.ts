@@ -40,7 +40,7 @@ async function campaign() {
       }
       await producer.commit(new Map(), undefined)
       count += CANDIDATES
-      // Only records that were in the log by then count as sent before a time.
+      // Records count as sent before a time only if they were in the log when this time passed.
       sent.push({ time: Date.now() + ELECTION_DELAY_MS, count })
       await delay(5)
     }

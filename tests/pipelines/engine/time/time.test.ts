@@ -150,7 +150,7 @@ function gate(stages: readonly string[], forwarding: readonly string[] = [], wit
 
 const minute = (number: number) => START + number * MINUTE_MS
 
-/** Runs a second stage. The test plays the first stage, record by record. */
+/** Runs the second stage of a topology alone. The test writes each record that the first stage would emit. */
 function secondStage(tested: typeof election) {
   const driver = running('manual', tested)
   const counts = 'election-counts-repartition'
@@ -220,7 +220,7 @@ test('times that are closed at a greater lag are a subset of those closed at a s
       const [near, far] = [Math.min(a, b), Math.max(a, b)]
       const time = number * MINUTE_MS
       if (isClosedBehind(time, far, MINUTE_MS)) expect(isClosedBehind(time, near, MINUTE_MS)).toBe(true)
-      // If a stage takes `far` for each time, the step between the times that it closes is at least as long.
+      // If a stage takes `far` for each time, it closes times at intervals of at least `far`.
       const step = [...Array(128).keys()].findIndex((each) => each > 0 && isClosedBehind(each * MINUTE_MS, far, MINUTE_MS))
       expect(step * MINUTE_MS).toBeGreaterThanOrEqual(Math.min(far, 64 * MINUTE_MS))
     }),
@@ -311,7 +311,7 @@ test('a partition whose clock was briefly an hour ahead is waited for again once
   accept('votes', 1, 2, minute(2))
   expect(due()).toBe(minute(2))
   close(minute(2))
-  // Its clock is right again. Its earlier marker does not cover minute 3.
+  // The clock of partition 0 is correct again. Its earlier marker does not cover minute 3.
   accept('votes', 0, 2, minute(2))
   accept('votes', 1, 2, minute(3))
   accept('votes', 1, 2, minute(4))

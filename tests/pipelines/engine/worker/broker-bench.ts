@@ -129,7 +129,7 @@ export async function topicReader(transport: Transport, topic: string, partition
   }
 }
 
-/** Starts a worker process with this state folder. It is killed when the test ends. */
+/** Starts a worker process with the given state folder. The process is killed when the test ends. */
 export function spawnWorker(folder: GuardedFolder, given: WorkerArguments): WorkerProcess {
   const child = spawn(process.execPath, [WORKER, JSON.stringify(given)], { cwd: folder.path, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => {

@@ -12,13 +12,13 @@ export const results = numberTopic('results', 1)
 export interface ElectionOptions {
   readonly name?: string
   readonly topics?: { readonly votes: Topic<string, number>; readonly results: Topic<string, number> }
-  /** Runs inside the time handler, before it emits. */
+  /** Runs inside the time handler, before the handler emits. */
   readonly beforeReport?: (time: number) => Generator<void, void, void>
 }
 
 /**
- * Votes are aggregated per candidate until each commit, and every 200 ms each candidate's total is published under the
- * time.
+ * Creates a topology that aggregates votes per candidate until each commit. Every 200 ms it publishes each candidate's
+ * total with the time.
  */
 export function election({ name = 'election', topics = { votes, results }, beforeReport }: ElectionOptions = {}) {
   return topology(
@@ -59,8 +59,8 @@ export function publishedTimes(out: Iterable<{ readonly key: string; readonly va
 
 /**
  * Returns the times at which a candidate was published with fewer votes than had been sent before. Each partition
- * publishes its own candidates, and one that moves may skip a time that another one publishes, so a missing candidate
- * is not an incomplete count.
+ * publishes its own candidates. A partition that moves may skip a time that another partition publishes, so a missing
+ * candidate does not mean an incomplete count.
  * @param candidates the candidates, which get equal numbers of votes
  */
 export function undercounted(

@@ -21,7 +21,10 @@ import { DEADLINE_MS, topicReader } from './broker-bench.ts'
 const RECORDS = 3_000
 const BROKEN_EVERY = 300
 const TOO_LARGE_EVERY = 500
-/** The topic on the broker accepts less than the topology declares, as after a change by an operator. */
+/**
+ * Size limit of the topic on the broker. It is lower than the limit that the topology declares, as after a change by an
+ * operator.
+ */
 const SMALL_LIMIT_BYTES = 50_000
 const SENT_BYTES = 60_000
 
@@ -41,7 +44,7 @@ interface Names {
 const isBroken = (value: number) => value % BROKEN_EVERY === 0
 const isTooLarge = (value: number) => !isBroken(value) && value % TOO_LARGE_EVERY === 0
 
-/** Counts the records of each key. @param mended leaves out the code that fails */
+/** Counts the records of each key. @param mended whether the code that fails is fixed */
 function counting({ name, input, output, large }: Names, mended: boolean): Topology {
   const [numbers, counts, texts] = [numberTopic(input, 2), numberTopic(output, 2), textTopic(large, 1)]
   return topology(name, (t) => {

@@ -19,7 +19,10 @@ const BUG = 99
 const TOO_LARGE = 98
 const SKIPPING: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
-/** Adds up numbers per key in two stages; fails at some numbers after it has changed state and emitted. */
+/**
+ * Creates a topology that adds up numbers per key in two stages. At some numbers it fails after it has changed state
+ * and emitted.
+ */
 function adding(onError: OnError = SKIPPING, bug = BUG) {
   return topology('adding', (t) => {
     const byKey = t.repartition('by-key', { key: utf8, value: numberFormat, partitions: 2 })

@@ -90,7 +90,8 @@ test('state does not follow the keys of its source, so the worker is not ready a
   expect(words.status().withoutTask).toEqual([
     expect.stringMatching(/^words-by-word-repartition has 4 partitions, but the state \(totals\) was built with 3: .*docs\/operations\.md/),
   ])
-  // The stateless stage continues, and the counts stay as they are, because the next word could be one that has moved.
+  // The stateless stage continues. The counts do not change, because the next word could be one whose partition has
+  // changed.
   b.send(lines, 'ann', 'be be be')
   await until(() => b.all({ ...numberTopic('words-by-word-repartition'), partitions: 4 }).length === 5, 'the words are split')
   expect(words.status().tasks.map(({ id }) => id)).toEqual(['0_0', '0_1'])

@@ -22,7 +22,7 @@ function isExact(at: Bench): boolean {
   return [...counts.values()].every((list) => list.every((count, i) => count === i + 1))
 }
 
-/** Collects what a worker logs about its warm-up and its restores. */
+/** Collects the log events of a worker about its warm-up and its restores. */
 function startLog() {
   const ends: string[] = []
   const restored = new Map<string, number>()
@@ -66,7 +66,7 @@ test('the owners process until a new worker has copies, which it continues witho
 
 test('other workers also have copies before partitions move between them', async () => {
   const at = bench()
-  // The third worker gets the last partition from the second one, which gets one from the first.
+  // The third worker gets the last partition from the second worker, which gets a partition from the first.
   const identities = [newIdentity(), newIdentity(), newIdentity()].sort((a, b) => (a.memberId < b.memberId ? -1 : 1))
   const workers: Worker[] = []
   const logs = identities.map(() => startLog())

@@ -71,7 +71,7 @@ test('a long time handler yields to the event loop, and no partial result is com
         turns++
         published += broker.records('results').length
       }, 1)
-      // A handler that blocks the event loop never sees a turn.
+      // A handler that blocks the event loop never gets a second turn.
       const deadline = performance.now() + LONGEST_HANDLER_MS
       while (turns < 5 && performance.now() < deadline) yield
       clearInterval(probe)

@@ -323,7 +323,7 @@ test('a worker stops although the broker is away, and abandons its pending reque
   const away = Promise.withResolvers<never>()
   away.promise.catch(() => {})
   let committing = false
-  /** Like the real one, it repeats requests until they are answered or the producer is closed. */
+  /** Creates a producer that, like the real producer, repeats requests until they are answered or it is closed. */
   function producer(options: ProducerOptions): WorkerProducer {
     const inner = transport.producer(options)
     const unanswered = async () => {

@@ -22,7 +22,7 @@ import { authorLines, DEADLINE_MS, exactCounts, topicReader, wordBench } from '.
 /** Interval of records, so short that a kill at any moment is close to a commit. */
 const SEND_EVERY_MS = 50
 
-/** Orders of 100 KB: ten times what one response has of them. */
+/** Number of orders of 100 KB, ten times as many as one response contains. */
 const BACKLOG = 100
 
 let brokers: string
@@ -106,7 +106,7 @@ test('a worker that was suspended until it was fenced commits nothing of its old
   })
   await bench.send(authorLines(300, 2))
   bench.spawn({ folder: folder('heir') })
-  // The other worker gets the partitions when the session of the suspended one has timed out.
+  // The other worker gets the partitions when the session of the suspended worker has timed out.
   await bench.complete()
   await bench.send(authorLines(100, 3))
   zombie.child.kill('SIGCONT')

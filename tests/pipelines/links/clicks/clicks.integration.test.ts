@@ -83,7 +83,7 @@ test('every click is counted once in the view, the table and the roll-up, althou
       })
     }
     await producer.flush()
-    // Kills the worker when the view has some clicks of this round, so the worker is in the middle of its work.
+    // Kills the worker when the view has some clicks of this round, so that other clicks are still being processed.
     const before = sent - CLICKS_PER_ROUND
     await waitUntil(async () => (await counted()) > before, { what: `clicks of round ${round} in the view`, ...SOON })
     await worker.kill()

@@ -39,7 +39,7 @@ function send(driver: TestDriver, fields: Parameters<typeof click>[0] = {}): voi
   driver.pipe(clicks, value.short_code, value)
 }
 
-/** Returns the last statistics of each link among those published since the last call. */
+/** Returns the newest statistics of each link for which the pipeline has published some since the last call. */
 function newestStats(driver: TestDriver): Map<string, LinkStats> {
   const records = driver.read(linkStats).filter(({ key }) => key !== AS_OF_KEY)
   return new Map(records.map(({ key, value }) => [key as string, value as LinkStats]))
@@ -178,7 +178,7 @@ describe('a deleted link', () => {
     expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 2 })
     driver.advanceWallClock(HOUR / 2)
     expect([...newestStats(driver)]).toEqual([['abc1234', null]])
-    // Codes are never reused. If one were, its counts would start at zero.
+    // Codes are never reused. If a code were reused, its counts would start at zero.
     for (const short_code of ['abc1234', 'other12']) send(driver, { short_code, time: driver.now })
     const stats = newestStats(driver)
     expect(stats.get('abc1234')).toMatchObject({ total_clicks: 1, unique_clicks: 1 })

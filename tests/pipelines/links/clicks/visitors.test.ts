@@ -79,8 +79,8 @@ test.each([1_100, 5_000, 20_000, 100_000, 500_000])('estimates of %i visitors ha
     for (let i = 0; i < count; i++) addHash(registers, random(), random())
     squares += (estimate(registers) / count - 1) ** 2
   }
-  // The root mean square of so few runs is itself uncertain. 1.6 times the standard error has a probability below one
-  // in a thousand.
+  // The root mean square of so few runs is itself uncertain. The probability that it exceeds 1.6 times the standard
+  // error is below one in a thousand.
   expect(Math.sqrt(squares / runs)).toBeLessThan(1.6 * STANDARD_ERROR)
 })
 

@@ -5,7 +5,8 @@ import { DEFAULT_POLICY, type ModelScores, type Policy } from '../../../../schem
 import type { RuleAction } from '../../../../schemas/fraud/rules/rule.ts'
 
 /**
- * The default policy without the models' own thresholds, so that those of the weighted sum can be tested separately.
+ * The default policy without the models' own thresholds, so that the thresholds of the weighted sum can be tested
+ * separately.
  */
 const POLICY: Policy = { ...DEFAULT_POLICY, alone: { account_takeover: {}, payment_fraud: {}, money_laundering: {} } }
 

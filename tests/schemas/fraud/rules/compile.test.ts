@@ -3,7 +3,7 @@ import { compileCondition } from '../../../../schemas/fraud/rules/compile.ts'
 import { factsOf } from '../../../../schemas/fraud/rules/facts.ts'
 import type { Truth } from '../../../../schemas/fraud/rules/truth.ts'
 
-/** All other fields are missing, among them payer.account_age_days and ip.is_vpn. */
+/** The facts of the tests. All other fields are missing, for example payer.account_age_days and ip.is_vpn. */
 const FACTS = factsOf({
   'txn.amount': 100,
   'velocity.user.txn_count_1h': 0,

@@ -15,7 +15,7 @@ const BOOLEAN_FIELDS = ['ip.is_tor', 'geo.impossible_travel'] as const
 const LISTS = ['known', 'absent']
 const MAX_TREE_DEPTH = 5
 
-/** The lists of the properties. `absent` is not among them. */
+/** The lists that exist in the property tests. The list `absent` does not exist. */
 export const TEST_LISTS = new Map([['known', new Set(['a', 'DE', ''])]])
 
 const field = (name: string): Node => ({ kind: 'field', name, ...NOWHERE })

@@ -4,7 +4,7 @@ import { factOf, factsOf, MAX_STRING_CHARACTERS, NO_LISTS } from '../../../../sc
 import { FIELDS, type FieldName, fieldOf, slotOf } from '../../../../schemas/fraud/rules/fields.ts'
 import { factsOfTransaction } from '../../../../schemas/fraud/rules/read-facts.ts'
 
-/** Names that the contract gives as examples, with those of profiles and of the feature record. */
+/** Example names from the contract, including names of profiles and of the feature record. */
 const PUBLISHED_NAMES = [
   ...['txn.amount', 'payer.account_age_days', 'payer.country', 'velocity.user.txn_count_1h', 'velocity.user.txn_sum_1h'],
   ...['geo.distance_from_last_txn_km', 'time.since_last_txn_sec', 'device.distinct_users_24h', 'payment.bin_country'],

@@ -8,9 +8,12 @@ import { conditions, facts, TEST_LISTS, withoutPositions } from './conditions.ts
 import { naiveValue } from './naive.ts'
 
 const RUNS = 2_000
-/** Canonical text may exceed the limit for authors. */
+/** Size limit for canonical text, which may exceed the limit for authors. */
 const NO_LIMIT = 1_000_000
-/** Far above what 4,000 characters take (about 1 ms), far below a blow-up, with room for a busy machine. */
+/**
+ * Time limit for 4,000 characters, which take about 1 ms. It allows for a busy machine, and is far below the time that
+ * exponential parsing would take.
+ */
 const MAX_COMPILE_MS = 2_000
 
 test('parsing the canonical form of a tree gives the tree', () => {

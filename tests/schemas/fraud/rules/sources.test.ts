@@ -28,7 +28,7 @@ function withoutNull(type: unknown): unknown {
 function kindOf(type: unknown): string {
   const name = typeof type === 'string' ? type : (type as { type?: string } | undefined)?.type
   if (name === 'long' || name === 'int' || name === 'double') return 'number'
-  // A tier is declared by an earlier record of the same file.
+  // An earlier record of the same file declares the type of a tier.
   if (name === 'enum' || name === 'FraudRiskTier') return 'string'
   return String(name)
 }

@@ -6,11 +6,11 @@ import { positions } from '../../../../schemas/trends/places/positions.ts'
 import { regionOf } from '../../../../schemas/trends/places/regions.ts'
 import { dataTest } from '../../../public-data.ts'
 
-/** Centres of large cities differ by this much between maps. */
+/** Tolerance in degrees, because maps differ in the centres of large cities. */
 const SAME_PLACE_DEGREES = 0.2
-/** Cities that GeoNames lists under another name, while a place far away has theirs. */
+/** Cities that GeoNames lists under another name, and whose name belongs to a place far away. */
 const NAMED_DIFFERENTLY = ['Calocan', 'Newcastle', 'Querétaro', 'Washington']
-/** Fewer matches mean that the names were not compared. */
+/** Minimum number of matches. Fewer matches mean that the comparison of names does not work. */
 const MIN_COMPARED = 450
 
 dataTest('places', 'the positions are those that GeoNames has for cities of these names', (folder) => {

@@ -54,7 +54,8 @@ test('the bytes of a page do not change between versions of the code', () => {
     { start: 687_000, fingerprints: [3, 5, 65_535] },
     { start: 686_900, fingerprints: [77] },
   ]
-  // Version; start 687,000; 3 fingerprints with k = 14: 0 3, 0 1, 1110 16377; 100 units before, 1 with k = 16: 0 77.
+  // The bits are: the version; the start 687,000; 3 fingerprints with k = 14: 0 3, 0 1, 1110 16377; and, 100 units
+  // earlier, 1 fingerprint with k = 16: 0 77.
   expect(encodePage(page, 16)?.toString('hex')).toBe(['01', '98f729', '03', '00060007bff9', '64', '01', '002680'].join(''))
 })
 

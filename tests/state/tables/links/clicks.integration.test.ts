@@ -73,7 +73,7 @@ test('the roll-up counts each click once, despite repeated inserts and computati
   ]
   expect(await days(client)).toEqual(expected)
 
-  // Two sinks that both believe that they own the partition insert the same rows in different batches.
+  // Simulates two sinks that both believe that they own the partition. They insert the same rows in different batches.
   await insert(client, yesterday.slice(10, 50), 10)
   await insert(client, today.slice(0, 30), 60)
   const [{ rows }] = await rowsOf<{ rows: number }>(client, 'SELECT toUInt32(count()) AS rows FROM clicks')

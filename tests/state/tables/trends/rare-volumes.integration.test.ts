@@ -8,7 +8,7 @@ import { testDatabase } from '../database.ts'
 
 const ALONE = { cluster: undefined }
 const MINUTE_MS = 60_000
-/** A whole minute shortly before the test, because rows expire after 90 days. */
+/** The full minute before the test, in epoch ms. A fixed time would not do, because rows expire after 90 days. */
 const AT = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS
 
 test('a table from before added rows gets their column, and added rows add to the volumes of their minute', async () => {

@@ -9,7 +9,7 @@ import { testDatabase } from '../database.ts'
 const ALONE = { cluster: undefined }
 const MINUTE_S = 60
 const SECOND_MS = 1_000
-/** A whole minute shortly before the test, because rows expire after 90 days. */
+/** The full minute before the test, in epoch seconds. A fixed time would not do, because rows expire after 90 days. */
 const AT = Math.floor(Date.now() / SECOND_MS / MINUTE_S) * MINUTE_S
 
 async function world(table: typeof trendSnapshots = trendSnapshots) {

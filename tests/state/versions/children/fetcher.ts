@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { connectBlobs } from '../../../../state/blobs/connect.ts'
 import { localVersions } from '../../../../state/versions/local.ts'
 
-/** Fetches a version, says so after the first piece of its second file, and then waits to be killed. */
+/** Fetches a version, reports when it has the first piece of the second file, and then waits to be killed. */
 const [blobFolder, folder, version] = process.argv.slice(2)
 const blobs = await connectBlobs({ url: pathToFileURL(blobFolder).href, s3Endpoint: undefined })
 let opened = 0

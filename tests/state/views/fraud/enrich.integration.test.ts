@@ -29,7 +29,7 @@ async function world() {
   const clock = { now: NOON }
   const failures: string[] = []
   const scripts = boundedScripts({ redis, timeoutMs: 5_000, monotonic: () => performance.now() })
-  // The limits of 10 and 15 ms are not what these tests are about.
+  // Runs scripts without the limits of 10 and 15 ms, which are not the subject of these tests.
   const unlimited: typeof scripts = { run: (script, keys, args) => scripts.run(script, keys, args) }
   const profiles = entityProfiles({
     scripts: unlimited,
@@ -114,7 +114,7 @@ test('payments above the limit are counted by second, and the sink takes them ba
     pay({ id: `t${index}`, user: `u${index}`, ip: '192.0.2.1', at: NOON + (index % 10) * SECOND, amount: 1 }),
   )
   for (const [index, request] of requests.entries()) {
-    // A later timestamp, so that all others are in its window.
+    // This transaction has a later timestamp, so that all other transactions are in its window.
     const features = featuresFrom({ ...request, timestamp: NOON + MINUTE }, await enrich(request))
     expect(features.ip_velocity_1h).toBe(index)
     expect(features.ip_sum_1h).toBe(index)

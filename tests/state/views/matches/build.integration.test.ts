@@ -29,7 +29,7 @@ const PARTITION = 0
 const PLACE = { lat: 52.52, lon: 13.405 }
 const ANN = '0a000000-0000-4000-8000-000000000000'
 
-/** A Redis with Ann and `count` users around her, of whom one in `everyth` suits. */
+/** Starts a Redis with Ann and `count` users around her, of whom one in `everyth` suits her. */
 async function world(count: number, everyth = 1) {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
@@ -76,7 +76,7 @@ async function world(count: number, everyth = 1) {
     swipe.direction === 'REWIND'
       ? runScript(redis, TAKE_REWIND, takeRewindKeys(keys), noteSwipeArguments(swipe))
       : runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'queued')).then(takenSwipe)
-  // The API gives each swipe of a user a later time than the previous one.
+  // The API gives each swipe of a user a later time than the user's previous swipe.
   let at = now
   const swipe = (targetId: string, direction = 'LEFT') => note({ swipeId: randomUUID(), targetId, direction, at: at++ })
   async function build(): Promise<Stack> {
@@ -146,7 +146,7 @@ test('only one search of a user runs at a time', async () => {
   await lockBuild(deps, keys, 'one')
   expect(await lockBuild(deps, keys, 'other')).toBe(false)
   expect(await refillStack(deps, PARTITION, ANN, 'other')).toBe('skipped')
-  // The process of the first search may have ended, so the lock does not last.
+  // The process of the first search may have ended, so the lock expires.
   await expect.poll(() => refillStack(deps, PARTITION, ANN, 'other'), { timeout: 30_000 }).toBe('built')
   expect(idsOf(await stack())).toHaveLength(3)
   expect(idsOf(await build())).toHaveLength(3)

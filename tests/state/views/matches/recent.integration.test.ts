@@ -40,7 +40,8 @@ type Step = { readonly kind: 'note' | 'apply'; readonly action: number }
 function* orders(actions: number, done: readonly Step[] = [], noted = 0, applied = 0): Generator<readonly Step[]> {
   if (noted === actions && applied === actions) yield done
   if (noted < actions) yield* orders(actions, [...done, { kind: 'note', action: noted }], noted + 1, applied)
-  // An action is published once the previous one was answered, which is after its note.
+  // The client sends an action only after the previous action was answered, and an action is noted before it is
+  // answered.
   if (applied < actions && applied <= noted) yield* orders(actions, [...done, { kind: 'apply', action: applied }], noted, applied + 1)
 }
 
@@ -96,10 +97,10 @@ test.each<readonly Direction[]>([
       const state = await readUser(viewReader(redis), PARTITION, annId)
       if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
       const isHidden = exclusionsOf(state, Date.now())(BOB) === 'swiped'
-      // While an action is under way, either result is right.
+      // While an action is being processed, both results are right.
       if (known === answered) expect([order, action, isHidden]).toEqual([order, action, directions[answered] !== 'REWIND'])
     }
-    // Only what came after its own record may remain, and it agrees with the view.
+    // Only notes that arrived after their own record may remain, and they agree with the view.
     expect(Object.keys(await redis.hgetall(keys.recent)).filter((field) => field.startsWith('s:')).length).toBeLessThanOrEqual(1)
   }
 })
@@ -179,7 +180,7 @@ async function annAndBob() {
     },
     note: (userId: string, otherId: string, cause: Cause, at: number) =>
       runScript(redis, NOTE_SEVERED, [userKeys(PARTITION, userId).recent], severedArguments(severedField(otherId, cause), at, true)),
-    /** Returns why each of the two may not see the other one. */
+    /** Returns the reasons why each of the two users may not see the other. */
     async reasons() {
       const of = async (userId: string, otherId: string) => {
         const state = await readUser(viewReader(redis), PARTITION, userId)
@@ -187,7 +188,7 @@ async function annAndBob() {
       }
       return [await of(ann, BOB), await of(BOB, ann)]
     },
-    /** Whether each of the two may swipe the other one. */
+    /** Returns whether each of the two users may swipe the other. */
     async severed() {
       const of = async (userId: string, otherId: string) => (await readPair(viewReader(redis), PARTITION, userId, otherId)).isSevered
       return [await of(ann, BOB), await of(BOB, ann)]

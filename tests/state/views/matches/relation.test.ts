@@ -21,7 +21,7 @@ const NOTHING: MatchRelation = {
 }
 const TIME = 1_767_323_046_123
 const MATCH = { match_id: 'a', conversation_id: 'b', matched_at: TIME }
-/** hash-max-listpack-value of Redis. One longer value makes a hash take three times the memory. */
+/** The setting hash-max-listpack-value of Redis. A hash with a longer value takes three times the memory. */
 const COMPACT_BYTES = 64
 
 test.each<[string, Partial<MatchRelation>]>([

@@ -20,13 +20,13 @@ const STACK_SIZE = 50
 const PEOPLE_PER_PLACE = 700
 const VIEWERS_PER_PLACE = 100
 const VIEWERS_THAT_GO_ON = 20
-/** Each examines 100 of 700 users, and some of them again. */
+/** Maximum number of searches. Each of them examines 100 of 700 users, and some of these users again. */
 const MOST_SEARCHES = 100
 /** Share of the candidates whom a viewer has swiped. */
 const SWIPED = 0.3
 
 /**
- * Compares the stacks of some viewers with everybody who passes, in the same order. Returns the number of candidates.
+ * Compares the stacks of some viewers with all users who pass, in the same order. Returns the number of candidates.
  */
 async function compareStacks(world: World, count: number): Promise<number> {
   const random = seededRandom(7)
@@ -46,7 +46,10 @@ function shown(ranked: readonly Ranked[]): [string, number][] {
   return ranked.map(({ candidate, score }) => [candidate.userId, score])
 }
 
-/** Returns the best 50 of the narrowest of the three neighbourhoods in which 50 pass; undefined if none is enough. */
+/**
+ * Returns the best 50 users of the smallest of the three neighbourhoods in which 50 users pass, or undefined if no
+ * neighbourhood has 50.
+ */
 function bestNearby(world: World, viewer: Viewer): Ranked[] | undefined {
   for (const precision of [6, 5, 4] as const) {
     const cells = new Set(withNeighbours(cellOf(viewer.place, precision)).map(geohashOf))
@@ -111,7 +114,7 @@ test('searches that stop at their limits and continue find everybody', async () 
   }
 })
 
-/** Moves a place that lies beyond a pole or the antimeridian to its true coordinates. */
+/** Converts a place beyond a pole or the antimeridian to its true coordinates. */
 function onEarth({ lat, lon }: Place): Place {
   const over = Math.abs(lat) > 90
   const turned = lon + (over ? 180 : 0)

@@ -14,19 +14,22 @@ const PARTITIONS = 64
 const HOUR_MS = 3_600_000
 const EARTH_RADIUS_KM = 6371.0088
 const RADIANS = Math.PI / 180
-/** Some users have not been active for longer than the filter accepts. */
+/** Maximum age of the last activity, longer than the filter accepts. */
 const IDLE_FOR_AT_MOST_MS = 1.2 * ACTIVE_WITHIN_MS
 
-/** Without limits, a search finds everybody who passes. */
+/** Options without limits, with which a search finds all users who pass. */
 export const NO_BOUNDS: SearchBounds = { stackSize: 1e9, examinedPerStep: 1e9, examinedInAll: 1e9, ringCells: 1e9 }
 
 /** Users in an index of the same form as in Redis, and the same users in a plain list. */
 export interface World {
   readonly viewers: readonly Viewer[]
-  /** Ids of all who pass in one search after the other, each of which continues where the previous one stopped. */
+  /**
+   * Returns the ids of all users who pass, over several searches, each of which continues where the previous search
+   * stopped.
+   */
   searchOn(viewer: Viewer, bounds: SearchBounds, most: number): Promise<Set<string>>
   search(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds): Promise<Ranked[]>
-  /** Everybody in the list who passes the filters, best first. `among` limits the list. */
+  /** Returns all users in the list who pass the filters, best first. `among` limits the list. */
   bruteForce(viewer: Viewer, among?: (place: Place) => boolean): Ranked[]
 }
 
@@ -73,7 +76,7 @@ export function worldOf(people: readonly Person[], now: number): World {
   }
 }
 
-/** The filters as the documentation words them, without any code of the search. */
+/** The filters as the documentation defines them, without any code of the search. */
 function suits(viewer: Viewer, other: Viewer, now: number): boolean {
   const seeks = (one: Viewer, who: Viewer) => one.seekingGender.length === 0 || one.seekingGender.includes(who.gender as string)
   const ageSuits = (one: Viewer, age: number) => age >= one.minAge && age <= one.maxAge
@@ -111,7 +114,7 @@ function partitionOfCell(geohash4: string): number {
   return partitionFor(Buffer.from(geohash4), PARTITIONS)
 }
 
-/** Holds the members under the keys of the view and answers lexical ranges, like sorted sets with equal scores. */
+/** Stores the members under the keys of the view and answers lexical ranges, like sorted sets with equal scores. */
 function lexicalReader(members: readonly string[]): ListReader {
   const sets = new Map<string, string[]>()
   for (const member of members.toSorted()) {

@@ -88,7 +88,7 @@ test('a failed record waits in the retry topic, while the position advances, and
   const start = runtime.now()
   await until(() => sink.deliveries?.delivered === 2, 5 * MINUTE_MS)
   const pauses = calls.filter(({ value }) => value === 'late').map(({ at }, index, all) => (index === 0 ? 0 : at - all[index - 1].at))
-  // The jitter is at most a fifth of a pause, and the manual runtime always draws half of that.
+  // The jitter is at most a fifth of a pause, and the manual runtime always draws half of the maximum.
   for (const [index, expected] of [0, 1_100, 1_100, 11_000, 11_000].entries()) {
     expect(pauses[index]).toBeGreaterThanOrEqual(expected)
     expect(pauses[index]).toBeLessThan(expected + 200)
@@ -303,7 +303,8 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])('no record is lost by faults and crashes (se
   }
   const letters = () => new Set(texts(LETTERS).map((text) => JSON.parse(text) as string))
   await until(() => values.every((value) => delivered.has(value) || letters().has(value)), 30 * MINUTE_MS)
-  // Each crash repeats at most what was in flight: as many records as there are slots, and what waited for its commit.
+  // Each crash repeats at most the records in flight, of which there are as many as slots, and the records that waited
+  // for a commit.
   const repeats = [...delivered.values()].reduce((sum, count) => sum + count - 1, 0)
   expect(repeats).toBeLessThanOrEqual(crashes * 2 * 6)
   expect(calls.length).toBeGreaterThanOrEqual(values.length)

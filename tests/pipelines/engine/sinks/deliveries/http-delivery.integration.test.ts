@@ -10,14 +10,14 @@ import { realBroker } from '../real-broker.ts'
 
 const PROCESS = fileURLToPath(new URL('./delivery-process.ts', import.meta.url))
 const PARTITIONS = 2
-/** As many requests as the process may have in flight. */
+/** Maximum number of requests that the process has in flight. */
 const CONNECTIONS = 16
 const TIME_LIMIT_MS = 500
-/** A record that fails six times waits for a minute, which may happen on a busy machine. */
+/** Time limit of the delivery. On a busy machine a record may fail six times, and then waits for a minute. */
 const SOON = { timeout: 90_000, interval: 20 }
 const TIMEOUT_MS = 300_000
 
-/** A receiver that misbehaves at the first request of some keys, and that can go down and come back. */
+/** An HTTP server that fails the first request of some keys, and that a test can stop and restart. */
 async function receiver() {
   /** Successful requests per key. */
   const delivered = new Map<string, number>()
@@ -120,7 +120,7 @@ test(
       for (const key of produced.filter((one) => one.startsWith(kind))) expect([key, hook.requests.get(key)]).toEqual([key, 2])
     }
 
-    // A kill in the middle of many slow deliveries.
+    // Kills the process in the middle of many slow deliveries.
     hook.slowDown(30)
     const before = hook.delivered.size
     await produce('well', 300)
@@ -151,7 +151,7 @@ test(
     worker = start()
     await expect.poll(missing, SOON).toEqual([])
 
-    // Everything is committed, so that another kill repeats nothing.
+    // All offsets are committed, so another kill repeats no delivery.
     const total = () => [...hook.requests.values()].reduce((sum, count) => sum + count, 0)
     const committed = async () => {
       const group = kafka.transport.memberlessGroup(`deliver-${topic}`)

@@ -66,7 +66,7 @@ export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs =
     return calls.filter((call) => call.value === value).length
   }
 
-  /** Starts a process with the sink. Each is alone in its group, as after the death of its predecessor. */
+  /** Starts a process with the sink. Each process is alone in its group, as after the death of its predecessor. */
   function run(transport: Transport = memoryTransport(broker)): Sink & { crash(): void } {
     const seat = sinkGroup({ groupId: `members-${++processes}`, memberId: 'only' }, { transport, runtime }).seat()
     let isDead = false
@@ -117,7 +117,7 @@ export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs =
         return sink.deliveries
       },
       stop,
-      /** Nothing that the process does from now on has an effect. */
+      /** Simulates the death of the process: its later actions have no effect. */
       crash() {
         isDead = true
       },
