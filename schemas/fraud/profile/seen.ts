@@ -5,10 +5,11 @@ import { readUint48, writeUint48 } from './uint48.ts'
  * A column of the entities that were seen with a profile's entity. Rows of 16 bytes, in no order: hash of the entity (4
  * bytes), when it was first and last seen in epoch ms (6 bytes each).
  */
-const SEEN_BYTES = 16
+export const SEEN_BYTES = 16
 
 const FIRST_AT = 4
 const LAST_AT = 10
+const LOW_BYTE = 0xff
 
 export interface Sighting {
   readonly hash: number
@@ -20,25 +21,33 @@ export interface Sighting {
 const MOST_SEARCHES = 4
 
 /** @param newest greatest time of the profile's transactions, from which ages are counted */
-export function withSightings(rows: Buffer, sightings: readonly Sighting[], { keptMs, most }: SeenLimit, newest: number): Buffer {
+export function withSightings(rows: Buffer, sightings: readonly Sighting[], limit: SeenLimit, newest: number): Buffer {
   const next = Buffer.allocUnsafe(rows.length + sightings.length * SEEN_BYTES)
-  let end = rows.copy(next)
-  const index = sightings.length > MOST_SEARCHES ? rowsByHash(rows) : undefined
+  const kept = addSightings(next, rows.copy(next), sightings, limit, newest)
+  return kept === next.length ? next : next.subarray(0, kept)
+}
+
+/**
+ * Adds sightings to the rows before `end`, in place. There must be room for all of them.
+ * @returns the new end of the rows
+ */
+export function addSightings(rows: Buffer, end: number, sightings: readonly Sighting[], limit: SeenLimit, newest: number): number {
+  const index = sightings.length > MOST_SEARCHES ? rowsByHash(rows, end) : undefined
+  let next = end
   for (const { hash, at } of sightings) {
-    const row = index === undefined ? rowOf(next, end, hash) : index.get(hash)
+    const row = index === undefined ? rowOf(rows, next, hash) : index.get(hash)
     if (row === undefined) {
-      next.writeUInt32BE(hash, end)
-      writeUint48(next, at, end + FIRST_AT)
-      writeUint48(next, at, end + LAST_AT)
-      index?.set(hash, end)
-      end += SEEN_BYTES
+      index?.set(hash, next)
+      rows.writeUInt32BE(hash, next)
+      writeUint48(rows, at, next + FIRST_AT)
+      writeUint48(rows, at, next + LAST_AT)
+      next += SEEN_BYTES
     } else {
-      if (at < firstOf(next, row)) writeUint48(next, at, row + FIRST_AT)
-      if (at > lastOf(next, row)) writeUint48(next, at, row + LAST_AT)
+      if (at < firstOf(rows, row)) writeUint48(rows, at, row + FIRST_AT)
+      if (at > lastOf(rows, row)) writeUint48(rows, at, row + LAST_AT)
     }
   }
-  const kept = withoutOld(next, end, newest - keptMs, most)
-  return kept === next.length ? next : next.subarray(0, kept)
+  return withoutOld(rows, next, newest - limit.keptMs, limit.most)
 }
 
 /**
@@ -57,14 +66,16 @@ export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number)
   return row !== undefined && firstOf(rows, row) <= t && lastOf(rows, row) > t - windowMs
 }
 
+/** Compares byte by byte, because nearly all rows differ in the first byte that it looks at. */
 function rowOf(rows: Buffer, end: number, hash: number): number | undefined {
-  for (let row = 0; row < end; row += SEEN_BYTES) if (rows.readUInt32BE(row) === hash) return row
+  const lowest = hash & LOW_BYTE
+  for (let row = 0; row < end; row += SEEN_BYTES) if (rows[row + FIRST_AT - 1] === lowest && rows.readUInt32BE(row) === hash) return row
   return undefined
 }
 
-function rowsByHash(rows: Buffer): Map<number, number> {
+function rowsByHash(rows: Buffer, end: number): Map<number, number> {
   const index = new Map<number, number>()
-  for (let row = 0; row < rows.length; row += SEEN_BYTES) index.set(rows.readUInt32BE(row), row)
+  for (let row = 0; row < end; row += SEEN_BYTES) index.set(rows.readUInt32BE(row), row)
   return index
 }
 

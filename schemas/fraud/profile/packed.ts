@@ -1,0 +1,173 @@
+import { cursor } from '../../avro/cursor.ts'
+import { readDouble, readLong } from '../../avro/read.ts'
+import { type ByteWriter, byteWriter, type Codec, CodecError } from '../../codec.ts'
+import { avro } from '../../load.ts'
+import type { SchemaLookup, ValueFormat } from '../../topic.ts'
+import type { FraudProfile } from '../types.ts'
+import { NEW_PROFILE } from './fold.ts'
+
+/**
+ * A profile in the encoding of its Avro schema, without a header. Most transactions change a few bytes of a profile, so
+ * the pipeline folds them into these bytes (packed-fold.ts) instead of decoding and encoding whole profiles.
+ */
+export interface PackedProfile {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+}
+
+/** Magic byte and schema id. */
+const HEADER_BYTES = 5
+const MAGIC = 0
+const DOUBLE_BYTES = 8
+
+const format = avro('fraud/FraudProfile')
+/** For bytes without a registered schema. */
+const NO_SCHEMA_ID = 0
+const own = format.open(NO_SCHEMA_ID, { get: () => undefined })
+const writer = byteWriter()
+
+/** The format of profiles in Kafka and in the store, for readers that need not decode them. */
+export const packedProfiles: ValueFormat<PackedProfile> = {
+  schema: format.schema,
+  open(schemaId: number, schemas: SchemaLookup): Codec<PackedProfile> {
+    const whole = format.open(schemaId, schemas)
+    return {
+      encode({ bytes, start, end }, out) {
+        const length = end - start
+        out.reserve(HEADER_BYTES + length)
+        const at = out.length
+        out.buffer[at] = MAGIC
+        out.buffer.writeInt32BE(schemaId, at + 1)
+        bytes.copy(out.buffer, at + HEADER_BYTES, start, end)
+        out.length = at + HEADER_BYTES + length
+      },
+      decode(buffer, start, end) {
+        const isOwn = end - start >= HEADER_BYTES && buffer[start] === MAGIC && buffer.readInt32BE(start + 1) === schemaId
+        if (!isOwn) return packProfile(whole.decode(buffer, start, end))
+        const packed = { bytes: buffer, start: start + HEADER_BYTES, end }
+        parseProfile(packed)
+        return packed
+      },
+    }
+  },
+}
+
+export function packProfile(profile: FraudProfile): PackedProfile {
+  writer.length = 0
+  own.encode(profile, writer)
+  const bytes = Buffer.from(writer.buffer.subarray(HEADER_BYTES, writer.length))
+  return { bytes, start: 0, end: bytes.length }
+}
+
+export function unpackProfile({ bytes, start, end }: PackedProfile): FraudProfile {
+  return own.decode(Buffer.concat([OWN_HEADER, bytes.subarray(start, end)]), 0, HEADER_BYTES + end - start)
+}
+
+const OWN_HEADER = Buffer.alloc(HEADER_BYTES)
+
+export const NEW_PACKED: PackedProfile = packProfile(NEW_PROFILE)
+
+/** Columns of bytes, by their place among each other in the schema. */
+export const EVENTS = 0
+export const SUMS = 1
+export const PLACES = 2
+/** The first of five columns in the order of ENTITY_KINDS. */
+export const SEEN = 3
+const COLUMNS = 8
+
+/** What a profile's bytes contain, and where. */
+export interface ProfileParts {
+  txn_count: number
+  txn_units: number
+  mean_usd: number
+  m2_usd: number
+  first_seen: number
+  newest_at: number
+  /** Where the rows of each column begin and end. */
+  readonly starts: Int32Array
+  readonly ends: Int32Array
+  /** Where the list of users begins, and where the tier follows it. */
+  usersAt: number
+  tierAt: number
+  fraud_count: number
+  /** Where the field `included` begins, which is the last one, and its first row. */
+  includedAt: number
+  includedRowsAt: number
+}
+
+const parts: ProfileParts = {
+  txn_count: 0,
+  txn_units: 0,
+  mean_usd: 0,
+  m2_usd: 0,
+  first_seen: 0,
+  newest_at: 0,
+  starts: new Int32Array(COLUMNS),
+  ends: new Int32Array(COLUMNS),
+  usersAt: 0,
+  tierAt: 0,
+  fraud_count: 0,
+  includedAt: 0,
+  includedRowsAt: 0,
+}
+
+/**
+ * Finds the fields of a profile, in the order of the schema.
+ * @returns an object that the next call changes
+ * @throws CodecError for other bytes
+ */
+export function parseProfile({ bytes, start, end }: PackedProfile): ProfileParts {
+  cursor.at = start
+  parts.txn_count = long(bytes, end)
+  const doubles = advance(3 * DOUBLE_BYTES, end)
+  parts.txn_units = readDouble(bytes, doubles)
+  parts.mean_usd = readDouble(bytes, doubles + DOUBLE_BYTES)
+  parts.m2_usd = readDouble(bytes, doubles + 2 * DOUBLE_BYTES)
+  parts.first_seen = long(bytes, end)
+  parts.newest_at = long(bytes, end)
+  for (let column = 0; column < COLUMNS; column++) {
+    const length = long(bytes, end)
+    parts.starts[column] = advance(length, end)
+    parts.ends[column] = cursor.at
+  }
+  parts.usersAt = cursor.at
+  for (let count = long(bytes, end); count !== 0; count = long(bytes, end)) {
+    for (; count > 0; count--) {
+      advance(long(bytes, end), end)
+      long(bytes, end)
+    }
+    if (count < 0) throw malformed('a list in blocks of a declared size')
+  }
+  parts.tierAt = cursor.at
+  long(bytes, end)
+  parts.fraud_count = long(bytes, end)
+  parts.includedAt = cursor.at
+  parts.includedRowsAt = advance(long(bytes, end), end)
+  if (cursor.at !== end) throw malformed(`${end - cursor.at} bytes are left`)
+  return parts
+}
+
+function long(bytes: Buffer, end: number): number {
+  const value = readLong(bytes, cursor.at, end)
+  if (cursor.at < 0) throw malformed(cursor.why)
+  return value
+}
+
+/** Moves past some bytes. @returns where they begin */
+function advance(length: number, end: number): number {
+  const from = cursor.at
+  if (!(length >= 0 && length <= end - from)) throw malformed('the bytes end inside a field')
+  cursor.at = from + length
+  return from
+}
+
+function malformed(why: string): CodecError {
+  return new CodecError(`not a profile: ${why}`)
+}
+
+export function appendBytes(out: ByteWriter, bytes: Buffer, start: number, end: number): void {
+  out.reserve(end - start)
+  bytes.copy(out.buffer, out.length, start, end)
+  out.length += end - start
+}
