@@ -1,5 +1,5 @@
 import { cursor } from '../../avro/cursor.ts'
-import { readLong, readString } from '../../avro/read.ts'
+import { readLength, readLong, readString } from '../../avro/read.ts'
 import { writeDouble, writeLong, writeString } from '../../avro/write.ts'
 import { byteWriter } from '../../codec.ts'
 import { ENTITY_KINDS, type EntityKind } from '../entity.ts'
@@ -21,7 +21,7 @@ import {
 } from './packed.ts'
 import { newestRows, PLACE_BYTES } from './places.ts'
 import { hashAt, hasPlaceAt, idAt, PLACE_AT, timeAt, unitsAt } from './rows.ts'
-import { addSightings, SEEN_BYTES, type Sighting } from './seen.ts'
+import { addSighting, addSightings, forgetOld, SEEN_BYTES, type Sighting } from './seen.ts'
 import { PROFILE_SHAPES, type ProfileShape } from './shape.ts'
 import { type SumEntry, withSums } from './sums.ts'
 import { readUint48, writeUint48 } from './uint48.ts'
@@ -40,6 +40,8 @@ const NUMBERS_BYTES = 6 * MAX_VARINT
 const SHAPES: readonly ProfileShape[] = ENTITY_KINDS.map((kind) => PROFILE_SHAPES[kind])
 
 const out = byteWriter()
+/** The id of a user as a profile holds it. */
+const userBytes = byteWriter()
 /** Rows of a column while they change. */
 let scratch = Buffer.alloc(8_192)
 
@@ -81,10 +83,29 @@ export function withIncluded(packed: PackedProfile, rows: Buffer, included: read
   return taken()
 }
 
+/**
+ * Profiles are written one after another into larger buffers, because a buffer of its own costs as much as the fold. One
+ * profile that is still cached keeps all of its buffer alive, so buffers are only twice as large as those of Node's
+ * pool.
+ */
+const ARENA_BYTES = 16_384
+let arena = Buffer.alloc(0)
+let arenaEnd = 0
+
 function taken(): PackedProfile {
-  const bytes = Buffer.allocUnsafe(out.length)
-  out.buffer.copy(bytes, 0, 0, out.length)
-  return { bytes, start: 0, end: bytes.length }
+  const { length } = out
+  if (length > ARENA_BYTES / 4) {
+    const bytes = Buffer.from(out.buffer.subarray(0, length))
+    return { bytes, start: 0, end: length }
+  }
+  if (arenaEnd + length > arena.length) {
+    arena = Buffer.allocUnsafeSlow(ARENA_BYTES)
+    arenaEnd = 0
+  }
+  const start = arenaEnd
+  out.buffer.copy(arena, start, 0, length)
+  arenaEnd += length
+  return { bytes: arena, start, end: arenaEnd }
 }
 
 function writeIncluded(rows: Buffer, included: readonly number[]): void {
@@ -94,9 +115,9 @@ function writeIncluded(rows: Buffer, included: readonly number[]): void {
 
 /** Returns the transactions that the profile does not hold yet, in order. */
 function newRows(old: Buffer, from: number, to: number, rows: Buffer, counted: readonly number[]): readonly number[] {
+  if (counted.length === 1 && (from === to || readUint48(old, to - EVENT_BYTES) < timeAt(rows, counted[0]))) return counted
   const newest = to > from ? readUint48(old, to - EVENT_BYTES) : -1
   const isNew = (at: number) => timeAt(rows, at) > newest || !holds(old, from, to, timeAt(rows, at), idAt(rows, at))
-  if (counted.length === 1) return isNew(counted[0]) ? counted : []
   const byTime = (a: number, b: number) => timeAt(rows, a) - timeAt(rows, b) || idAt(rows, a) - idAt(rows, b)
   const added = counted.filter(isNew)
   if (added.length < 2) return added
@@ -130,10 +151,13 @@ function fold(packed: PackedProfile, parts: ProfileParts, shape: ProfileShape, r
   const firstSeen = parts.txn_count === 0 ? oldest : Math.min(parts.first_seen, oldest)
   for (const at of added) countAmounts(parts, 1, unitsAt(bytes, at))
   out.reserve(NUMBERS_BYTES)
-  out.length = writeLong(out.buffer, out.length, parts.txn_count)
-  for (const amount of [parts.txn_units, parts.mean_usd, parts.m2_usd]) out.length = writeDouble(out.buffer, out.length, amount)
-  out.length = writeLong(out.buffer, out.length, firstSeen)
-  out.length = writeLong(out.buffer, out.length, newest)
+  const { buffer } = out
+  let to = writeLong(buffer, out.length, parts.txn_count)
+  to = writeDouble(buffer, to, parts.txn_units)
+  to = writeDouble(buffer, to, parts.mean_usd)
+  to = writeDouble(buffer, to, parts.m2_usd)
+  to = writeLong(buffer, to, firstSeen)
+  out.length = writeLong(buffer, to, newest)
   const leaving = writeEvents(old, parts, shape, bytes, added, newest)
   writeSums(old, parts, shape, leaving, newest)
   writePlaces(old, parts, shape, bytes, added)
@@ -143,6 +167,7 @@ function fold(packed: PackedProfile, parts: ProfileParts, shape: ProfileShape, r
   appendBytes(out, old, parts.tierAt, parts.includedAt)
 }
 
+const NO_ROWS: readonly number[] = []
 const NONE_LEAVING: readonly SumEntry[] = []
 
 /**
@@ -221,7 +246,8 @@ function writeSums(old: Buffer, parts: ProfileParts, { levels }: ProfileShape, l
 function writePlaces(old: Buffer, parts: ProfileParts, { places }: ProfileShape, rows: Buffer, added: readonly number[]): void {
   const from = parts.starts[PLACES]
   const to = parts.ends[PLACES]
-  const located = places === 0 ? [] : added.filter((at) => hasPlaceAt(rows, at))
+  const located =
+    places === 0 ? NO_ROWS : added.length === 1 && hasPlaceAt(rows, added[0]) ? added : added.filter((at) => hasPlaceAt(rows, at))
   if (located.length === 0) {
     writeColumn(old, from, to)
     return
@@ -267,6 +293,17 @@ function writeSeen(
     writeColumn(old, from, to)
     return
   }
+  if (added.length === 1) {
+    const hash = hashAt(rows, added[0], kind)
+    if (hash < 0) {
+      writeColumn(old, from, to)
+      return
+    }
+    const copy = copyOf(old, from, to, SEEN_BYTES)
+    const end = addSighting(copy, to - from, hash, timeAt(rows, added[0]))
+    writeColumn(copy, 0, forgetOld(copy, end, limit, newest))
+    return
+  }
   const sightings: Sighting[] = []
   for (const at of added) {
     const hash = hashAt(rows, at, kind)
@@ -276,10 +313,16 @@ function writeSeen(
     writeColumn(old, from, to)
     return
   }
-  const room = to - from + sightings.length * SEEN_BYTES
+  const copy = copyOf(old, from, to, sightings.length * SEEN_BYTES)
+  writeColumn(copy, 0, addSightings(copy, to - from, sightings, limit, newest))
+}
+
+/** Copies a column to where it can be changed, with room for more rows. */
+function copyOf(old: Buffer, from: number, to: number, more: number): Buffer {
+  const room = to - from + more
   if (scratch.length < room) scratch = Buffer.alloc(2 * room)
-  old.copy(scratch, 0, from, to)
-  writeColumn(scratch, 0, addSightings(scratch, to - from, sightings, limit, newest))
+  if (to > from) old.copy(scratch, 0, from, to)
+  return scratch
 }
 
 function writeUsers(
@@ -289,23 +332,7 @@ function writeUsers(
   rows: EventRows,
   added: readonly number[],
 ): void {
-  const count = readLong(old, usersAt, tierAt)
-  const firstAt = cursor.at
-  const newest = rows.userOf(added[0])
-  if (added.length === 1 && count > 0 && readString(old, firstAt, tierAt) === newest) {
-    const timeStart = cursor.at
-    const last = readLong(old, timeStart, tierAt)
-    const at = timeAt(rows.bytes, added[0])
-    if (at <= last) {
-      appendBytes(out, old, usersAt, tierAt)
-      return
-    }
-    const rest = cursor.at
-    appendBytes(out, old, usersAt, timeStart)
-    writeNumber(at)
-    appendBytes(out, old, rest, tierAt)
-    return
-  }
+  if (added.length === 1 && writeNewestUser(old, usersAt, tierAt, userIds, rows, added[0])) return
   const known = usersIn(old, usersAt, tierAt)
   const seen = added.map((at) => ({ user_id: rows.userOf(at), at: timeAt(rows.bytes, at) }))
   const users = withUsers(known, seen, userIds)
@@ -315,6 +342,49 @@ function writeUsers(
     writeNumber(last_at)
   }
   if (users.length > 0) writeNumber(0)
+}
+
+/**
+ * Writes the users if the user of a transaction is now the newest one, so that all others keep their order.
+ * @returns false if it is not
+ */
+function writeNewestUser(old: Buffer, usersAt: number, tierAt: number, most: number, rows: EventRows, row: number): boolean {
+  const at = timeAt(rows.bytes, row)
+  const count = readLong(old, usersAt, tierAt)
+  const firstAt = cursor.at
+  if (count > 0) {
+    const idBytes = readLength(old, firstAt, tierAt)
+    if (readLong(old, cursor.at + idBytes, tierAt) >= at) return false
+  }
+  userBytes.length = writeString(userBytes, 0, rows.userOf(row))
+  // The place of the same user among the known ones, or of the one that has no room any more, or the end.
+  let sameAt = firstAt
+  let index = 0
+  let next = firstAt
+  for (; index < count; index++) {
+    sameAt = next
+    const idBytes = readLength(old, sameAt, tierAt)
+    const timeStart = cursor.at + idBytes
+    readLong(old, timeStart, tierAt)
+    next = cursor.at
+    if (index === most - 1 || isSame(old, sameAt, timeStart, userBytes.buffer, userBytes.length)) break
+  }
+  const isReplaced = index < count
+  writeNumber(isReplaced ? count : count + 1)
+  appendBytes(out, userBytes.buffer, 0, userBytes.length)
+  writeNumber(at)
+  if (isReplaced) {
+    appendBytes(out, old, firstAt, sameAt)
+    appendBytes(out, old, next, tierAt)
+  } else if (count > 0) appendBytes(out, old, firstAt, tierAt)
+  else writeNumber(0)
+  return true
+}
+
+function isSame(bytes: Buffer, start: number, end: number, other: Buffer, length: number): boolean {
+  if (end - start !== length) return false
+  for (let index = 0; index < length; index++) if (bytes[start + index] !== other[index]) return false
+  return true
 }
 
 function usersIn(old: Buffer, usersAt: number, tierAt: number): FraudKnownUser[] {
@@ -332,6 +402,6 @@ function writeColumn(bytes: Buffer, start: number, end: number): void {
 }
 
 function writeNumber(value: number): void {
-  out.reserve(MAX_VARINT)
+  if (out.length + MAX_VARINT > out.buffer.length) out.reserve(MAX_VARINT)
   out.length = writeLong(out.buffer, out.length, value)
 }

@@ -1,4 +1,4 @@
-import { cursor } from '../../avro/cursor.ts'
+import { CONTINUES, cursor } from '../../avro/cursor.ts'
 import { readDouble, readLong } from '../../avro/read.ts'
 import { type ByteWriter, byteWriter, type Codec, CodecError } from '../../codec.ts'
 import { avro } from '../../load.ts'
@@ -32,15 +32,12 @@ export const packedProfiles: ValueFormat<PackedProfile> = {
   schema: format.schema,
   open(schemaId: number, schemas: SchemaLookup): Codec<PackedProfile> {
     const whole = format.open(schemaId, schemas)
+    const header = Buffer.alloc(HEADER_BYTES, MAGIC)
+    header.writeInt32BE(schemaId, 1)
     return {
       encode({ bytes, start, end }, out) {
-        const length = end - start
-        out.reserve(HEADER_BYTES + length)
-        const at = out.length
-        out.buffer[at] = MAGIC
-        out.buffer.writeInt32BE(schemaId, at + 1)
-        bytes.copy(out.buffer, at + HEADER_BYTES, start, end)
-        out.length = at + HEADER_BYTES + length
+        appendBytes(out, header, 0, HEADER_BYTES)
+        appendBytes(out, bytes, start, end)
       },
       decode(buffer, start, end) {
         const isOwn = end - start >= HEADER_BYTES && buffer[start] === MAGIC && buffer.readInt32BE(start + 1) === schemaId
@@ -149,7 +146,13 @@ export function parseProfile({ bytes, start, end }: PackedProfile): ProfileParts
 }
 
 function long(bytes: Buffer, end: number): number {
-  const value = readLong(bytes, cursor.at, end)
+  const { at } = cursor
+  const bits = bytes[at]
+  if (at < end && bits < CONTINUES) {
+    cursor.at = at + 1
+    return (bits >>> 1) ^ -(bits & 1)
+  }
+  const value = readLong(bytes, at, end)
   if (cursor.at < 0) throw malformed(cursor.why)
   return value
 }
@@ -166,8 +169,15 @@ function malformed(why: string): CodecError {
   return new CodecError(`not a profile: ${why}`)
 }
 
+/** Maximum number of bytes for which a loop is faster than a copy. */
+const SHORT_COPY_BYTES = 32
+
 export function appendBytes(out: ByteWriter, bytes: Buffer, start: number, end: number): void {
-  out.reserve(end - start)
-  bytes.copy(out.buffer, out.length, start, end)
-  out.length += end - start
+  const length = end - start
+  let to = out.length
+  if (to + length > out.buffer.length) out.reserve(length)
+  const { buffer } = out
+  out.length = to + length
+  if (length > SHORT_COPY_BYTES) bytes.copy(buffer, to, start, end)
+  else for (let from = start; from < end; from++) buffer[to++] = bytes[from]
 }

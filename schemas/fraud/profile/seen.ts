@@ -34,20 +34,28 @@ export function withSightings(rows: Buffer, sightings: readonly Sighting[], limi
 export function addSightings(rows: Buffer, end: number, sightings: readonly Sighting[], limit: SeenLimit, newest: number): number {
   const index = sightings.length > MOST_SEARCHES ? rowsByHash(rows, end) : undefined
   let next = end
-  for (const { hash, at } of sightings) {
-    const row = index === undefined ? rowOf(rows, next, hash) : index.get(hash)
-    if (row === undefined) {
-      index?.set(hash, next)
-      rows.writeUInt32BE(hash, next)
-      writeUint48(rows, at, next + FIRST_AT)
-      writeUint48(rows, at, next + LAST_AT)
-      next += SEEN_BYTES
-    } else {
-      if (at < firstOf(rows, row)) writeUint48(rows, at, row + FIRST_AT)
-      if (at > lastOf(rows, row)) writeUint48(rows, at, row + LAST_AT)
-    }
+  for (const { hash, at } of sightings) next = addSighting(rows, next, hash, at, index)
+  return forgetOld(rows, next, limit, newest)
+}
+
+/** Adds a sighting to the rows before `end`, in place. @returns the new end of the rows */
+export function addSighting(rows: Buffer, end: number, hash: number, at: number, index?: Map<number, number>): number {
+  const row = index === undefined ? rowOf(rows, end, hash) : (index.get(hash) ?? -1)
+  if (row >= 0) {
+    if (at < firstOf(rows, row)) writeUint48(rows, at, row + FIRST_AT)
+    if (at > lastOf(rows, row)) writeUint48(rows, at, row + LAST_AT)
+    return end
   }
-  return withoutOld(rows, next, newest - limit.keptMs, limit.most)
+  index?.set(hash, end)
+  rows.writeUInt32BE(hash, end)
+  writeUint48(rows, at, end + FIRST_AT)
+  writeUint48(rows, at, end + LAST_AT)
+  return end + SEEN_BYTES
+}
+
+/** Removes the rows before `end` that are too old or too many, in place. @returns the new end of the rows */
+export function forgetOld(rows: Buffer, end: number, { keptMs, most }: SeenLimit, newest: number): number {
+  return withoutOld(rows, end, newest - keptMs, most)
 }
 
 /**
@@ -63,14 +71,16 @@ export function countSeen(rows: Buffer, t: number, windowMs: number): number {
 /** Returns whether an entity was seen in (t − windowMs, t]. It is as inexact for a late transaction as `countSeen`. */
 export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number): boolean {
   const row = rowOf(rows, rows.length, hash)
-  return row !== undefined && firstOf(rows, row) <= t && lastOf(rows, row) > t - windowMs
+  return row >= 0 && firstOf(rows, row) <= t && lastOf(rows, row) > t - windowMs
 }
 
-/** Compares byte by byte, because nearly all rows differ in the first byte that it looks at. */
-function rowOf(rows: Buffer, end: number, hash: number): number | undefined {
+/**
+ * Returns -1 without a row. Looks at one byte first, in which nearly all other rows differ.
+ */
+function rowOf(rows: Buffer, end: number, hash: number): number {
   const lowest = hash & LOW_BYTE
   for (let row = 0; row < end; row += SEEN_BYTES) if (rows[row + FIRST_AT - 1] === lowest && rows.readUInt32BE(row) === hash) return row
-  return undefined
+  return -1
 }
 
 function rowsByHash(rows: Buffer, end: number): Map<number, number> {
