@@ -4,7 +4,7 @@ import { fraudReviews } from '../../../schemas/fraud/cases/topics.ts'
 import { ENTITY_KINDS, type EntityKind, entityKey, parseEntityKey } from '../../../schemas/fraud/entity.ts'
 import { judgedEntities } from '../../../schemas/fraud/events.ts'
 import { parseProfile } from '../../../schemas/fraud/profile/packed.ts'
-import { foldPackedVerdict, foldRows, withIncluded } from '../../../schemas/fraud/profile/packed-fold.ts'
+import { foldPackedVerdict, foldRows, setIncluded } from '../../../schemas/fraud/profile/packed-fold.ts'
 import { isRepeatedAt, kindsAt, ROW_BYTES } from '../../../schemas/fraud/profile/rows.ts'
 import { DAY_MS } from '../../../schemas/fraud/profile/shape.ts'
 import { fraudFeedback, fraudProfiles } from '../../../schemas/fraud/topics.ts'
@@ -15,7 +15,7 @@ import { whyNotCountable } from './accept.ts'
 import { type ChangedEntities, changedEntities } from './changed-entities.ts'
 import { entityChanges } from './changes.ts'
 import { countedAt } from './counted.ts'
-import { newProfile, type ProfileChanges, type StoredProfile, storedProfiles } from './stored.ts'
+import { newProfile, readingState, type StoredProfile, storedProfiles } from './stored.ts'
 import { type CountedTransaction, countedTransactions } from './transaction.ts'
 
 /** A record on which a processor fails must not stop the records of all other entities. */
@@ -114,19 +114,20 @@ export const fraudProfilesTopology = topology(
     function declareFold(): void {
       const profiles = keyedStore('profiles', { key: utf8, value: storedProfiles })
       /** The entities that have changed since the last commit, and the transactions that have changed them. */
-      let changed: { readonly entity: string; readonly stored: StoredProfile; readonly changes: ProfileChanges }[] = []
+      let changed: { readonly entity: string; readonly profile: StoredProfile }[] = []
       const rows = byteWriter()
       let users: string[] = []
 
-      function changesOf(entity: string): ProfileChanges {
-        const stored = profiles.get(entity) ?? newProfile()
-        if (stored.changes !== undefined) return stored.changes
-        const changes: ProfileChanges = { rows: [], hasRepeated: false, verdicts: [] }
-        stored.changes = changes
-        // The store encodes the profile when it is folded.
-        profiles.put(entity, stored)
-        changed.push({ entity, stored, changes })
-        return changes
+      /** Notes that the next commit changes a profile. @param row position of a transaction in the rows of the commit */
+      function change(entity: string, row?: number): StoredProfile {
+        const profile = profiles.get(entity) ?? newProfile()
+        if (profile.rows === undefined) {
+          profile.rows = row === undefined ? [] : [row]
+          // The store encodes the profile when it is folded.
+          profiles.put(entity, profile)
+          changed.push({ entity, profile })
+        } else if (row !== undefined) profile.rows.push(row)
+        return profile
       }
 
       function collect(received: ChangedEntities): void {
@@ -135,15 +136,18 @@ export const fraudProfilesTopology = topology(
         for (let at = 0; at < received.rows.length; at += ROW_BYTES) {
           const isRepeated = isRepeatedAt(received.rows, at)
           for (let kinds = kindsAt(received.rows, at); kinds !== 0; kinds &= kinds - 1) {
-            const changes = changesOf(keys[key++])
-            changes.rows.push(rows.length + at)
-            if (isRepeated) changes.hasRepeated = true
+            const profile = change(keys[key++], rows.length + at)
+            if (isRepeated) profile.hasRepeated = true
           }
         }
         rows.reserve(received.rows.length)
         rows.length += received.rows.copy(rows.buffer, rows.length)
         for (const user of received.users) users.push(user)
-        for (const { entity, ...verdict } of judged) changesOf(entity).verdicts.push(verdict)
+        for (const { entity, ...verdict } of judged) {
+          const profile = change(entity)
+          profile.verdicts ??= []
+          profile.verdicts.push(verdict)
+        }
       }
 
       /**
@@ -153,37 +157,40 @@ export const fraudProfilesTopology = topology(
        */
       function fold(ctx: Context): void {
         const transactions = { bytes: rows.buffer, userOf: (at: number) => users[at / ROW_BYTES].slice(USER_PREFIX.length) }
-        for (const { entity, stored, changes } of changed) {
+        for (const { entity, profile } of changed) {
           const { kind } = parseEntityKey(entity)
-          const counted = changes.hasRepeated ? changes.rows.filter((at) => !isRepeatedAt(rows.buffer, at)) : changes.rows
+          const all = profile.rows!
+          const counted = profile.hasRepeated ? all.filter((at) => !isRepeatedAt(rows.buffer, at)) : all
           // Nothing about merchants is in flight.
-          const included = kind === 'merchant' ? NO_ROWS : changes.rows
-          stored.packed = foldRows(stored.packed, ENTITY_KINDS.indexOf(kind), transactions, counted, included)
-          for (const verdict of changes.verdicts) stored.packed = foldPackedVerdict(stored.packed, kind, verdict)
-          if (included.length > MOST_INCLUDED) splitIncluded(entity, stored, included, ctx)
-          stored.changes = undefined
+          const included = kind === 'merchant' ? NO_ROWS : all
+          foldRows(profile, ENTITY_KINDS.indexOf(kind), transactions, counted, included)
+          for (const verdict of profile.verdicts ?? []) foldPackedVerdict(profile, kind, verdict)
+          if (included.length > MOST_INCLUDED) splitIncluded(entity, profile, included, ctx)
+          profile.rows = undefined
+          profile.hasRepeated = false
+          profile.verdicts = undefined
         }
         changed = []
         users = []
         rows.length = 0
       }
 
-      function splitIncluded(entity: string, stored: StoredProfile, included: readonly number[], ctx: Context): void {
+      function splitIncluded(entity: string, profile: StoredProfile, included: readonly number[], ctx: Context): void {
         let from = 0
         for (; included.length - from > MOST_INCLUDED; from += MOST_INCLUDED) {
-          const packed = withIncluded(stored.packed, rows.buffer, included.slice(from, from + MOST_INCLUDED))
-          ctx.emit(shownProfiles, entity, { packed, changes: undefined }, { timestamp: ctx.now })
+          setIncluded(profile, rows.buffer, included.slice(from, from + MOST_INCLUDED))
+          ctx.emit(shownProfiles, entity, profile, { timestamp: ctx.now })
         }
-        stored.packed = withIncluded(stored.packed, rows.buffer, included.slice(from))
+        setIncluded(profile, rows.buffer, included.slice(from))
       }
 
       let sweptAt = 0
       const forgetting = sweep(profiles, {
         keysPerRun: PROFILES_PER_TICK,
-        isExpired(key, { packed, changes }) {
+        isExpired(key, profile) {
           const idleMs = IDLE_MS[parseEntityKey(key).kind]
-          if (idleMs === undefined || changes !== undefined) return false
-          const { fraud_count, newest_at } = parseProfile(packed)
+          if (idleMs === undefined || profile.rows !== undefined) return false
+          const { fraud_count, newest_at } = readingState(() => parseProfile(profile))
           return fraud_count === 0 && newest_at <= sweptAt - idleMs
         },
       })
@@ -199,7 +206,7 @@ export const fraudProfilesTopology = topology(
           sweptAt = now
           forgetting.run(Math.floor(now / DAY_MS))
         })
-        .beforeCommit('fold', { stores: [profiles], emits: [shownProfiles] }, fold)
+        .beforeCommit('fold', { stores: [profiles], emits: [shownProfiles] }, (ctx) => readingState(() => fold(ctx)))
     }
   },
   { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },

@@ -9,7 +9,6 @@ import { countAmounts, withUsers } from './fold.ts'
 import {
   appendBytes,
   EVENTS,
-  NEW_PACKED,
   type PackedProfile,
   PLACES,
   type ProfileParts,
@@ -46,19 +45,18 @@ const userBytes = byteWriter()
 let scratch = Buffer.alloc(8_192)
 
 /**
- * Adds transactions to the bytes of a profile, exactly as `foldEvents` adds them to a decoded one.
- * @param profile undefined: the entity has none yet
+ * Adds transactions to a profile, exactly as `foldEvents` adds them to a decoded one. Its bytes stay as they are and are
+ * replaced.
  * @param counted positions of the transactions in the bytes of `rows`
  * @param included the transactions that the profile lists as included
  */
 export function foldRows(
-  profile: PackedProfile | undefined,
+  packed: PackedProfile,
   kind: number,
   rows: EventRows,
   counted: readonly number[],
   included: readonly number[],
-): PackedProfile {
-  const packed = profile ?? NEW_PACKED
+): void {
   const old = packed.bytes
   const parts = parseProfile(packed)
   const added = newRows(old, parts.starts[EVENTS], parts.ends[EVENTS], rows.bytes, counted)
@@ -66,21 +64,21 @@ export function foldRows(
   if (added.length === 0) appendBytes(out, old, packed.start, parts.includedAt)
   else fold(packed, parts, SHAPES[kind], rows, added)
   writeIncluded(rows.bytes, included)
-  return taken()
+  replaceBytes(packed)
 }
 
-/** Applies a verdict to the bytes of a profile. The profile keeps what it includes. */
-export function foldPackedVerdict(profile: PackedProfile | undefined, kind: EntityKind, verdict: EntityVerdict): PackedProfile {
-  return packProfile(foldVerdict(unpackProfile(profile ?? NEW_PACKED), kind, verdict))
+/** Applies a verdict to a profile, which keeps what it includes. */
+export function foldPackedVerdict(packed: PackedProfile, kind: EntityKind, verdict: EntityVerdict): void {
+  Object.assign(packed, packProfile(foldVerdict(unpackProfile(packed), kind, verdict)))
 }
 
-/** Returns the bytes with another list of included transactions, which is empty or holds those in the given rows. */
-export function withIncluded(packed: PackedProfile, rows: Buffer, included: readonly number[]): PackedProfile {
+/** Replaces the list of included transactions by those in the given rows. */
+export function setIncluded(packed: PackedProfile, rows: Buffer, included: readonly number[]): void {
   const { includedAt } = parseProfile(packed)
   out.length = 0
   appendBytes(out, packed.bytes, packed.start, includedAt)
   writeIncluded(rows, included)
-  return taken()
+  replaceBytes(packed)
 }
 
 /**
@@ -92,20 +90,23 @@ const ARENA_BYTES = 16_384
 let arena = Buffer.alloc(0)
 let arenaEnd = 0
 
-function taken(): PackedProfile {
+function replaceBytes(packed: PackedProfile): void {
   const { length } = out
   if (length > ARENA_BYTES / 4) {
-    const bytes = Buffer.from(out.buffer.subarray(0, length))
-    return { bytes, start: 0, end: length }
+    packed.bytes = Buffer.from(out.buffer.subarray(0, length))
+    packed.start = 0
+    packed.end = length
+    return
   }
   if (arenaEnd + length > arena.length) {
     arena = Buffer.allocUnsafeSlow(ARENA_BYTES)
     arenaEnd = 0
   }
-  const start = arenaEnd
-  out.buffer.copy(arena, start, 0, length)
+  packed.bytes = arena
+  packed.start = arenaEnd
+  packed.end = arenaEnd + length
+  out.buffer.copy(arena, arenaEnd, 0, length)
   arenaEnd += length
-  return { bytes: arena, start, end: arenaEnd }
 }
 
 function writeIncluded(rows: Buffer, included: readonly number[]): void {

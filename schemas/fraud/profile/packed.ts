@@ -1,4 +1,4 @@
-import { CONTINUES, cursor } from '../../avro/cursor.ts'
+import { CONTINUES, cursor, LOW_7_BITS } from '../../avro/cursor.ts'
 import { readDouble, readLong } from '../../avro/read.ts'
 import { type ByteWriter, byteWriter, type Codec, CodecError } from '../../codec.ts'
 import { avro } from '../../load.ts'
@@ -11,9 +11,9 @@ import { NEW_PROFILE } from './fold.ts'
  * the pipeline folds them into these bytes (packed-fold.ts) instead of decoding and encoding whole profiles.
  */
 export interface PackedProfile {
-  readonly bytes: Buffer
-  readonly start: number
-  readonly end: number
+  bytes: Buffer
+  start: number
+  end: number
 }
 
 /** Magic byte and schema id. */
@@ -28,26 +28,36 @@ const own = format.open(NO_SCHEMA_ID, { get: () => undefined })
 const writer = byteWriter()
 
 /** The format of profiles in Kafka and in the store, for readers that need not decode them. */
-export const packedProfiles: ValueFormat<PackedProfile> = {
-  schema: format.schema,
-  open(schemaId: number, schemas: SchemaLookup): Codec<PackedProfile> {
-    const whole = format.open(schemaId, schemas)
-    const header = Buffer.alloc(HEADER_BYTES, MAGIC)
-    header.writeInt32BE(schemaId, 1)
-    return {
-      encode({ bytes, start, end }, out) {
-        appendBytes(out, header, 0, HEADER_BYTES)
-        appendBytes(out, bytes, start, end)
-      },
-      decode(buffer, start, end) {
-        const isOwn = end - start >= HEADER_BYTES && buffer[start] === MAGIC && buffer.readInt32BE(start + 1) === schemaId
-        if (!isOwn) return packProfile(whole.decode(buffer, start, end))
-        const packed = { bytes: buffer, start: start + HEADER_BYTES, end }
-        parseProfile(packed)
-        return packed
-      },
-    }
-  },
+export const packedProfiles = packedFormat((bytes, start, end): PackedProfile => {
+  const packed = { bytes, start, end }
+  parseProfile(packed)
+  return packed
+})
+
+/** @param create returns the object for bytes that may be those of a profile */
+export function packedFormat<P extends PackedProfile>(create: (bytes: Buffer, start: number, end: number) => P): ValueFormat<P> {
+  return {
+    schema: format.schema,
+    open(schemaId: number, schemas: SchemaLookup): Codec<P> {
+      const whole = format.open(schemaId, schemas)
+      const header = Buffer.alloc(HEADER_BYTES, MAGIC)
+      header.writeInt32BE(schemaId, 1)
+      return {
+        encode({ bytes, start, end }, out) {
+          appendBytes(out, header, 0, HEADER_BYTES)
+          appendBytes(out, bytes, start, end)
+        },
+        decode(buffer, start, end) {
+          const isOwn = end - start >= HEADER_BYTES && buffer[start] === MAGIC && buffer.readInt32BE(start + 1) === schemaId
+          if (!isOwn) {
+            const packed = packProfile(whole.decode(buffer, start, end))
+            return create(packed.bytes, packed.start, packed.end)
+          }
+          return create(buffer, start + HEADER_BYTES, end)
+        },
+      }
+    },
+  }
 }
 
 export function packProfile(profile: FraudProfile): PackedProfile {
@@ -63,7 +73,12 @@ export function unpackProfile({ bytes, start, end }: PackedProfile): FraudProfil
 
 const OWN_HEADER = Buffer.alloc(HEADER_BYTES)
 
-export const NEW_PACKED: PackedProfile = packProfile(NEW_PROFILE)
+const NEW_BYTES = packProfile(NEW_PROFILE).bytes
+
+/** Returns the profile of an entity about which nothing is known yet. */
+export function newPacked(): PackedProfile {
+  return { bytes: NEW_BYTES, start: 0, end: NEW_BYTES.length }
+}
 
 /** Columns of bytes, by their place among each other in the schema. */
 export const EVENTS = 0
@@ -145,12 +160,25 @@ export function parseProfile({ bytes, start, end }: PackedProfile): ProfileParts
   return parts
 }
 
+/** Maximum number of bytes of a varint whose value a double holds exactly. */
+const EXACT_VARINT_BYTES = 7
+
 function long(bytes: Buffer, end: number): number {
   const { at } = cursor
   const bits = bytes[at]
   if (at < end && bits < CONTINUES) {
     cursor.at = at + 1
     return (bits >>> 1) ^ -(bits & 1)
+  }
+  if (at + EXACT_VARINT_BYTES <= end) {
+    let sum = bits & LOW_7_BITS
+    for (let next = at + 1, factor = CONTINUES; next < at + EXACT_VARINT_BYTES; next++, factor *= CONTINUES) {
+      const byte = bytes[next]
+      sum += (byte & LOW_7_BITS) * factor
+      if (byte >= CONTINUES) continue
+      cursor.at = next + 1
+      return sum % 2 === 0 ? sum / 2 : -(sum + 1) / 2
+    }
   }
   const value = readLong(bytes, at, end)
   if (cursor.at < 0) throw malformed(cursor.why)

@@ -55,7 +55,7 @@ function storedProfile(driver: TestDriver, key: string, partitions = 1): FraudPr
   for (let partition = 0; partition < partitions; partition++) {
     const found = driver.store<KeyedStore<string, StoredProfile>>('profiles', partition).get(key)
     // The stored version also says which transactions are new in it.
-    if (found !== undefined) return { ...unpackProfile(found.packed), included: NOTHING }
+    if (found !== undefined) return { ...unpackProfile(found), included: NOTHING }
   }
   return undefined
 }

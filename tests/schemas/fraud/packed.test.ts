@@ -5,8 +5,15 @@ import { eventsOf, factsOf } from '../../../schemas/fraud/events.ts'
 import { packedProfileBytes, profileBytes } from '../../../schemas/fraud/profile/bytes.ts'
 import { packEvents } from '../../../schemas/fraud/profile/events.ts'
 import { foldEvents, NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
-import { type PackedProfile, packedProfiles, packProfile, parseProfile, unpackProfile } from '../../../schemas/fraud/profile/packed.ts'
-import { foldPackedVerdict, foldRows, withIncluded } from '../../../schemas/fraud/profile/packed-fold.ts'
+import {
+  newPacked,
+  type PackedProfile,
+  packedProfiles,
+  packProfile,
+  parseProfile,
+  unpackProfile,
+} from '../../../schemas/fraud/profile/packed.ts'
+import { foldPackedVerdict, foldRows, setIncluded } from '../../../schemas/fraud/profile/packed-fold.ts'
 import { ROW_BYTES, writeRow } from '../../../schemas/fraud/profile/rows.ts'
 import { PROFILE_SHAPES } from '../../../schemas/fraud/profile/shape.ts'
 import { foldVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
@@ -28,7 +35,9 @@ function rowsOf(requests: readonly FraudRequest[]) {
 
 function packedFold(profile: PackedProfile | undefined, kind: EntityKind, requests: readonly FraudRequest[]): PackedProfile {
   const rows = ALL(requests.length)
-  return foldRows(profile, ENTITY_KINDS.indexOf(kind), rowsOf(requests), rows, kind === 'merchant' ? [] : rows)
+  const folded = profile ?? newPacked()
+  foldRows(folded, ENTITY_KINDS.indexOf(kind), rowsOf(requests), rows, kind === 'merchant' ? [] : rows)
+  return folded
 }
 
 /** Folds the decoded profile, as the API does. */
@@ -77,7 +86,7 @@ test.each(ENTITY_KINDS)(
           decoded = decodedFold(decoded, kind, requests)
           if (index % 3 === 2) {
             const verdict = { verdict: 'CONFIRMED_FRAUD', previous: null, at: NOON - index * HOUR, previous_at: null } as const
-            packed = foldPackedVerdict(packed, kind, verdict)
+            foldPackedVerdict(packed, kind, verdict)
             decoded = foldVerdict(decoded, kind, verdict)
           }
           expect(unpackProfile(packed)).toEqual(decoded)
@@ -127,7 +136,8 @@ test('the store and the view get the same bytes as from a decoded profile', () =
   expect(bytes).toEqual(expected.buffer.subarray(0, expected.length))
   expect(unpackProfile(codec.decode(out.buffer, 0, out.length))).toEqual(decoded)
   expect(packedProfileBytes(packed)).toEqual(profileBytes({ ...decoded, included: Buffer.alloc(0) }))
-  expect(unpackProfile(withIncluded(packed, rowsOf(requests).bytes, [ROW_BYTES])).included).toEqual(decoded.included.subarray(18))
+  setIncluded(packed, rowsOf(requests).bytes, [ROW_BYTES])
+  expect(unpackProfile(packed).included).toEqual(decoded.included.subarray(18))
 })
 
 test('a profile of an earlier schema is read with its schema', () => {
