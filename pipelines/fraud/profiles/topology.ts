@@ -118,7 +118,10 @@ export const fraudProfilesTopology = topology(
       const rows = byteWriter()
       let users: string[] = []
 
-      /** Notes that the next commit changes a profile. @param row position of a transaction in the rows of the commit */
+      /**
+       * Notes that the next commit changes a profile.
+       * @param row position of a transaction in the rows of the commit
+       */
       function change(entity: string, row?: number): StoredProfile {
         const profile = profiles.get(entity) ?? newProfile()
         if (profile.rows === undefined) {

@@ -45,8 +45,8 @@ const userBytes = byteWriter()
 let scratch = Buffer.alloc(8_192)
 
 /**
- * Adds transactions to a profile, exactly as `foldEvents` adds them to a decoded one. Its bytes stay as they are and are
- * replaced.
+ * Adds transactions to a profile, exactly as `foldEvents` adds them to a decoded one. Its bytes stay as they are and
+ * are replaced.
  * @param counted positions of the transactions in the bytes of `rows`
  * @param included the transactions that the profile lists as included
  */
@@ -82,8 +82,8 @@ export function setIncluded(packed: PackedProfile, rows: Buffer, included: reado
 }
 
 /**
- * Profiles are written one after another into larger buffers, because a buffer of its own costs as much as the fold. One
- * profile that is still cached keeps all of its buffer alive, so buffers are only twice as large as those of Node's
+ * Profiles are written one after another into larger buffers, because a buffer of its own costs as much as the fold.
+ * One profile that is still cached keeps all of its buffer alive, so buffers are only twice as large as those of Node's
  * pool.
  */
 const ARENA_BYTES = 16_384

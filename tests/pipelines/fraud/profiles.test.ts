@@ -3,6 +3,7 @@ import type { KeyedStore } from '../../../pipelines/engine/index.ts'
 import {
   type CommitFaultPoint,
   DriverCrash,
+  memoryBackend,
   type TestDriver,
   type TestDriverOptions,
   testDriver,
@@ -16,6 +17,7 @@ import { unpackEvents } from '../../../schemas/fraud/profile/events.ts'
 import { unpackProfile } from '../../../schemas/fraud/profile/packed.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../../schemas/fraud/topics.ts'
 import type { FraudFeedback, FraudProfile, FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
+import { StateCorrupted } from '../../../state/stores/errors.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 import { DAY, HOUR, MINUTE, NOON, type Payment, pay, profileOf } from '../../schemas/fraud/payments.ts'
 import { scored } from './scored.ts'
@@ -167,6 +169,41 @@ test('a commit with very many transactions sends several records, and an entity 
   const { included } = published(driver)
   expect(new Set(included.get('ip:192.0.2.1')).size).toBe(count)
   expect(included.size).toBe(count + 1)
+})
+
+test('a record between the stages stays small, however long the ids of another producer are', () => {
+  const { driver, send, profile } = profilesDriver({ commit: 'manual' })
+  const long = (index: number) => `${index}-${'d'.repeat(200_000)}`
+  for (let index = 0; index < 5; index++) send(pay({ device: long(index), merchant: 'm1' }))
+  driver.settle()
+  const sizes = driver.broker.records('fraud-profiles-changes-repartition').map(({ value }) => value?.length ?? 0)
+  expect(sizes).toHaveLength(2)
+  expect(Math.max(...sizes)).toBeLessThan(1_000_000)
+  expect(profile(`device:${long(4)}`)).toMatchObject({ txn_count: 1 })
+  expect(profile('merchant:m1')).toMatchObject({ txn_count: 5 })
+})
+
+test('a verdict in the same commit as transactions leaves their counts as they are', () => {
+  const { driver, send, judge, profile } = profilesDriver({ commit: 'manual' })
+  send(pay(FULL))
+  judge({ merchant: 'm1' })
+  send(pay(FULL))
+  driver.settle()
+  expect(profile('merchant:m1')).toMatchObject({ txn_count: 2, fraud_count: 1 })
+  expect(profile('user:u1')).toMatchObject({ txn_count: 2, fraud_count: 1, tier: 'HIGH' })
+})
+
+test('a damaged profile is reported as damaged state, which is restored', () => {
+  const backend = memoryBackend()
+  const { driver, send } = profilesDriver({ openState: () => backend })
+  send(pay({}))
+  driver.restart()
+  const session = backend.session('fraud-profiles')
+  const [key, value] = [Buffer.from('user:u1'), Buffer.from([0, 0, 0, 0, 1, 2, 3])]
+  value.writeInt32BE(driver.broker.records(fraudProfiles.name)[0].value!.readInt32BE(1), 1)
+  session.column('profiles', 0).put(key, 0, key.length, value, 0, value.length)
+  session.write()
+  expect(() => send(pay({}))).toThrow(expect.objectContaining({ cause: expect.any(StateCorrupted) }))
 })
 
 test('verdicts change tiers and counts of all entities, and of a profile that has no transaction yet', () => {
