@@ -14,9 +14,33 @@ const ZERO = 0x30
 /** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 
+/** Maximum number of characters for which a loop is faster than the native string functions. */
+const SHORT_TEXT = 40
+const ASCII_END = 0x80
+
+/**
+ * Appends text if it is short and only ASCII, as most keys are.
+ * @returns whether it did
+ */
+function writeShortAscii(text: string, out: ByteWriter): boolean {
+  const { length } = text
+  if (length > SHORT_TEXT) return false
+  out.reserve(length)
+  const { buffer } = out
+  const start = out.length
+  for (let unit = 0; unit < length; unit++) {
+    const code = text.charCodeAt(unit)
+    if (code >= ASCII_END) return false
+    buffer[start + unit] = code
+  }
+  out.length = start + length
+  return true
+}
+
 /** Encodes text as strict UTF-8. Rejects malformed bytes and lone surrogates instead of replacing them. */
 export const utf8: Codec<string> = {
   encode(value, out) {
+    if (writeShortAscii(value, out)) return
     if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot represent')
     out.reserve(value.length * MAX_BYTES_PER_UNIT)
     out.length += out.buffer.write(value, out.length, 'utf8')

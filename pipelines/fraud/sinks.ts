@@ -1,5 +1,6 @@
 import { fieldsOf, projection } from '../../schemas/avro/projection.ts'
 import { fraudCases } from '../../schemas/fraud/cases/topics.ts'
+import { type PackedProfile, packedProfiles } from '../../schemas/fraud/profile/packed.ts'
 import { fraudRuleTallies } from '../../schemas/fraud/rule-stats/topics.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../schemas/fraud/topics.ts'
 import type { Topic } from '../../schemas/topic.ts'
@@ -25,9 +26,12 @@ const scoredTransactions: Topic<string, ScoredTransaction> = {
 /** The sink of cases, for which API requests wait. */
 export const fraudCasesSinks: readonly SinkDeclaration[] = [viewSink('fraud-cases-view', decisionView(fraudCasesView), [fraudCases])]
 
-/** Sinks for which no request waits. */
+/** Profiles as the view stores them, without decoding. */
+const encodedProfiles: Topic<string, PackedProfile> = { ...fraudProfiles, value: packedProfiles }
+
+/** Sinks that no request waits for. */
 export const fraudBulkSinks: readonly SinkDeclaration[] = [
-  viewSink('fraud-profiles-view', fraudProfilesView, [fraudProfiles]),
+  viewSink('fraud-profiles-view', fraudProfilesView, [encodedProfiles]),
   tableSink('fraud-transactions-table', fraudTransactionsTable, scoredTransactions),
   tableSink('fraud-features-table', fraudFeaturesTable, txnScored),
   tableSink('fraud-feedback-table', fraudFeedbackTable, fraudFeedback),

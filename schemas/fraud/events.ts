@@ -1,8 +1,9 @@
 import { ENTITY_KINDS, type EntityKind } from './entity.ts'
+import type { FraudEvent } from './event.ts'
 import { hash32, hash48 } from './hash.ts'
 import { unitsOf } from './money.ts'
 import { PROFILE_SHAPES } from './profile/shape.ts'
-import type { FraudEvent, FraudFeedback, FraudRequest } from './types.ts'
+import type { FraudFeedback, FraudRequest } from './types.ts'
 
 /** The ids of the entities of a transaction; null for an entity that the request does not name. */
 export type EntityIds = Readonly<Record<EntityKind, string | null>>
@@ -36,16 +37,28 @@ export function judgedEntities({ user_id, device, ip, card, merchant }: FraudFee
   return { user: user_id, device, ip, card, merchant }
 }
 
+/** A transaction as all profiles see it. */
+export interface CountedFacts extends Pick<FraudEvent, 'id' | 'at' | 'units' | 'place'> {
+  readonly ids: EntityIds
+}
+
+export function factsOf(request: CountedRequest): CountedFacts {
+  const { lat, lng } = request.device
+  return {
+    id: hash48(request.transaction_id),
+    at: request.timestamp,
+    units: unitsOf(request.amount, request.currency),
+    place: isOnEarth(lat, 90) && isOnEarth(lng, 180) ? { lat, lng } : null,
+    ids: entitiesOf(request),
+  }
+}
+
 /**
  * Returns the events of a transaction, one for each entity's profile. The API adds the events to the transactions in
  * flight, and the pipeline adds the same events to the profiles.
  */
 export function eventsOf(request: CountedRequest): EntityEvent[] {
-  const ids = entitiesOf(request)
-  const { lat, lng } = request.device
-  const id = hash48(request.transaction_id)
-  const units = unitsOf(request.amount, request.currency)
-  const place = isOnEarth(lat, 90) && isOnEarth(lng, 180) ? { lat, lng } : null
+  const { id, at, units, place, ids } = factsOf(request)
   const user = hashOf(ids.user)
   const device = hashOf(ids.device)
   const ip = hashOf(ids.ip)
@@ -58,7 +71,7 @@ export function eventsOf(request: CountedRequest): EntityEvent[] {
     const { seen, userIds, places } = PROFILE_SHAPES[kind]
     const event: FraudEvent = {
       id,
-      at: request.timestamp,
+      at,
       units,
       place: places > 0 ? place : null,
       user: seen.user === undefined ? null : user,

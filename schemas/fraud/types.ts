@@ -150,40 +150,13 @@ export interface FraudNewText {
   text: null | string
 }
 
-/** What happened to the entities of a partition until a commit; entities are <kind>:<id>. Repartition topic changed-entities of fraud-profiles. */
+/** What happened to the entities of a partition until a commit; entities are <kind>:<id>. Repartition topic changes of fraud-profiles. */
 export interface FraudChangedEntities {
-  counted: FraudEntityEvents[]
-  /** transactions that were counted before */
-  repeated: FraudEntityEvents[]
+  /** transactions in rows of fixed size: schemas/fraud/profile/rows.ts */
+  rows: Buffer
+  /** the keys of their entities of this partition, in the order of the rows */
+  entities: Buffer
   judged: FraudEntityVerdict[]
-}
-
-export interface FraudEntityEvents {
-  entity: string
-  events: FraudEvent[]
-}
-
-/** What a profile learns from a transaction. Hashes: schemas/fraud/hash.ts. */
-export interface FraudEvent {
-  /** hash of the transaction_id, 48 bits */
-  id: number
-  at: number
-  /** amount in 1/10,000 USD */
-  units: number
-  place: null | FraudPlace
-  /** hash of the user's id, 32 bits, as of the entities below; null: the profile does not need it */
-  user: null | number
-  device: null | number
-  ip: null | number
-  card: null | number
-  merchant: null | number
-  /** for profiles that list their users */
-  user_id: null | string
-}
-
-export interface FraudPlace {
-  lat: number
-  lng: number
 }
 
 export interface FraudEntityVerdict {

@@ -21,6 +21,8 @@ export interface Entry<K, V> {
   absent: boolean
   /** Estimated size in memory; see `ENTRY_BYTES`. */
   bytes: number
+  /** The generation of the cache in which it was last set. */
+  generation: number
 }
 
 /**
@@ -131,12 +133,17 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   }
 
   function add(key: K, id: unknown, loaded: boolean): Entry<K, V> {
-    const entry: Entry<K, V> = { key, id, value: undefined, loaded, dirty: false, absent: false, bytes: ENTRY_BYTES }
-    cache.set(id, entry)
+    const entry: Entry<K, V> = { key, id, value: undefined, loaded, dirty: false, absent: false, bytes: ENTRY_BYTES, generation: 0 }
+    keep(entry)
     return entry
   }
 
-  /** Reads entries with one multi-get. An entry keeps a value that was set in the meantime. */
+  function keep(entry: Entry<K, V>): void {
+    cache.set(entry.id, entry)
+    entry.generation = cache.generation
+  }
+
+  /** Reads entries with one multi-get. An entry whose value was set in the meantime keeps it. */
   function load(entries: readonly Entry<K, V>[]): void {
     const ends: number[] = []
     let start = 0
@@ -229,8 +236,8 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       entry.dirty = true
       dirty.push(entry)
       revision++
-      // The cache may have evicted the entry in `last`. A changed entry must be in the cache.
-      cache.set(entry.id, entry)
+      // The cache may have evicted the entry that `last` holds. A changed entry must be in the cache.
+      if (entry.generation !== cache.generation) keep(entry)
       return entry
     },
     pending() {

@@ -9,7 +9,9 @@ export interface ObjectCache<K, E> {
   /** Does not count as a use. */
   peek(key: K): E | undefined
   set(key: K, entry: E): void
-  /** Records that the weight of an entry has changed by `weight` since the entry was set. */
+  /** The number of the young generation. An entry that was set in it needs not be set again. */
+  readonly generation: number
+  /** Notes that an entry has become heavier or lighter since it was set. */
   grew(weight: number): void
   clear(): void
 }
@@ -27,6 +29,7 @@ export function objectCache<K, E>(
   const generationWeight = Math.max(1, capacity / 2)
   let young = new Map<K, E>()
   let old = new Map<K, E>()
+  let generation = 0
   /** Weight of the entries that joined the young generation after its start. */
   let joined = 0
   /**
@@ -46,6 +49,7 @@ export function objectCache<K, E>(
   function changeGenerations(): void {
     old = young
     young = new Map()
+    generation++
     joined = 0
     kept = 0
     pinned((key, entry) => {
@@ -67,12 +71,16 @@ export function objectCache<K, E>(
       return young.get(key) ?? old.get(key)
     },
     set,
+    get generation() {
+      return generation
+    },
     grew(weight) {
       joined += weight
     },
     clear() {
       young = new Map()
       old = new Map()
+      generation++
       joined = 0
       kept = 0
     },

@@ -43,7 +43,7 @@ interface Figures {
 }
 
 const TOPOLOGY = { module: 'pipelines/fraud/profiles/topology.ts', export: 'fraudProfilesTopology', group: 'fraud-profiles' }
-const BY_ENTITY = 'fraud-profiles-changed-entities-repartition'
+const BY_ENTITY = 'fraud-profiles-changes-repartition'
 const SPREADS: readonly Spread[] = ['spread', 'hot IP', 'hot merchant']
 const SEED = 5
 /** Load in transactions per second while the time until a profile is in Redis is measured. */

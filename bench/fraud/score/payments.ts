@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { EntityKind } from '../../../schemas/fraud/entity.ts'
+import type { FraudEvent } from '../../../schemas/fraud/event.ts'
 import { hash32 } from '../../../schemas/fraud/hash.ts'
 import { profileBytes } from '../../../schemas/fraud/profile/bytes.ts'
 import { foldEvents, NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
 import { PROFILE_SHAPES } from '../../../schemas/fraud/profile/shape.ts'
-import type { FraudEvent } from '../../../schemas/fraud/types.ts'
 import type { Random } from '../../../tools/random/random.ts'
 
 const WEEK_MS = 7 * 86_400_000

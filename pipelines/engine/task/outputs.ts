@@ -165,9 +165,11 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
       }
     },
     partitionBy(topic, text) {
+      const partitions = appendersOf(topic.name).length
+      if (partitions === 1) return 0
       keyBytes.length = 0
       utf8.encode(text, keyBytes)
-      return partitionFor(keyBytes.buffer, appendersOf(topic.name).length, 0, keyBytes.length)
+      return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
     },
     mark(topic, timestamp, headers) {
       for (const appender of appendersOf(topic.name)) appender.append(timestamp, null, 0, 0, null, 0, 0, headers)

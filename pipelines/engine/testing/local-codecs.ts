@@ -9,22 +9,16 @@ export function localCodecs(): (topic: AnyValueTopic) => Codec<unknown> {
   const schemas = new Map<number, AvroSchema>()
   const lookup = { get: (schemaId: number) => schemas.get(schemaId) }
   const byFormat = new WeakMap<ValueFormat<unknown>, Codec<unknown>>()
-  /**
-   * The codecs by schema. The key is the schema and not the format, because stores create a new format with the same
-   * schema for every task.
-   */
-  const bySchema = new Map<string, Codec<unknown>>()
+  /** Formats of the same topic may share a schema, and stores create a format again for every task. */
+  const ids = new Map<string, number>()
 
   function open(name: string, value: ValueFormat<unknown>): Codec<unknown> {
     if (value.schema === undefined) return value.open(0, lookup)
     const subject = `${name} ${JSON.stringify(value.schema)}`
-    const known = bySchema.get(subject)
-    if (known !== undefined) return known
-    const id = schemas.size + 1
+    const id = ids.get(subject) ?? schemas.size + 1
+    ids.set(subject, id)
     schemas.set(id, value.schema)
-    const codec = value.open(id, lookup)
-    bySchema.set(subject, codec)
-    return codec
+    return value.open(id, lookup)
   }
 
   return ({ name, value }) => {

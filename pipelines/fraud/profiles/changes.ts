@@ -1,18 +1,21 @@
-import { type EntityKind, entityKey } from '../../../schemas/fraud/entity.ts'
+import { writeString } from '../../../schemas/avro/write.ts'
+import { type ByteWriter, byteWriter, CodecError } from '../../../schemas/codec.ts'
+import { ENTITY_KINDS, type EntityKind, entityKey } from '../../../schemas/fraud/entity.ts'
+import { type CountedRequest, factsOf } from '../../../schemas/fraud/events.ts'
+import { kindsAt, ROW_BYTES, writeKinds, writeRow } from '../../../schemas/fraud/profile/rows.ts'
 import type { EntityVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
-import type { FraudChangedEntities, FraudEvent } from '../../../schemas/fraud/types.ts'
+import type { FraudEntityVerdict } from '../../../schemas/fraud/types.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import type { Context } from '../../engine/index.ts'
+import type { ChangedEntities } from './changed-entities.ts'
 
 /**
- * Collects the changes of entities until the commit. The profile of an entity with thousands of transactions is then
- * updated only once. The entities of a partition share records, because a record for each entity would cost more than
- * the update of its profile.
+ * Collects the changes of entities until the commit, as bytes. The entities of a partition share records, and those of
+ * a transaction share a row: records for each of them would cost more than the updates of their profiles.
  */
 export interface EntityChanges {
-  addEvent(kind: EntityKind, id: string, event: FraudEvent, ctx: Context): void
-  /** Adds a transaction that was counted before. The view may still list it as in flight. */
-  addRepeat(kind: EntityKind, id: string, event: FraudEvent, ctx: Context): void
+  /** @param isRepeated the transaction was counted before. The view may still hold it as in flight. */
+  addTransaction(request: CountedRequest, isRepeated: boolean, ctx: Context): void
   addVerdict(kind: EntityKind, id: string, verdict: EntityVerdict, ctx: Context): void
   /** Must run before each commit. */
   emitAll(ctx: Context): void
@@ -21,76 +24,93 @@ export interface EntityChanges {
 /** A record under construction for one partition, and the changes in it. */
 interface OpenRecord {
   readonly partition: number
-  changes: FraudChangedEntities
-  parts: number
-}
-
-/** The transactions of one entity in a record. */
-interface PendingEvents {
-  readonly record: OpenRecord
-  readonly changes: FraudChangedEntities
-  readonly events: FraudEvent[]
+  readonly rows: ByteWriter
+  readonly entities: ByteWriter
+  judged: FraudEntityVerdict[]
 }
 
 /**
- * Maximum number of transactions and verdicts in a record. A record then has at most 400 KiB and takes some
- * milliseconds to process, after which the engine checks the time.
+ * Maximum number of transactions and verdicts in a record: some milliseconds of work, after which the engine looks at
+ * the clock.
  */
-const MOST_PARTS = 2_000
+const MOST_PARTS = 1_000
+/** Size from which a record is sent. Ids are short, but nothing limits those of other producers than the API. */
+const FULL_BYTES = 512 * 1_024
+const UNUSED = { keys: [], users: [] }
 
-export function entityChanges(topic: Topic<string, FraudChangedEntities>): EntityChanges {
-  let pending = new Map<string, PendingEvents>()
+export function entityChanges(topic: Topic<string, ChangedEntities>): EntityChanges {
   const records: OpenRecord[] = []
-
-  /** Returns a record with room for one more transaction or verdict. */
-  function roomIn(record: OpenRecord, ctx: Context): FraudChangedEntities {
-    if (record.parts === MOST_PARTS) emit(record, ctx)
-    record.parts++
-    return record.changes
-  }
+  /** The row of the transaction in hand. */
+  const row = Buffer.alloc(ROW_BYTES)
+  /** The records that have it already. */
+  const having: OpenRecord[] = []
 
   function recordFor(entity: string, ctx: Context): OpenRecord {
     const partition = ctx.partitionBy(topic, entity)
-    records[partition] ??= { partition, changes: noChanges(), parts: 0 }
+    records[partition] ??= { partition, rows: byteWriter(), entities: byteWriter(), judged: [] }
     return records[partition]
   }
 
+  function addRow(record: OpenRecord, user: string, ctx: Context): void {
+    if (isFull(record)) emit(record, ctx)
+    const { rows, entities } = record
+    rows.reserve(ROW_BYTES)
+    rows.length += row.copy(rows.buffer, rows.length)
+    appendText(entities, user)
+    having.push(record)
+  }
+
   function emit(record: OpenRecord, ctx: Context): void {
-    const { partition, changes } = record
-    record.changes = noChanges()
-    record.parts = 0
+    const { partition, rows, entities, judged } = record
+    const changes = {
+      rows: rows.buffer.subarray(0, rows.length),
+      entities: entities.buffer.subarray(0, entities.length),
+      judged,
+      ...UNUSED,
+    }
     ctx.emit(topic, String(partition), changes, { timestamp: ctx.now, partition })
+    rows.length = 0
+    entities.length = 0
+    record.judged = []
   }
 
   return {
-    addEvent(kind, id, event, ctx) {
-      const entity = entityKey(kind, id)
-      const known = pending.get(entity)
-      const record = known?.record ?? recordFor(entity, ctx)
-      const changes = roomIn(record, ctx)
-      if (known?.changes === changes) {
-        known.events.push(event)
-        return
+    addTransaction(request, isRepeated, ctx) {
+      const facts = factsOf(request)
+      const user = entityKey('user', request.payer.user_id)
+      writeRow(row, 0, facts, isRepeated)
+      having.length = 0
+      for (let kind = 0; kind < ENTITY_KINDS.length; kind++) {
+        const id = facts.ids[ENTITY_KINDS[kind]]
+        if (id === null) continue
+        const isUser = ENTITY_KINDS[kind] === 'user'
+        const entity = isUser ? user : entityKey(ENTITY_KINDS[kind], id)
+        const record = recordFor(entity, ctx)
+        if (!having.includes(record)) addRow(record, user, ctx)
+        const { rows, entities } = record
+        const at = rows.length - ROW_BYTES
+        writeKinds(rows.buffer, at, kindsAt(rows.buffer, at) | (1 << kind))
+        if (!isUser) appendText(entities, entity)
       }
-      const events = [event]
-      changes.counted.push({ entity, events })
-      pending.set(entity, { record, changes, events })
-    },
-    addRepeat(kind, id, event, ctx) {
-      const entity = entityKey(kind, id)
-      roomIn(recordFor(entity, ctx), ctx).repeated.push({ entity, events: [event] })
     },
     addVerdict(kind, id, verdict, ctx) {
       const entity = entityKey(kind, id)
-      roomIn(recordFor(entity, ctx), ctx).judged.push({ entity, ...verdict })
+      const record = recordFor(entity, ctx)
+      if (isFull(record)) emit(record, ctx)
+      record.judged.push({ entity, ...verdict })
     },
     emitAll(ctx) {
-      pending = new Map()
-      for (const record of records) if (record !== undefined && record.parts > 0) emit(record, ctx)
+      for (const record of records) if (record !== undefined && record.rows.length + record.judged.length > 0) emit(record, ctx)
     },
   }
 }
 
-function noChanges(): FraudChangedEntities {
-  return { counted: [], repeated: [], judged: [] }
+function isFull({ rows, entities, judged }: OpenRecord): boolean {
+  return rows.length / ROW_BYTES + judged.length >= MOST_PARTS || rows.length + entities.length >= FULL_BYTES
+}
+
+function appendText(out: ByteWriter, text: string): void {
+  const end = writeString(out, out.length, text)
+  if (end < 0) throw new CodecError(`${JSON.stringify(text)} cannot be written`)
+  out.length = end
 }

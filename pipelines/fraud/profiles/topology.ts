@@ -1,17 +1,21 @@
+import { byteWriter } from '../../../schemas/codec.ts'
 import { reviewOf } from '../../../schemas/fraud/cases/review.ts'
 import { fraudReviews } from '../../../schemas/fraud/cases/topics.ts'
-import { ENTITY_KINDS, type EntityKind, parseEntityKey } from '../../../schemas/fraud/entity.ts'
-import { eventsOf, judgedEntities } from '../../../schemas/fraud/events.ts'
-import { packEvents } from '../../../schemas/fraud/profile/events.ts'
-import { addEvents, NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
-import { DAY_MS, PROFILE_SHAPES } from '../../../schemas/fraud/profile/shape.ts'
-import { foldVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
+import { ENTITY_KINDS, type EntityKind, entityKey, parseEntityKey } from '../../../schemas/fraud/entity.ts'
+import { judgedEntities } from '../../../schemas/fraud/events.ts'
+import { parseProfile } from '../../../schemas/fraud/profile/packed.ts'
+import { foldPackedVerdict, foldRows, setIncluded } from '../../../schemas/fraud/profile/packed-fold.ts'
+import { isRepeatedAt, kindsAt, ROW_BYTES } from '../../../schemas/fraud/profile/rows.ts'
+import { DAY_MS } from '../../../schemas/fraud/profile/shape.ts'
 import { fraudFeedback, fraudProfiles } from '../../../schemas/fraud/topics.ts'
-import type { FraudChangedEntities, FraudEvent, FraudFeedback, FraudProfile } from '../../../schemas/fraud/types.ts'
-import { avro, type Context, deadLetter, drop, keyedStore, type RecordContext, sweep, topology, utf8 } from '../../engine/index.ts'
+import type { FraudFeedback } from '../../../schemas/fraud/types.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { type Context, deadLetter, drop, keyedStore, type RecordContext, sweep, topology, utf8 } from '../../engine/index.ts'
 import { whyNotCountable } from './accept.ts'
+import { type ChangedEntities, changedEntities } from './changed-entities.ts'
 import { entityChanges } from './changes.ts'
 import { countedAt } from './counted.ts'
+import { newProfile, readingState, type StoredProfile, storedProfiles } from './stored.ts'
 import { type CountedTransaction, countedTransactions } from './transaction.ts'
 
 /**
@@ -44,33 +48,24 @@ const MOST_INCLUDED = 50_000
  */
 const COMMIT_INTERVAL_MS = 250
 
-/**
- * An entity that has changed since the last commit. Its profile object is changed in place until the store encodes it.
- */
-interface Changing {
-  readonly kind: EntityKind
-  readonly profile: FraudProfile
-  /** Transactions that the profile has included since the last commit. */
-  readonly included: FraudEvent[]
-}
+/** The changelog of the store, for records with more included transactions than fit into one. */
+const shownProfiles: Topic<string, StoredProfile> = { ...fraudProfiles, value: storedProfiles }
 
-function include(kind: EntityKind, included: FraudEvent[], events: readonly FraudEvent[]): void {
-  // Transactions of merchants are never in flight, so their profiles need no list.
-  if (kind !== 'merchant') for (const event of events) included.push(event)
-}
+const NO_ROWS: readonly number[] = []
+const USER_PREFIX = entityKey('user', '')
 
 /** Builds the profiles of users, devices, IPs, cards and merchants from scored transactions and verdicts. */
 export const fraudProfilesTopology = topology(
   'fraud-profiles',
   function declareProfiles(t) {
-    const changed = t.repartition('changed-entities', { key: utf8, value: avro('fraud/FraudChangedEntities'), ...BY_ENTITY })
+    const changesTopic = t.repartition('changes', { key: utf8, value: changedEntities, ...BY_ENTITY })
     declareTransactions()
     declareVerdicts()
     declareFold()
 
     function declareTransactions(): void {
       const counted = keyedStore('counted', { key: utf8, value: countedAt })
-      const changes = entityChanges(changed)
+      const changes = entityChanges(changesTopic)
       let countedSince = 0
       const forgetting = sweep(counted, { keysPerRun: COUNTED_PER_TICK, isExpired: (_id, at) => at <= countedSince })
 
@@ -86,28 +81,25 @@ export const fraudProfilesTopology = topology(
         const at = counted.get(id)
         const isRepeat = at !== undefined && at > ctx.now - COUNTED_MS
         if (!isRepeat) counted.put(id, ctx.now)
-        for (const { kind, entityId, event } of eventsOf(request)) {
-          if (isRepeat) changes.addRepeat(kind, entityId, event, ctx)
-          else changes.addEvent(kind, entityId, event, ctx)
-        }
+        changes.addTransaction(request, isRepeat, ctx)
         return isRepeat ? drop('counted_before') : undefined
       }
 
       t.source(countedTransactions, { onError: SKIPPED })
         .process(
           'spread',
-          { reads: ({ request }) => counted.prefetch(request.transaction_id), stores: [counted], emits: [changed, fraudReviews] },
+          { reads: ({ request }) => counted.prefetch(request.transaction_id), stores: [counted], emits: [changesTopic, fraudReviews] },
           spread,
         )
         .tick('forget-counted', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [counted] }, function forgetCounted(now) {
           countedSince = now - COUNTED_MS
           forgetting.run(Math.floor(now / WALK_EVERY_MS))
         })
-        .beforeCommit('emit-events', { emits: [changed] }, changes.emitAll)
+        .beforeCommit('emit-events', { emits: [changesTopic] }, changes.emitAll)
     }
 
     function declareVerdicts(): void {
-      const changes = entityChanges(changed)
+      const changes = entityChanges(changesTopic)
 
       function judge(feedback: FraudFeedback, ctx: RecordContext<string>): void {
         const ids = judgedEntities(feedback)
@@ -119,83 +111,109 @@ export const fraudProfilesTopology = topology(
       }
 
       t.source(fraudFeedback, { onError: SKIPPED })
-        .process('judge', { emits: [changed] }, judge)
-        .beforeCommit('emit-verdicts', { emits: [changed] }, changes.emitAll)
+        .process('judge', { emits: [changesTopic] }, judge)
+        .beforeCommit('emit-verdicts', { emits: [changesTopic] }, changes.emitAll)
     }
 
     function declareFold(): void {
-      const profiles = keyedStore('profiles', { key: utf8, value: avro('fraud/FraudProfile') })
-      let changing = new Map<string, Changing>()
+      const profiles = keyedStore('profiles', { key: utf8, value: storedProfiles })
+      /** The entities that have changed since the last commit, and the transactions that have changed them. */
+      let changed: { readonly entity: string; readonly profile: StoredProfile }[] = []
+      const rows = byteWriter()
+      let users: string[] = []
 
       /**
-       * Returns the profile that the next commit will write. The store already contains the profile and counts it as
-       * changed.
+       * Notes that the next commit changes a profile.
+       * @param row position of a transaction in the rows of the commit
        */
-      function changingProfile(entity: string): Changing {
-        const known = changing.get(entity)
-        if (known !== undefined) return known
-        const profile = { ...(profiles.get(entity) ?? NEW_PROFILE) }
-        profiles.put(entity, profile)
-        const { kind } = parseEntityKey(entity)
-        const added: Changing = { kind, profile, included: [] }
-        changing.set(entity, added)
-        return added
+      function change(entity: string, row?: number): StoredProfile {
+        const profile = profiles.get(entity) ?? newProfile()
+        if (profile.rows === undefined) {
+          profile.rows = row === undefined ? [] : [row]
+          // The store encodes the profile when it is folded.
+          profiles.put(entity, profile)
+          changed.push({ entity, profile })
+        } else if (row !== undefined) profile.rows.push(row)
+        return profile
       }
 
-      function fold({ counted, repeated, judged }: FraudChangedEntities): void {
-        for (const { entity, events } of counted) {
-          const { kind, profile, included } = changingProfile(entity)
-          addEvents(profile, PROFILE_SHAPES[kind], events)
-          include(kind, included, events)
-        }
-        for (const { entity, events } of repeated) {
-          const { kind, included } = changingProfile(entity)
-          include(kind, included, events)
-        }
-        for (const { entity, ...verdict } of judged) {
-          const { kind, profile } = changingProfile(entity)
-          Object.assign(profile, foldVerdict(profile, kind, verdict))
-        }
-      }
-
-      /**
-       * Lists the included transactions in each changed profile. The view follows the changelog of the profiles, so a
-       * commit normally writes a profile once. If there are very many transactions, separate records are written before
-       * the profile. They list all transactions except the last ones.
-       */
-      function show(ctx: Context): void {
-        const due = changing
-        changing = new Map()
-        for (const [entity, { profile, included }] of due) {
-          let from = 0
-          for (; included.length - from > MOST_INCLUDED; from += MOST_INCLUDED) {
-            const some = packEvents(included.slice(from, from + MOST_INCLUDED))
-            ctx.emit(fraudProfiles, entity, { ...profile, included: some }, { timestamp: ctx.now })
+      function collect(received: ChangedEntities): void {
+        const { keys, judged } = received
+        let key = 0
+        for (let at = 0; at < received.rows.length; at += ROW_BYTES) {
+          const isRepeated = isRepeatedAt(received.rows, at)
+          for (let kinds = kindsAt(received.rows, at); kinds !== 0; kinds &= kinds - 1) {
+            const profile = change(keys[key++], rows.length + at)
+            if (isRepeated) profile.hasRepeated = true
           }
-          profile.included = packEvents(from === 0 ? included : included.slice(from))
         }
+        rows.reserve(received.rows.length)
+        rows.length += received.rows.copy(rows.buffer, rows.length)
+        for (const user of received.users) users.push(user)
+        for (const { entity, ...verdict } of judged) {
+          const profile = change(entity)
+          profile.verdicts ??= []
+          profile.verdicts.push(verdict)
+        }
+      }
+
+      /**
+       * Folds the changes of each entity, and lists the transactions that its profile includes since the last commit.
+       * The view follows the changelog of the profiles, so a commit normally writes a profile once. If there are very
+       * many transactions, separate records before it list all but the last ones.
+       */
+      function fold(ctx: Context): void {
+        const transactions = { bytes: rows.buffer, userOf: (at: number) => users[at / ROW_BYTES].slice(USER_PREFIX.length) }
+        for (const { entity, profile } of changed) {
+          const { kind } = parseEntityKey(entity)
+          const all = profile.rows!
+          const counted = profile.hasRepeated ? all.filter((at) => !isRepeatedAt(rows.buffer, at)) : all
+          // Nothing about merchants is in flight.
+          const included = kind === 'merchant' ? NO_ROWS : all
+          foldRows(profile, ENTITY_KINDS.indexOf(kind), transactions, counted, included)
+          for (const verdict of profile.verdicts ?? []) foldPackedVerdict(profile, kind, verdict)
+          if (included.length > MOST_INCLUDED) splitIncluded(entity, profile, included, ctx)
+          profile.rows = undefined
+          profile.hasRepeated = false
+          profile.verdicts = undefined
+        }
+        changed = []
+        users = []
+        rows.length = 0
+      }
+
+      function splitIncluded(entity: string, profile: StoredProfile, included: readonly number[], ctx: Context): void {
+        let from = 0
+        for (; included.length - from > MOST_INCLUDED; from += MOST_INCLUDED) {
+          setIncluded(profile, rows.buffer, included.slice(from, from + MOST_INCLUDED))
+          ctx.emit(shownProfiles, entity, profile, { timestamp: ctx.now })
+        }
+        setIncluded(profile, rows.buffer, included.slice(from))
       }
 
       let sweptAt = 0
       const forgetting = sweep(profiles, {
         keysPerRun: PROFILES_PER_TICK,
-        isExpired(key, { newest_at, fraud_count }) {
+        isExpired(key, profile) {
           const idleMs = IDLE_MS[parseEntityKey(key).kind]
-          return idleMs !== undefined && fraud_count === 0 && newest_at <= sweptAt - idleMs && !changing.has(key)
+          if (idleMs === undefined || profile.rows !== undefined) return false
+          const { fraud_count, newest_at } = readingState(() => parseProfile(profile))
+          return fraud_count === 0 && newest_at <= sweptAt - idleMs
         },
       })
 
-      function prefetch({ counted, repeated, judged }: FraudChangedEntities): void {
-        for (const list of [counted, repeated, judged]) for (const { entity } of list) profiles.prefetch(entity)
+      function prefetch({ keys, judged }: ChangedEntities): void {
+        for (const entity of keys) profiles.prefetch(entity)
+        for (const { entity } of judged) profiles.prefetch(entity)
       }
 
-      t.source(changed, INTERNAL)
-        .process('fold', { reads: prefetch, stores: [profiles] }, fold)
+      t.source(changesTopic, INTERNAL)
+        .process('collect', { reads: prefetch, stores: [profiles] }, collect)
         .tick('forget-idle', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [profiles] }, function forgetIdle(now) {
           sweptAt = now
           forgetting.run(Math.floor(now / DAY_MS))
         })
-        .beforeCommit('show-profiles', { stores: [profiles], emits: [fraudProfiles] }, show)
+        .beforeCommit('fold', { stores: [profiles], emits: [shownProfiles] }, (ctx) => readingState(() => fold(ctx)))
     }
   },
   { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },

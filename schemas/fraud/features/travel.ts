@@ -1,4 +1,4 @@
-import type { FraudPlace } from '../types.ts'
+import type { FraudPlace } from '../event.ts'
 
 const EARTH_RADIUS_KM = 6_371
 const DEGREE = Math.PI / 180

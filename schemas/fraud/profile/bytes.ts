@@ -1,12 +1,17 @@
 import { byteWriter } from '../../codec.ts'
 import { avro } from '../../load.ts'
 import type { FraudProfile } from '../types.ts'
+import { type PackedProfile, parseProfile } from './packed.ts'
 
 /** Version of the format below. A profile in a different version is ignored until it is written again. */
 const VERSION = 1
 
 const VERSION_BYTES = 1
-/** Schema id for profiles outside of Kafka, which are not registered with the schema registry. */
+/** The zeros of the header of Avro values: the magic byte and NO_SCHEMA_ID. */
+const HEADER_BYTES = 5
+/** The length of an empty list of included transactions, which is a zero. */
+const EMPTY_BYTES = 1
+/** The copies are not registered with the schema registry. */
 const NO_SCHEMA_ID = 0
 
 const codec = avro('fraud/FraudProfile').open(NO_SCHEMA_ID, { get: () => undefined })
@@ -19,6 +24,16 @@ export function profileBytes(profile: FraudProfile): Buffer {
   const bytes = Buffer.allocUnsafe(VERSION_BYTES + writer.length)
   bytes[0] = VERSION
   writer.buffer.copy(bytes, VERSION_BYTES, 0, writer.length)
+  return bytes
+}
+
+/** Returns the same bytes as `profileBytes`, without decoding the profile. They do not list what it includes. */
+export function packedProfileBytes(packed: PackedProfile): Buffer {
+  const { includedAt } = parseProfile(packed)
+  const length = includedAt - packed.start
+  const bytes = Buffer.alloc(VERSION_BYTES + HEADER_BYTES + length + EMPTY_BYTES)
+  bytes[0] = VERSION
+  packed.bytes.copy(bytes, VERSION_BYTES + HEADER_BYTES, packed.start, includedAt)
   return bytes
 }
 

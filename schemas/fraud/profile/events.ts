@@ -1,4 +1,4 @@
-import type { FraudEvent } from '../types.ts'
+import type { FraudEvent } from '../event.ts'
 import { readUint48, writeUint48 } from './uint48.ts'
 
 /**

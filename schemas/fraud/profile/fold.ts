@@ -1,6 +1,7 @@
 import { ENTITY_KINDS, type EntityKind } from '../entity.ts'
+import type { FraudEvent } from '../event.ts'
 import { USD_PER_UNIT } from '../money.ts'
-import type { FraudEvent, FraudKnownUser, FraudProfile } from '../types.ts'
+import type { FraudKnownUser, FraudProfile } from '../types.ts'
 import { byTime, EVENT_BYTES, eventCount, eventTime, eventUnits, firstRowFrom, hasEvent, withEvents } from './events.ts'
 import { withPlaces } from './places.ts'
 import { type Sighting, withSightings } from './seen.ts'
@@ -40,7 +41,10 @@ export interface CountedSecond {
   readonly units: number
 }
 
-/** The columns of a profile that list the entities of each kind. */
+/** What a profile says about all of its amounts. */
+export type Amounts = Pick<FraudProfile, 'txn_count' | 'txn_units' | 'mean_usd' | 'm2_usd'>
+
+/** The columns of a profile that list entities of a kind. */
 const SEEN_COLUMNS = { user: 'users', device: 'devices', ip: 'ips', card: 'cards', merchant: 'merchants' } as const
 
 /**
@@ -53,31 +57,20 @@ export function foldEvents(profile: FraudProfile, shape: ProfileShape, events: r
   const added = newEvents(profile, events)
   if (added.length === 0) return profile
   const next = { ...profile }
-  add(next, shape, added)
-  return next
-}
-
-/** Adds transactions to the given profile, as `foldEvents` does. Its columns are replaced, not modified. */
-export function addEvents(profile: FraudProfile, shape: ProfileShape, events: readonly FraudEvent[]): void {
-  const added = newEvents(profile, events)
-  if (added.length > 0) add(profile, shape, added)
-}
-
-/** Adds sorted transactions to a profile. @param added sorted, without transactions that the profile contains */
-function add(profile: FraudProfile, shape: ProfileShape, added: readonly FraudEvent[]): void {
-  profile.newest_at = Math.max(profile.newest_at, added[added.length - 1].at)
-  profile.first_seen = profile.txn_count === 0 ? added[0].at : Math.min(profile.first_seen, added[0].at)
-  for (const { units } of added) countAmounts(profile, 1, units)
-  keepEvents(profile, shape, added)
+  next.newest_at = Math.max(profile.newest_at, added[added.length - 1].at)
+  next.first_seen = profile.txn_count === 0 ? added[0].at : Math.min(profile.first_seen, added[0].at)
+  for (const { units } of added) countAmounts(next, 1, units)
+  keepEvents(next, shape, added)
   for (const kind of ENTITY_KINDS) {
     const limit = shape.seen[kind]
     if (limit === undefined) continue
     const sightings = sightingsOf(kind, added)
     const column = SEEN_COLUMNS[kind]
-    if (sightings.length > 0) profile[column] = withSightings(profile[column], sightings, limit, profile.newest_at)
+    if (sightings.length > 0) next[column] = withSightings(profile[column], sightings, limit, next.newest_at)
   }
-  if (shape.userIds > 0) profile.user_ids = withUsers(profile.user_ids, added, shape.userIds)
-  if (shape.places > 0) profile.places = withPlaces(profile.places, added, shape.places)
+  if (shape.userIds > 0) next.user_ids = withUsers(profile.user_ids, added, shape.userIds)
+  if (shape.places > 0) next.places = withPlaces(profile.places, added, shape.places)
+  return next
 }
 
 /**
@@ -109,7 +102,7 @@ function newEvents({ events: rows }: FraudProfile, events: readonly FraudEvent[]
  * Adds several equal amounts to the sum, the mean and the squared deviations. The formula for one amount is from
  * Welford, Technometrics 4 (1962), 419; for several amounts at once, from Chan, Golub and LeVeque (1979).
  */
-function countAmounts(profile: FraudProfile, count: number, units: number): void {
+export function countAmounts(profile: Amounts, count: number, units: number): void {
   const before = profile.txn_count
   profile.txn_count += count
   profile.txn_units += units
@@ -145,7 +138,8 @@ function sightingsOf(kind: EntityKind, events: readonly FraudEvent[]): Sighting[
   return sightings
 }
 
-function withUsers(known: FraudKnownUser[], events: readonly FraudEvent[], most: number): FraudKnownUser[] {
+/** Returns the users seen last, newest first. */
+export function withUsers(known: FraudKnownUser[], events: readonly Pick<FraudEvent, 'user_id' | 'at'>[], most: number): FraudKnownUser[] {
   const [only] = events
   if (events.length === 1 && known.length > 0 && only.user_id === known[0].user_id) {
     return only.at <= known[0].last_at ? known : [{ user_id: only.user_id, last_at: only.at }, ...known.slice(1)]

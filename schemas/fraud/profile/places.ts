@@ -1,11 +1,11 @@
-import type { FraudEvent, FraudPlace } from '../types.ts'
+import type { FraudEvent, FraudPlace } from '../event.ts'
 import { readUint48, writeUint48 } from './uint48.ts'
 
 /**
  * Size of a row in the column of a user's newest places. Rows are sorted by time. A row contains the time in epoch ms
  * (6 bytes), and the latitude and longitude in millionths of a degree (4 bytes each), a precision of 11 cm.
  */
-const PLACE_BYTES = 14
+export const PLACE_BYTES = 14
 
 const LAT_AT = 6
 const LNG_AT = 10
@@ -24,7 +24,12 @@ export function withPlaces(rows: Buffer, events: readonly FraudEvent[], most: nu
   if (added.length === 1 && Buffer.compare(rows.subarray(-PLACE_BYTES), added[0]) < 0) {
     return Buffer.concat([rows.subarray(Math.max(0, rows.length - (most - 1) * PLACE_BYTES)), added[0]])
   }
-  const all = [...rowsOf(rows), ...added]
+  return newestRows(rows, added, most)
+}
+
+/** Returns the newest of the given rows and of others in any order. */
+export function newestRows(rows: Buffer, others: readonly Buffer[], most: number): Buffer {
+  const all = [...rowsOf(rows), ...others]
   return Buffer.concat(all.sort(Buffer.compare).slice(-most))
 }
 

@@ -5,10 +5,11 @@ import { readUint48, writeUint48 } from './uint48.ts'
  * Size of a row in a column of the entities that were seen with the profile's entity. Rows are not sorted. A row
  * contains the hash of the entity (4 bytes), and the times when it was first and last seen in epoch ms (6 bytes each).
  */
-const SEEN_BYTES = 16
+export const SEEN_BYTES = 16
 
 const FIRST_AT = 4
 const LAST_AT = 10
+const LOW_BYTE = 0xff
 
 export interface Sighting {
   readonly hash: number
@@ -21,33 +22,47 @@ export interface Sighting {
  */
 const MOST_SEARCHES = 4
 
-/**
- * Adds sightings to the rows. @param newest greatest time of the profile's transactions, from which ages are counted
- */
-export function withSightings(rows: Buffer, sightings: readonly Sighting[], { keptMs, most }: SeenLimit, newest: number): Buffer {
+/** @param newest greatest time of the profile's transactions, from which ages are counted */
+export function withSightings(rows: Buffer, sightings: readonly Sighting[], limit: SeenLimit, newest: number): Buffer {
   const next = Buffer.allocUnsafe(rows.length + sightings.length * SEEN_BYTES)
-  let end = rows.copy(next)
-  const index = sightings.length > MOST_SEARCHES ? rowsByHash(rows) : undefined
-  for (const { hash, at } of sightings) {
-    const row = index === undefined ? rowOf(next, end, hash) : index.get(hash)
-    if (row === undefined) {
-      next.writeUInt32BE(hash, end)
-      writeUint48(next, at, end + FIRST_AT)
-      writeUint48(next, at, end + LAST_AT)
-      index?.set(hash, end)
-      end += SEEN_BYTES
-    } else {
-      if (at < firstOf(next, row)) writeUint48(next, at, row + FIRST_AT)
-      if (at > lastOf(next, row)) writeUint48(next, at, row + LAST_AT)
-    }
-  }
-  const kept = withoutOld(next, end, newest - keptMs, most)
+  const kept = addSightings(next, rows.copy(next), sightings, limit, newest)
   return kept === next.length ? next : next.subarray(0, kept)
 }
 
 /**
- * Returns the number of entities that were seen in (t − windowMs, t]. For a late transaction, it may include entities
- * that were seen only before and after the window.
+ * Adds sightings to the rows before `end`, in place. There must be room for all of them.
+ * @returns the new end of the rows
+ */
+export function addSightings(rows: Buffer, end: number, sightings: readonly Sighting[], limit: SeenLimit, newest: number): number {
+  const index = sightings.length > MOST_SEARCHES ? rowsByHash(rows, end) : undefined
+  let next = end
+  for (const { hash, at } of sightings) next = addSighting(rows, next, hash, at, index)
+  return forgetOld(rows, next, limit, newest)
+}
+
+/** Adds a sighting to the rows before `end`, in place. @returns the new end of the rows */
+export function addSighting(rows: Buffer, end: number, hash: number, at: number, index?: Map<number, number>): number {
+  const row = index === undefined ? rowOf(rows, end, hash) : (index.get(hash) ?? -1)
+  if (row >= 0) {
+    if (at < firstOf(rows, row)) writeUint48(rows, at, row + FIRST_AT)
+    if (at > lastOf(rows, row)) writeUint48(rows, at, row + LAST_AT)
+    return end
+  }
+  index?.set(hash, end)
+  rows.writeUInt32BE(hash, end)
+  writeUint48(rows, at, end + FIRST_AT)
+  writeUint48(rows, at, end + LAST_AT)
+  return end + SEEN_BYTES
+}
+
+/** Removes the rows before `end` that are too old or too many, in place. @returns the new end of the rows */
+export function forgetOld(rows: Buffer, end: number, { keptMs, most }: SeenLimit, newest: number): number {
+  return withoutOld(rows, end, newest - keptMs, most)
+}
+
+/**
+ * Counts the entities that were seen in (t − windowMs, t]. For a late transaction this may include some that were seen
+ * only before and after the window.
  */
 export function countSeen(rows: Buffer, t: number, windowMs: number): number {
   let count = 0
@@ -61,17 +76,21 @@ export function countSeen(rows: Buffer, t: number, windowMs: number): number {
  */
 export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number): boolean {
   const row = rowOf(rows, rows.length, hash)
-  return row !== undefined && firstOf(rows, row) <= t && lastOf(rows, row) > t - windowMs
+  return row >= 0 && firstOf(rows, row) <= t && lastOf(rows, row) > t - windowMs
 }
 
-function rowOf(rows: Buffer, end: number, hash: number): number | undefined {
-  for (let row = 0; row < end; row += SEEN_BYTES) if (rows.readUInt32BE(row) === hash) return row
-  return undefined
+/**
+ * Returns -1 without a row. Looks at one byte first, in which nearly all other rows differ.
+ */
+function rowOf(rows: Buffer, end: number, hash: number): number {
+  const lowest = hash & LOW_BYTE
+  for (let row = 0; row < end; row += SEEN_BYTES) if (rows[row + FIRST_AT - 1] === lowest && rows.readUInt32BE(row) === hash) return row
+  return -1
 }
 
-function rowsByHash(rows: Buffer): Map<number, number> {
+function rowsByHash(rows: Buffer, end: number): Map<number, number> {
   const index = new Map<number, number>()
-  for (let row = 0; row < rows.length; row += SEEN_BYTES) index.set(rows.readUInt32BE(row), row)
+  for (let row = 0; row < end; row += SEEN_BYTES) index.set(rows.readUInt32BE(row), row)
   return index
 }
 

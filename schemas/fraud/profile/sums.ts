@@ -29,12 +29,6 @@ export interface WindowSum {
   frauds: number
 }
 
-/** Start and length are in minutes. */
-interface Bucket extends Omit<SumEntry, 'at'> {
-  readonly start: number
-  readonly span: number
-}
-
 /**
  * Returns the sums with further values added. Buckets that became too old for their level are joined into buckets of
  * the next level. A bucket that is too old for the last level is dropped.
@@ -44,9 +38,9 @@ export function withSums(rows: Buffer, added: readonly SumEntry[], levels: reado
   let next = hasOld(rows, levels, newest) ? joined(rows, levels, newest) : rows
   if (added.length === 0) return next
   if (next === rows) next = Buffer.from(rows)
-  for (const entry of added) {
-    const level = levelAt(entry.at, levels, 0, newest)
-    if (level !== undefined) next = plus(next, { ...entry, start: startIn(level, entry.at), span: level.spanMinutes })
+  for (const { at, count, frauds, units } of added) {
+    const level = levelAt(at, levels, 0, newest)
+    if (level !== undefined) next = plus(next, startIn(level, at), level.spanMinutes, count, frauds, units)
   }
   return next
 }
@@ -60,7 +54,7 @@ function joined(rows: Buffer, levels: readonly SumLevel[], newest: number): Buff
     if (level === undefined) continue
     const count = rows.readUInt32BE(at + COUNT_AT)
     const frauds = rows.readInt32BE(at + FRAUDS_AT)
-    next = plus(next, { start: startIn(level, time), span: level.spanMinutes, count, frauds, units: rows.readDoubleBE(at + UNITS_AT) })
+    next = plus(next, startIn(level, time), level.spanMinutes, count, frauds, rows.readDoubleBE(at + UNITS_AT))
   }
   return next
 }
@@ -78,10 +72,10 @@ function startIn({ spanMinutes }: SumLevel, time: number): number {
 }
 
 /**
- * Adds to a bucket in place. If the bucket does not exist, returns rows that include it. Most additions are to the
- * newest buckets.
+ * Adds to a bucket in place, or returns rows with another one. Most additions are to the newest buckets.
+ * @param start in minutes since 1970, as the length `span` is in minutes
  */
-function plus(rows: Buffer, { start, span, count, frauds, units }: Bucket): Buffer {
+function plus(rows: Buffer, start: number, span: number, count: number, frauds: number, units: number): Buffer {
   let at = rows.length
   for (; at > 0; at -= SUM_BYTES) {
     const row = at - SUM_BYTES

@@ -1,6 +1,7 @@
+import type { FraudEvent } from '../../../schemas/fraud/event.ts'
 import { profileFromBytes } from '../../../schemas/fraud/profile/bytes.ts'
 import type { CountedSecond } from '../../../schemas/fraud/profile/fold.ts'
-import type { FraudEvent, FraudProfile } from '../../../schemas/fraud/types.ts'
+import type { FraudProfile } from '../../../schemas/fraud/types.ts'
 import type { ViewScript } from '../view.ts'
 import {
   COUNTED_FOR_MS,

@@ -1,7 +1,7 @@
 import type { EntityKind } from '../../../schemas/fraud/entity.ts'
+import type { FraudEvent } from '../../../schemas/fraud/event.ts'
 import type { CountedSecond } from '../../../schemas/fraud/profile/fold.ts'
 import { PER_DEGREE } from '../../../schemas/fraud/profile/places.ts'
-import type { FraudEvent } from '../../../schemas/fraud/types.ts'
 
 /**
  * Transactions of an entity that were scored and that its profile may not include yet. Each is a field of a hash: the

@@ -1,6 +1,6 @@
-import { profileBytes } from '../../../schemas/fraud/profile/bytes.ts'
-import { unpackEvents } from '../../../schemas/fraud/profile/events.ts'
-import type { FraudProfile } from '../../../schemas/fraud/types.ts'
+import { packedProfileBytes } from '../../../schemas/fraud/profile/bytes.ts'
+import { EVENT_BYTES, eventId, eventTime, eventUnits } from '../../../schemas/fraud/profile/events.ts'
+import { type PackedProfile, parseProfile } from '../../../schemas/fraud/profile/packed.ts'
 import { caughtUpKey, type View, type ViewOperation, viewTag } from '../view.ts'
 import { counterFields, flightField } from './in-flight.ts'
 
@@ -17,23 +17,23 @@ import { counterFields, flightField } from './in-flight.ts'
  */
 export const FRAUD_PROFILES_VIEW = 'fraud-profiles'
 
-const NOTHING = Buffer.alloc(0)
-
-export const fraudProfilesView: View<string, FraudProfile> = {
+export const fraudProfilesView: View<string, PackedProfile> = {
   name: FRAUD_PROFILES_VIEW,
   operationsFor(partition, entity, profile) {
     const keys = profileKeys(partition, entity)
     if (profile === null) return [{ op: 'del', key: keys.profile }]
-    const included = unpackEvents(profile.included).map(
-      ({ id, at, units }): ViewOperation => ({
+    const operations: ViewOperation[] = [{ op: 'set', key: keys.profile, value: packedProfileBytes(profile) }]
+    const included = profile.bytes.subarray(parseProfile(profile).includedRowsAt, profile.end)
+    for (let row = 0; row < included.length / EVENT_BYTES; row++) {
+      operations.push({
         op: 'hdelOrSubtract',
         key: keys.flight,
-        field: flightField(id),
-        counters: { key: keys.counted, fields: counterFields(at) },
-        amount: units,
-      }),
-    )
-    return [{ op: 'set', key: keys.profile, value: profileBytes({ ...profile, included: NOTHING }) }, ...included]
+        field: flightField(eventId(included, row)),
+        counters: { key: keys.counted, fields: counterFields(eventTime(included, row)) },
+        amount: eventUnits(included, row),
+      })
+    }
+    return operations
   },
 }
 

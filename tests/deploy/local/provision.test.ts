@@ -28,7 +28,7 @@ test('topics for production have the planned partitions, including internal topi
     'limit-rules': 1,
     'txn.scored': 64,
     'fraud-feedback': 16,
-    'fraud-profiles-changed-entities-repartition': 128,
+    'fraud-profiles-changes-repartition': 128,
     'fraud-profiles-counted-changelog': 64,
     'fraud-profiles-profiles-changelog': 128,
     'product.created': 64,

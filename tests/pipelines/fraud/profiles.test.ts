@@ -3,17 +3,21 @@ import type { KeyedStore } from '../../../pipelines/engine/index.ts'
 import {
   type CommitFaultPoint,
   DriverCrash,
+  memoryBackend,
   type TestDriver,
   type TestDriverOptions,
   testDriver,
 } from '../../../pipelines/engine/testing.ts'
+import type { StoredProfile } from '../../../pipelines/fraud/profiles/stored.ts'
 import { fraudProfilesTopology } from '../../../pipelines/fraud/profiles/topology.ts'
 import { fraudReviews } from '../../../schemas/fraud/cases/topics.ts'
 import { entityKey, parseEntityKey } from '../../../schemas/fraud/entity.ts'
 import { hash48 } from '../../../schemas/fraud/hash.ts'
 import { unpackEvents } from '../../../schemas/fraud/profile/events.ts'
+import { unpackProfile } from '../../../schemas/fraud/profile/packed.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../../schemas/fraud/topics.ts'
 import type { FraudFeedback, FraudProfile, FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
+import { StateCorrupted } from '../../../state/stores/errors.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 import { DAY, HOUR, MINUTE, NOON, type Payment, pay, profileOf } from '../../schemas/fraud/payments.ts'
 import { scored } from './scored.ts'
@@ -51,9 +55,9 @@ function profilesDriver(options: TestDriverOptions = {}) {
 
 function storedProfile(driver: TestDriver, key: string, partitions = 1): FraudProfile | undefined {
   for (let partition = 0; partition < partitions; partition++) {
-    const found = driver.store<KeyedStore<string, FraudProfile>>('profiles', partition).get(key)
+    const found = driver.store<KeyedStore<string, StoredProfile>>('profiles', partition).get(key)
     // The stored version also says which transactions are new in it.
-    if (found !== undefined) return { ...found, included: NOTHING }
+    if (found !== undefined) return { ...unpackProfile(found), included: NOTHING }
   }
   return undefined
 }
@@ -75,19 +79,19 @@ test('the topology has two repartitioned inputs and one fold', () => {
     "topology fraud-profiles
       sub-topology 0: 1 partitions
         source txn.scored
-          process spread (stores counted) → fraud-profiles-changed-entities-repartition, fraud-reviews
+          process spread (stores counted) → fraud-profiles-changes-repartition, fraud-reviews
           tick forget-counted (every 1000 ms of wall time; stores counted)
-          before-commit emit-events → fraud-profiles-changed-entities-repartition
+          before-commit emit-events → fraud-profiles-changes-repartition
         store counted (changelog fraud-profiles-counted-changelog)
       sub-topology 1: 1 partitions
         source fraud-feedback
-          process judge → fraud-profiles-changed-entities-repartition
-          before-commit emit-verdicts → fraud-profiles-changed-entities-repartition
+          process judge → fraud-profiles-changes-repartition
+          before-commit emit-verdicts → fraud-profiles-changes-repartition
       sub-topology 2: 1 partitions
-        source fraud-profiles-changed-entities-repartition
-          process fold (stores profiles)
+        source fraud-profiles-changes-repartition
+          process collect (stores profiles)
           tick forget-idle (every 1000 ms of wall time; stores profiles)
-          before-commit show-profiles (stores profiles) → fraud-profiles-profiles-changelog
+          before-commit fold (stores profiles) → fraud-profiles-profiles-changelog
         store profiles (changelog fraud-profiles-profiles-changelog)
     "
   `)
@@ -159,12 +163,47 @@ test('a commit with very many transactions sends several records, and an entity 
   const count = 1_500
   for (let index = 0; index < count; index++) send(pay({ user: `u${index}`, ip: '192.0.2.1', amount: 1, at: NOON - index }))
   driver.settle()
-  const changes = 'fraud-profiles-changed-entities-repartition'
+  const changes = 'fraud-profiles-changes-repartition'
   expect(driver.broker.fetch(changes, 0, 0, Number.MAX_SAFE_INTEGER).chunks.reduce((sum, chunk) => sum + chunk.count, 0)).toBe(2)
   expect(profile('ip:192.0.2.1')).toMatchObject({ txn_count: count, txn_units: count * 10_000 })
   const { included } = published(driver)
   expect(new Set(included.get('ip:192.0.2.1')).size).toBe(count)
   expect(included.size).toBe(count + 1)
+})
+
+test('a record between the stages stays small, however long the ids of another producer are', () => {
+  const { driver, send, profile } = profilesDriver({ commit: 'manual' })
+  const long = (index: number) => `${index}-${'d'.repeat(200_000)}`
+  for (let index = 0; index < 5; index++) send(pay({ device: long(index), merchant: 'm1' }))
+  driver.settle()
+  const sizes = driver.broker.records('fraud-profiles-changes-repartition').map(({ value }) => value?.length ?? 0)
+  expect(sizes).toHaveLength(2)
+  expect(Math.max(...sizes)).toBeLessThan(1_000_000)
+  expect(profile(`device:${long(4)}`)).toMatchObject({ txn_count: 1 })
+  expect(profile('merchant:m1')).toMatchObject({ txn_count: 5 })
+})
+
+test('a verdict in the same commit as transactions leaves their counts as they are', () => {
+  const { driver, send, judge, profile } = profilesDriver({ commit: 'manual' })
+  send(pay(FULL))
+  judge({ merchant: 'm1' })
+  send(pay(FULL))
+  driver.settle()
+  expect(profile('merchant:m1')).toMatchObject({ txn_count: 2, fraud_count: 1 })
+  expect(profile('user:u1')).toMatchObject({ txn_count: 2, fraud_count: 1, tier: 'HIGH' })
+})
+
+test('a damaged profile is reported as damaged state, which is restored', () => {
+  const backend = memoryBackend()
+  const { driver, send } = profilesDriver({ openState: () => backend })
+  send(pay({}))
+  driver.restart()
+  const session = backend.session('fraud-profiles')
+  const [key, value] = [Buffer.from('user:u1'), Buffer.from([0, 0, 0, 0, 1, 2, 3])]
+  value.writeInt32BE(driver.broker.records(fraudProfiles.name)[0].value!.readInt32BE(1), 1)
+  session.column('profiles', 0).put(key, 0, key.length, value, 0, value.length)
+  session.write()
+  expect(() => send(pay({}))).toThrow(expect.objectContaining({ cause: expect.any(StateCorrupted) }))
 })
 
 test('verdicts change tiers and counts of all entities, and of a profile that has no transaction yet', () => {
@@ -233,7 +272,7 @@ function traffic(count: number, seed: number): FraudRequest[] {
 const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 
 test.each([false, true])('profiles equal a fold of all transactions after crashes at every step (state lost: %s)', (wipeState) => {
-  const partitions = { 'fraud-profiles-changed-entities-repartition': 2, 'txn.scored': 2 }
+  const partitions = { 'fraud-profiles-changes-repartition': 2, 'txn.scored': 2 }
   const { driver, send } = profilesDriver({ commit: 'manual', partitions })
   const requests = traffic(300, 7)
   let crashes = 0

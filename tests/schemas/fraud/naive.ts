@@ -1,6 +1,7 @@
 import type { EntityKind } from '../../../schemas/fraud/entity.ts'
+import type { FraudEvent } from '../../../schemas/fraud/event.ts'
 import { eventsOf } from '../../../schemas/fraud/events.ts'
-import type { FraudEvent, FraudRequest } from '../../../schemas/fraud/types.ts'
+import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 
 /** The expected contents of a profile, computed from a list of all transactions. */
 export interface NaiveProfile {

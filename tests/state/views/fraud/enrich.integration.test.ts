@@ -8,6 +8,7 @@ import { eventsOf } from '../../../../schemas/fraud/events.ts'
 import { type Enrichments, featuresOf } from '../../../../schemas/fraud/features/features.ts'
 import { packEvents } from '../../../../schemas/fraud/profile/events.ts'
 import { NEW_PROFILE } from '../../../../schemas/fraud/profile/fold.ts'
+import { packProfile } from '../../../../schemas/fraud/profile/packed.ts'
 import type { FraudProfile, FraudRequest } from '../../../../schemas/fraud/types.ts'
 import { boundedScripts } from '../../../../state/redis/bounded-scripts.ts'
 import { viewStore } from '../../../../state/views/apply.ts'
@@ -40,7 +41,7 @@ async function world() {
   let position = 0
   /** Writes a profile as the sink does. */
   async function sink(entity: string, profile: FraudProfile, isCaughtUp = true): Promise<void> {
-    const operations = fraudProfilesView.operationsFor(PARTITION, entity, profile)
+    const operations = fraudProfilesView.operationsFor(PARTITION, entity, packProfile(profile))
     const expected = position === 0 ? undefined : position
     const batch = { view: FRAUD_PROFILES_VIEW, partition: PARTITION, topic: TOPIC, viewTopics: [TOPIC], now: clock.now }
     const { applied } = await store.apply({ ...batch, expected, next: ++position, operations, caughtUp: isCaughtUp })

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { eventsOf } from '../../../../schemas/fraud/events.ts'
 import { profileFromBytes } from '../../../../schemas/fraud/profile/bytes.ts'
 import { packEvents } from '../../../../schemas/fraud/profile/events.ts'
+import { packProfile } from '../../../../schemas/fraud/profile/packed.ts'
 import { flightField, packFlight, unpackFlight } from '../../../../state/views/fraud/in-flight.ts'
 import { fraudProfilesView, profileKeys } from '../../../../state/views/fraud/profiles.ts'
 import { NOON, pay, profileOf } from '../../../schemas/fraud/payments.ts'
@@ -17,10 +18,8 @@ test('a record replaces the profile and removes the transactions that it include
   const request = pay({ ip: '2001:db8::1', device: 'd1' })
   const profile = profileOf('ip', '2001:db8::1', [request])
   const [{ event }] = eventsOf(request)
-  const [set, ...rest] = fraudProfilesView.operationsFor(3, 'ip:2001:db8::1', {
-    ...profile,
-    included: packEvents([event, { ...event, id: 0xffffffffffff }]),
-  })
+  const included = packEvents([event, { ...event, id: 0xffffffffffff }])
+  const [set, ...rest] = fraudProfilesView.operationsFor(3, 'ip:2001:db8::1', packProfile({ ...profile, included }))
   expect(set).toMatchObject({ op: 'set', key: KEYS.profile })
   expect(profileFromBytes((set as { value: Buffer }).value)).toEqual(profile)
   const second = Math.floor(event.at / 1_000)

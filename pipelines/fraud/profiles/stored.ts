@@ -1,0 +1,38 @@
+import { CodecError } from '../../../schemas/codec.ts'
+import { newPacked, type PackedProfile, packedFormat } from '../../../schemas/fraud/profile/packed.ts'
+import type { EntityVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
+import { StateCorrupted } from '../../../state/stores/errors.ts'
+
+/** A profile in the store, with the changes that the next commit folds. */
+export interface StoredProfile extends PackedProfile {
+  /** Positions of transactions in the rows of the commit; undefined if nothing has changed since the last one. */
+  rows: number[] | undefined
+  /** Some of the rows were counted before. */
+  hasRepeated: boolean
+  verdicts: EntityVerdict[] | undefined
+}
+
+function stored(bytes: Buffer, start: number, end: number): StoredProfile {
+  return { bytes, start, end, rows: undefined, hasRepeated: false, verdicts: undefined }
+}
+
+export function newProfile(): StoredProfile {
+  const { bytes, start, end } = newPacked()
+  return stored(bytes, start, end)
+}
+
+/** The fold finds out whether the bytes are those of a profile; see `readingState`. */
+export const storedProfiles = packedFormat(stored)
+
+/**
+ * Runs code that reads stored profiles.
+ * @throws StateCorrupted if one of them is damaged, so that the state is restored
+ */
+export function readingState<Result>(read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof CodecError) throw new StateCorrupted('a stored profile cannot be decoded', error)
+    throw error
+  }
+}

@@ -1,0 +1,24 @@
+/** Where a transaction took place, in degrees. */
+export interface FraudPlace {
+  readonly lat: number
+  readonly lng: number
+}
+
+/** What a profile learns from a transaction. Hashes: hash.ts. */
+export interface FraudEvent {
+  /** Hash of the transaction_id, 48 bits. */
+  readonly id: number
+  /** Epoch ms. */
+  readonly at: number
+  /** Amount in 1/10,000 USD. */
+  readonly units: number
+  readonly place: FraudPlace | null
+  /** Hash of the user's id, 32 bits, as of the entities below; null: the profile does not need it. */
+  readonly user: number | null
+  readonly device: number | null
+  readonly ip: number | null
+  readonly card: number | null
+  readonly merchant: number | null
+  /** For profiles that list their users. */
+  readonly user_id: string | null
+}
