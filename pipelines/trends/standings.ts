@@ -38,6 +38,11 @@ export interface StandingsOptions {
   readonly saved: ReturnType<typeof savedStandings>
 }
 
+/** Most terms never come near a list, so their text is read only when it is needed. */
+interface Named {
+  readonly term: string
+}
+
 /** A partition's report about one region. */
 export interface RegionStanding {
   readonly woeid: number
@@ -181,12 +186,19 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /** Offers a term that had no state. It is no contender yet, so it is only compared with the region's floor. */
-  function offerFirst(term: string, counts: CellCounts): void {
+  function offerFirst(named: Named, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of counts.regions()) {
       const count = counts.sumIn(woeid, first, Infinity)
-      if (count > 0 && regionContenders(woeid).fresh.mayEnter(term, count)) offerFresh(woeid, term, count)
+      if (count === 0) continue
+      const { floor } = regionContenders(woeid).fresh
+      // Only the term itself shows whether it comes before another one with the same count.
+      if (floor === undefined || count >= floor.value) offerIfAbove(woeid, named.term, count)
     }
+  }
+
+  function offerIfAbove(woeid: number, term: string, count: number): void {
+    if (regionContenders(woeid).fresh.mayEnter(term, count)) offerFresh(woeid, term, count)
   }
 
   /**
@@ -303,8 +315,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /** Must be called with the first contributions to a term. */
-  function addedRare(term: string, counts: CellCounts): void {
-    if (built) offerFirst(term, counts)
+  function addedRare(named: Named, counts: CellCounts): void {
+    if (built) offerFirst(named, counts)
   }
 
   /** Reports the candidates of every region that has any. Yields at intervals. */

@@ -1,11 +1,11 @@
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermState } from '../../schemas/trends/types.ts'
-import type { KeyedStore } from '../engine/index.ts'
+import type { KeyedStore, PackedStore } from '../engine/index.ts'
 import { type RareTerm, stateIn } from './rare-terms.ts'
 
 export interface TermStores {
   /** By term. It also knows which terms are frequent. */
-  readonly rare: Pick<KeyedStore<string, RareTerm>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
+  readonly rare: Pick<PackedStore<RareTerm>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
   /** By region and term. */
   readonly frequent: Pick<KeyedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
 }

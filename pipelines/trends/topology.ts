@@ -1,11 +1,12 @@
-import { trendOutput, trendRareVolumes, trendRenewals, trendVolumes, tweets } from '../../schemas/trends/topics.ts'
-import { avro, decimalId, decimalInt, keyedStore, topology, utf8 } from '../engine/index.ts'
+import { trendOutput, trendRareVolumes, trendRenewals, trendVolumes } from '../../schemas/trends/topics.ts'
+import { avro, decimalId, decimalInt, encodedBody, keyedStore, packedStore, topology, utf8 } from '../engine/index.ts'
 import { userContributions } from './cap.ts'
 import { rareTerm } from './rare-terms.ts'
 import { regionLists } from './region-lists.ts'
 import { termCells } from './term-cells.ts'
 import { termWindows } from './term-windows.ts'
 import { CLOSE_WITHOUT, RENEWAL_MS } from './time.ts'
+import { tweetsAsBytes } from './tweet-bytes.ts'
 import { tweetCounts } from './tweet-counts.ts'
 
 /** Partitions of the terms of all regions. docs/operations.md derives the numbers for production. */
@@ -22,6 +23,8 @@ const FORGET_EVERY_MS = 60_000
 /** Only this topology writes its repartition topics, so a bad record in them is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
+const encodedRareVolumes = { ...trendRareVolumes, value: encodedBody(trendRareVolumes.value) }
+
 /** Tweets → contributions per user → windows per term and region → ranked lists per region. */
 export const trends = topology(
   'trends',
@@ -34,22 +37,22 @@ export const trends = topology(
     const tweet = tweetCounts({ users, cells })
     // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
     // separately.
-    t.source(tweets, { keys: 'optional', onError: { process: 'dead-letter', produce: 'dead-letter' } })
+    t.source(tweetsAsBytes, { keys: 'optional', onError: { process: 'dead-letter', produce: 'dead-letter' } })
       .process('count-tweet', { stores: [users], reads: ({ user_id }) => users.prefetch(user_id) }, tweet.count)
       .tick('forget-users', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [users] }, (_now, ctx) => tweet.forget(ctx))
       .beforeCommit('send-cells', { emits: [cells] }, tweet.send)
       .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: cells })
 
-    const rare = keyedStore('rare-tweets', { key: utf8, value: rareTerm })
+    const rare = packedStore('rare-tweets', { value: rareTerm })
     const frequent = keyedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
     const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
     const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings') })
-    const topics = { candidates, volumes: trendVolumes, rareVolumes: trendRareVolumes }
+    const topics = { candidates, volumes: trendVolumes, rareVolumes: encodedRareVolumes }
     const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })
     const stores = [rare, frequent, baselines, volumesRound, standings]
     t.source(cells, INTERNAL)
-      .process('count-terms', { stores, reads: term.prefetchCells, emits: [trendVolumes, trendRareVolumes] }, term.count)
+      .process('count-terms', { stores, reads: term.prefetchCells, emits: [trendVolumes, encodedRareVolumes] }, term.count)
       .beforeCommit('publish-volumes', { stores: [volumesRound, standings], emits: [trendVolumes] }, term.beforeCommit)
       .onTime(
         'report-candidates',

@@ -70,7 +70,8 @@ function countsOf(cells: string): CellCounts {
 
 function contribution(place: number, minute: number): string {
   const out = byteWriter()
-  packContribution({ place, original: 'x', minute, tweet: { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }, repeats: [] }, out)
+  const tweet = { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }
+  packContribution({ place, original: { buffer: Buffer.from('x'), start: 0, end: 1 }, minute, tweet, repeats: [] }, out)
   return packedCells(out.buffer, 0, out.length)
 }
 
