@@ -191,14 +191,10 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     for (const woeid of counts.regions()) {
       const count = counts.sumIn(woeid, first, Infinity)
       if (count === 0) continue
-      const { floor } = regionContenders(woeid).fresh
+      const { fresh } = regionContenders(woeid)
       // Only the term itself shows whether it comes before another one with the same count.
-      if (floor === undefined || count >= floor.value) offerIfAbove(woeid, named.term, count)
+      if (fresh.floor === undefined || count >= fresh.floor.value) fresh.offerNew(named.term, count)
     }
-  }
-
-  function offerIfAbove(woeid: number, term: string, count: number): void {
-    if (regionContenders(woeid).fresh.mayEnter(term, count)) offerFresh(woeid, term, count)
   }
 
   /**
