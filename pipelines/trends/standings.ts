@@ -5,6 +5,7 @@ import { type HourlyUsual, isKnownAt, knownFrom, usualInWindow } from './baselin
 import { type Best, type Contenders, contenders, type Evaluation, type Floor } from './contenders.ts'
 import { drawFrom } from './drawn-tweets.ts'
 import { exactTop } from './exact-top.ts'
+import { candidateOfOnly, type OnlyTweet, onlyCountFrom, onlyUnchangedThrough } from './only-tweet.ts'
 import { CellCounts } from './packed-cells.ts'
 import type { TrackedRegion } from './rare-terms.ts'
 import { KEPT_SAMPLES } from './samples.ts'
@@ -372,13 +373,25 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       else if (look.usual !== undefined) look.candidate = { ...look.candidate, baseline: usualInWindow(look.usual, lastMinute) }
     }
     if (changedOnes.length === 0) return
-    const states = terms.statesOf(woeid, changedOnes)
-    prefetchUsual(changedOnes.flatMap((term, i) => (states[i] !== undefined && isKnown(states[i]) ? termKey(woeid, term) : [])))
+    const all = terms.found(woeid, changedOnes)
+    prefetchUsual(
+      changedOnes.flatMap((term, i) => {
+        const found = all[i]
+        return found !== undefined && !('tweet' in found) && isKnown(found) ? termKey(woeid, term) : []
+      }),
+    )
     for (const [i, term] of changedOnes.entries()) {
-      const state = states[i]
-      if (state === undefined) looks.delete(term)
-      else looks.set(term, lookOf(woeid, term, state))
+      const found = all[i]
+      if (found === undefined) looks.delete(term)
+      else looks.set(term, 'tweet' in found ? lookOfOnly(term, found) : lookOf(woeid, term, found))
     }
+  }
+
+  /** A rare term has no baseline yet. It becomes frequent before a region needs one. */
+  function lookOfOnly(term: string, only: OnlyTweet): Look {
+    const candidate = candidateOfOnly(term, only, lastMinute)
+    const greatest = onlyCountFrom(only, lastMinute)
+    return { candidate, usual: undefined, greatest, through: onlyUnchangedThrough(only, lastMinute), drawn: candidate.drawn }
   }
 
   function lookOf(woeid: number, term: string, state: TermState): Look {

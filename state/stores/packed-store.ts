@@ -26,6 +26,8 @@ export interface PackedStore<V> extends Omit<KeyedStore<string, V>, 'scrub' | 'r
    * @returns its bytes, valid until the next use of the store; undefined if there is none
    */
   find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined
+  /** Does the same with a key as text. */
+  findText(key: string): Readonly<ByteSpan> | undefined
   /** Replaces a row by these bytes, which must be an encoded value. */
   write(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan>): void
 }
@@ -125,6 +127,11 @@ export function packedStore<V>(name: string, options: PackedStoreOptions<V>): Pa
     return known === 'row' ? found : undefined
   }
 
+  function findText(key: string): Readonly<ByteSpan> | undefined {
+    const hash = encoded(key)
+    return find(keyBytes.buffer, 0, keyBytes.length, hash)
+  }
+
   /** Encodes the key into `keyBytes`. @returns its hash */
   function encoded(key: string): number {
     keyBytes.length = 0
@@ -188,9 +195,9 @@ export function packedStore<V>(name: string, options: PackedStoreOptions<V>): Pa
       if (announced.count > 0) load(announced)
     },
     find,
+    findText,
     get(key) {
-      const hash = encoded(key)
-      const row = find(keyBytes.buffer, 0, keyBytes.length, hash)
+      const row = findText(key)
       return row && decoded(row)
     },
     put(key, value) {

@@ -38,8 +38,10 @@ function memoryStore(rows: Map<string, SavedStandings>): KeyedStore<string, Save
 
 function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStandings>) {
   const visits = { all: 0 }
+  const statesOf: StoredTerms['statesOf'] = (woeid, names) => names.map((name) => stateIn(new RareTerm(0, terms.get(name) ?? ''), woeid))
   const stored: StoredTerms = {
-    statesOf: (woeid, names) => names.map((name) => stateIn(new RareTerm(0, terms.get(name) ?? ''), woeid)),
+    statesOf,
+    found: statesOf,
     rare() {
       visits.all++
       return [...terms].map(([term, cells]): [string, RareTerm] => [term, new RareTerm(0, cells)])
