@@ -1,14 +1,14 @@
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermState } from '../../schemas/trends/types.ts'
-import type { ByteSpan, KeyedStore, PackedStore } from '../engine/index.ts'
+import type { ByteSpan, PackedStore } from '../engine/index.ts'
 import { type OnlyTweet, onlyTweetIn } from './only-tweet.ts'
 import { RareRow, type RareTerm, stateIn } from './rare-terms.ts'
 
 export interface TermStores {
   /** By term. It also knows which terms are frequent. */
-  readonly rare: Pick<PackedStore<RareTerm>, 'prefetch' | 'loadPrefetched' | 'findText' | 'get' | 'scan'>
+  readonly rare: Pick<PackedStore<string, RareTerm>, 'prefetch' | 'loadPrefetched' | 'findKey' | 'get' | 'scan'>
   /** By region and term. */
-  readonly frequent: Pick<KeyedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
+  readonly frequent: Pick<PackedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
 }
 
 /** Reads the states of terms in a region, wherever they are stored. */
@@ -41,7 +41,7 @@ export function storedTerms({ rare, frequent }: TermStores): StoredTerms {
     rare.loadPrefetched()
     const frequentOnes = new Set<number>()
     const all = terms.map((term, i) => {
-      const row = rare.findText(term)
+      const row = rare.findKey(term)
       if (row === undefined) return undefined
       if (parts.read(row).frequentHour === 0) return ofRare(term, row)
       frequentOnes.add(i)

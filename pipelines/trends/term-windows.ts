@@ -66,8 +66,8 @@ const TERMS_SWEPT = 32_768
 const BASELINES_SWEPT = 16_384
 
 export interface TermWindowsOptions {
-  readonly rare: PackedStore<RareTerm>
-  readonly frequent: KeyedStore<string, TermState>
+  readonly rare: PackedStore<string, RareTerm>
+  readonly frequent: PackedStore<string, TermState>
   readonly baselines: KeyedStore<string, TermBaseline>
   readonly volumesRound: KeyedStore<string, VolumesRound>
   readonly standings: KeyedStore<string, SavedStandings>

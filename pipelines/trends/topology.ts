@@ -17,6 +17,11 @@ const REGION_PARTITIONS = { partitions: 4, productionPartitions: 8 }
 const COMMIT_INTERVAL_MS = 1_000
 /** Tweets that were sent before a renewal arrive within this time. */
 const ARRIVAL_DELAY_MS = 2_000
+/**
+ * Memory for the cached rows of terms, per partition and store. A row of a rare term has about 150 bytes in it, so that
+ * the terms of the last seconds need not be read from the database again.
+ */
+const TERM_CACHE_BYTES = 12 * 1_048_576
 /** Interval of the sweep for silent users. */
 const FORGET_EVERY_MS = 60_000
 
@@ -33,7 +38,7 @@ export const trends = topology(
     const tracked = t.repartition('listed', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
     const candidates = t.repartition('candidates', { key: decimalInt, value: avro('trends/RegionCandidates'), ...REGION_PARTITIONS })
 
-    const users = keyedStore('user-terms', { key: decimalId, value: userContributions })
+    const users = packedStore('user-terms', { key: decimalId, value: userContributions })
     const tweet = tweetCounts({ users, cells })
     // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
     // separately.
@@ -43,8 +48,8 @@ export const trends = topology(
       .beforeCommit('send-cells', { emits: [cells] }, tweet.send)
       .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: cells })
 
-    const rare = packedStore('rare-tweets', { value: rareTerm })
-    const frequent = keyedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
+    const rare = packedStore('rare-tweets', { key: utf8, value: rareTerm, cacheBytes: TERM_CACHE_BYTES })
+    const frequent = packedStore('frequent-terms', { key: utf8, value: avro('trends/TermState'), cacheBytes: TERM_CACHE_BYTES })
     const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
     const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings') })

@@ -3,10 +3,10 @@ import {
   type Context,
   deadLetter,
   drop,
-  type KeyedStore,
   late,
   type Outcome,
   originalTimestamp,
+  type PackedStore,
   type RecordContext,
   sweep,
   type Topic,
@@ -28,7 +28,7 @@ const MAX_BOT_SCORE = 0.7
 const USERS_SWEPT = 20_000
 
 export interface TweetCountsOptions {
-  readonly users: KeyedStore<bigint, UserContributions>
+  readonly users: PackedStore<bigint, UserContributions>
   readonly cells: Topic<number, TermCells>
 }
 

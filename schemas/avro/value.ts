@@ -18,7 +18,12 @@ export function writeHeader(schemaId: number, out: ByteWriter): void {
 
 /** Returns true for a value that was written with this schema. */
 export function hasHeader(schemaId: number, buffer: Buffer, start: number, end: number): boolean {
-  return end - start >= HEADER_BYTES && buffer[start] === MAGIC && buffer.readInt32BE(start + 1) === schemaId
+  return schemaIdOf(buffer, start, end) === schemaId
+}
+
+/** Returns the id of the writer's schema; undefined if the value has no header. */
+export function schemaIdOf(buffer: Buffer, start = 0, end = buffer.length): number | undefined {
+  return end - start >= HEADER_BYTES && buffer[start] === MAGIC ? buffer.readInt32BE(start + 1) : undefined
 }
 
 /**

@@ -1,5 +1,5 @@
+import { schemaIdOf } from '../../schemas/avro/value.ts'
 import { byteWriter, type Codec } from '../../schemas/codec.ts'
-import { utf8 } from '../../schemas/keys.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 import { decodeStored } from './errors.ts'
 import type { KeyedStore } from './keyed-store.ts'
@@ -8,7 +8,8 @@ import { type ByteSpan, keyHash, PackedRows } from './packed-rows.ts'
 import type { StateColumn, StoreContext } from './store.ts'
 import { storeGuard } from './store-guard.ts'
 
-export interface PackedStoreOptions<V> {
+export interface PackedStoreOptions<K, V> {
+  readonly key: Codec<K>
   readonly value: ValueFormat<V>
   /** Memory for cached rows, per task. Default: that of the worker. */
   readonly cacheBytes?: number
@@ -16,24 +17,25 @@ export interface PackedStoreOptions<V> {
 
 /**
  * A keyed store whose rows stay bytes in memory, for very many small rows of which most are written once and never read
- * again. `get` decodes a row at each call, so values are not shared. The methods for bytes take UTF-8 keys with their
- * `keyHash`; a key must be valid UTF-8.
+ * again, or whose decoded objects are large. `get` decodes a row at each call and `put` encodes it, so values are not
+ * shared. Their objects therefore die young, whereas cached objects that die later are what costs the garbage collector
+ * most. The methods for bytes take encoded keys with their `keyHash`.
  */
-export interface PackedStore<V> extends Omit<KeyedStore<string, V>, 'scrub' | 'roll'> {
+export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'roll'> {
   prefetchBytes(key: Uint8Array, start: number, end: number, hash: number): void
   /**
    * Looks for a row.
    * @returns its bytes, valid until the next use of the store; undefined if there is none
    */
   find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined
-  /** Does the same with a key as text. */
-  findText(key: string): Readonly<ByteSpan> | undefined
+  /** Does the same with a key that is not encoded. */
+  findKey(key: K): Readonly<ByteSpan> | undefined
   /** Replaces a row by these bytes, which must be an encoded value. */
   write(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan>): void
 }
 
-interface Change extends ChangedKey {
-  readonly key: string
+interface Change<K> extends ChangedKey {
+  readonly key: K
 }
 
 const KEY_RESERVE = 4_096
@@ -43,7 +45,8 @@ const KEY_RESERVE = 4_096
  * flushed but not committed; and two generations of cached rows. A hit in the old generation copies the row to the
  * young one, and a full young generation becomes the old one.
  */
-export function packedStore<V>(name: string, options: PackedStoreOptions<V>): PackedStore<V> {
+export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V>): PackedStore<K, V> {
+  const keys = options.key
   const keyBytes = byteWriter(KEY_RESERVE)
   const valueBytes = byteWriter()
   const guard = storeGuard(name)
@@ -57,6 +60,8 @@ export function packedStore<V>(name: string, options: PackedStoreOptions<V>): Pa
   let values: Codec<V>
   let column: StateColumn
   let generationBytes = 0
+  /** The ids of the schemas whose values can be decoded. */
+  const readable = new Set<number>()
 
   /** @returns whether it is known if the key has a row; if it has one, `found` is that row */
   function locate(key: Uint8Array, start: number, end: number, hash: number): 'row' | 'none' | 'unknown' {
@@ -103,16 +108,29 @@ export function packedStore<V>(name: string, options: PackedStoreOptions<V>): Pa
     if (locate(key, start, end, hash) === 'unknown' && announced.find(key, start, end, hash) < 0) announced.add(key, start, end, hash)
   }
 
-  function load(keys: PackedRows): void {
-    const { buffer, count } = keys
-    const ends = Array.from({ length: count }, (_, row) => keys.keyEnd(row))
-    const rows = column.multiGet({ bytes: buffer.subarray(0, keys.bytes), ends })
+  function load(wanted: PackedRows): void {
+    const { buffer, count } = wanted
+    const ends = Array.from({ length: count }, (_, row) => wanted.keyEnd(row))
+    const rows = column.multiGet({ bytes: buffer.subarray(0, wanted.bytes), ends })
+    for (const value of rows) if (value !== undefined) checkSchema(value)
     for (let row = 0; row < count; row++) {
       const value = rows[row]
       const span = value && { buffer: value, start: 0, end: value.length }
-      remember(buffer, keys.keyStart(row), keys.keyEnd(row), keys.hashOf(row), span)
+      remember(buffer, wanted.keyStart(row), wanted.keyEnd(row), wanted.hashOf(row), span)
     }
-    keys.clear()
+    wanted.clear()
+  }
+
+  /**
+   * Decodes the first value of each schema, so that one whose schema is not loaded yet is noticed when rows are loaded,
+   * and not when a processor uses the row.
+   */
+  function checkSchema(value: Buffer): void {
+    if (options.value.schema === undefined) return
+    const id = schemaIdOf(value)
+    if (id !== undefined && readable.has(id)) return
+    decodeStored(values, value, name)
+    if (id !== undefined) readable.add(id)
   }
 
   function find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined {
@@ -127,15 +145,15 @@ export function packedStore<V>(name: string, options: PackedStoreOptions<V>): Pa
     return known === 'row' ? found : undefined
   }
 
-  function findText(key: string): Readonly<ByteSpan> | undefined {
+  function findKey(key: K): Readonly<ByteSpan> | undefined {
     const hash = encoded(key)
     return find(keyBytes.buffer, 0, keyBytes.length, hash)
   }
 
   /** Encodes the key into `keyBytes`. @returns its hash */
-  function encoded(key: string): number {
+  function encoded(key: K): number {
     keyBytes.length = 0
-    utf8.encode(key, keyBytes)
+    keys.encode(key, keyBytes)
     return keyHash(keyBytes.buffer, 0, keyBytes.length)
   }
 
@@ -144,25 +162,24 @@ export function packedStore<V>(name: string, options: PackedStoreOptions<V>): Pa
   }
 
   /** Returns the keys of all changes in key order. */
-  function sortedChanges(): Change[] {
-    const changes = new Map<string, Change>()
+  function sortedChanges(): Change<K>[] {
+    const changes = new Map<string, Change<K>>()
     for (const rows of [flushed, changed]) {
       for (let row = 0; row < rows.count; row++) {
         const bytes = Buffer.from(rows.buffer.subarray(rows.keyStart(row), rows.keyEnd(row)))
-        const key = bytes.toString()
-        changes.set(key, { bytes, key })
+        changes.set(bytes.toString('latin1'), { bytes, key: keys.decode(bytes, 0, bytes.length) })
       }
     }
     return [...changes.values()].sort((a, b) => Buffer.compare(a.bytes, b.bytes))
   }
 
-  function ofChange({ bytes, key }: Change): [string, V] | undefined {
+  function ofChange({ bytes, key }: Change<K>): [K, V] | undefined {
     const row = locate(bytes, 0, bytes.length, keyHash(bytes, 0, bytes.length))
     return row === 'row' ? [key, decoded(found)] : undefined
   }
 
-  function ofRow([bytes, value]: readonly [Buffer, Buffer]): [string, V] | undefined {
-    const key = bytes.toString()
+  function ofRow([bytes, value]: readonly [Buffer, Buffer]): [K, V] | undefined {
+    const key = keys.decode(bytes, 0, bytes.length)
     const hash = keyHash(bytes, 0, bytes.length)
     for (const rows of [changed, flushed]) {
       const row = rows.count === 0 ? -1 : rows.find(bytes, 0, bytes.length, hash)
@@ -176,7 +193,7 @@ export function packedStore<V>(name: string, options: PackedStoreOptions<V>): Pa
     values: options.value as ValueFormat<unknown>,
     logged: true,
     erasable: false,
-    lookup: { key: utf8, encodeRow: utf8.encode, view: (stored) => stored as V },
+    lookup: { key: keys, encodeRow: keys.encode, view: (stored) => stored as V },
     open(context: StoreContext) {
       values = context.codec as Codec<V>
       column = context.column
@@ -195,9 +212,9 @@ export function packedStore<V>(name: string, options: PackedStoreOptions<V>): Pa
       if (announced.count > 0) load(announced)
     },
     find,
-    findText,
+    findKey,
     get(key) {
-      const row = findText(key)
+      const row = findKey(key)
       return row && decoded(row)
     },
     put(key, value) {
@@ -216,9 +233,9 @@ export function packedStore<V>(name: string, options: PackedStoreOptions<V>): Pa
       const hash = encoded(key)
       put(changed, keyBytes.buffer, 0, keyBytes.length, hash, undefined)
     },
-    scan(range: KeyRange<string> = {}) {
+    scan(range: KeyRange<K> = {}) {
       guard.check()
-      const bytesOf = (key: string) => {
+      const bytesOf = (key: K) => {
         encoded(key)
         return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
       }

@@ -63,7 +63,7 @@ function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'sc
 /** Runs the steps on a store and on two maps: the current contents, and the committed ones. */
 async function runAgainstModel(kind: 'keyed' | 'packed', opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const value = raw(utf8)
-  const create = () => (kind === 'keyed' ? keyedStore(STORE, { key: utf8, value }) : packedStore(STORE, { value }))
+  const create = () => (kind === 'keyed' ? keyedStore(STORE, { key: utf8, value }) : packedStore(STORE, { key: utf8, value }))
   const open = () => openStore(create(), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, new Map<string, string>(), (model) => new Map(model))
 

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { avroValue } from '../../../schemas/avro/value.ts'
+import { UnknownSchemaError } from '../../../schemas/codec.ts'
 import { utf8 } from '../../../schemas/keys.ts'
+import type { AvroSchema, ValueFormat } from '../../../schemas/topic.ts'
 import { keyHash, PackedRows } from '../../../state/stores/packed-rows.ts'
 import { packedStore } from '../../../state/stores/packed-store.ts'
-import { openStore, raw, testBackends, testChangelog } from './harness.ts'
+import { openStore, raw, TOPOLOGY, testBackends, testChangelog } from './harness.ts'
 
 const bytes = fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array))
 const span = (buffer: Buffer) => [buffer, 0, buffer.length] as const
@@ -58,7 +61,7 @@ test('a value may be replaced by bytes of the same table', () => {
 
 test('rows are written, found and prefetched as bytes, and a changed row is encoded once per commit', async () => {
   const { backend, session } = await testBackends[0]()
-  const open = () => openStore(packedStore('terms', { value: raw(utf8) }), backend, 1_000)
+  const open = () => openStore(packedStore('terms', { key: utf8, value: raw(utf8) }), backend, 1_000)
   const key = Buffer.from('x café')
   const at = [key, 2, key.length, keyHash(key, 2, key.length)] as const
   const value = Buffer.from('..value..')
@@ -84,7 +87,7 @@ test('rows are written, found and prefetched as bytes, and a changed row is enco
 
 test('rows that the small cache has dropped are read again', async () => {
   const { backend, session } = await testBackends[0]()
-  const store = openStore(packedStore('terms', { value: raw(utf8) }), backend, 2_000)
+  const store = openStore(packedStore('terms', { key: utf8, value: raw(utf8) }), backend, 2_000)
   for (let i = 0; i < 200; i++) {
     store.put(`term ${i}`, `value ${i}`)
     if (i % 10 !== 9) continue
@@ -93,4 +96,29 @@ test('rows that the small cache has dropped are read again', async () => {
     store.committed()
   }
   for (let i = 0; i < 200; i++) expect(store.get(`term ${i}`)).toBe(`value ${i}`)
+})
+
+test('a row whose schema is not loaded yet is noticed when rows are loaded, and read when it is', async () => {
+  const { backend, session } = await testBackends[0]()
+  const schema = { type: 'record', name: 'Total', fields: [{ name: 'sum', type: 'int' }] }
+  const added = { ...schema, fields: [...schema.fields, { name: 'added', type: 'int', default: 7 }] }
+  const loaded = new Map<number, AvroSchema>()
+  const open = (value: ValueFormat<{ sum: number }>, schemaId: number) => {
+    const store = packedStore('terms', { key: utf8, value })
+    const codec = value.open(schemaId, { get: (id) => loaded.get(id) })
+    store.open({ column: backend.session(TOPOLOGY).column(store.name, 0), codec, cacheBytes: 1_000 })
+    return store
+  }
+  const before = open(avroValue(schema), 1)
+  before.put('a', { sum: 5 })
+  before.flush(undefined)
+  session.write()
+  before.committed()
+  const after = open(avroValue(added), 2)
+  after.prefetch('a')
+  after.prefetch('nobody')
+  expect(() => after.loadPrefetched()).toThrow(UnknownSchemaError)
+  loaded.set(1, schema)
+  after.loadPrefetched()
+  expect([after.get('a'), after.get('nobody')]).toEqual([{ sum: 5, added: 7 }, undefined])
 })
