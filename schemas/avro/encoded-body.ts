@@ -2,7 +2,7 @@ import type { ByteWriter, Codec } from '../codec.ts'
 import type { ValueFormat } from '../topic.ts'
 import { HEADER_BYTES, writeHeader } from './value.ts'
 
-/** The Avro binary of a whole value, without the header. Whoever creates one answers for its form. */
+/** The Avro binary of a whole value, without the header. Nothing checks that the bytes match the schema. */
 export class EncodedBody {
   readonly bytes: Pick<ByteWriter, 'buffer' | 'length'>
 

@@ -53,7 +53,7 @@ export class RowBinary {
 }
 
 /** Writes single values. */
-export class PlainValues {
+class PlainValues {
   readonly #out: ByteWriter
 
   constructor(out: ByteWriter) {

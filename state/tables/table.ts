@@ -5,9 +5,9 @@ export type Row = { readonly [column: string]: RowValue }
 type RowValue = string | number | boolean | null | readonly RowValue[] | { readonly [key: string]: RowValue }
 
 /**
- * The definition of a ClickHouse table that a sink fills from topics. In addition to its declared columns it has `kafka_topic`,
- * `kafka_partition` and `kafka_offset`. The sink continues after the greatest offset in the table, so rows and position
- * are written in one step.
+ * The definition of a ClickHouse table that a sink fills from topics. In addition to its declared columns it has
+ * `kafka_topic`, `kafka_partition` and `kafka_offset`. The sink continues after the greatest offset in the table, so
+ * rows and position are written in one step.
  */
 export interface TableDefinition<K, V> {
   readonly name: string

@@ -71,7 +71,7 @@ test('damaged records are refused if the decoder refuses them, and if their coun
   )
 })
 
-test('rows in several blocks are read, and blocks of another size than they say are refused', () => {
+test('rows in several blocks are read, and blocks with a wrong size are refused', () => {
   // An empty `adds_as`, and one row in a block with its size: term "a", minute 1, woeid 2 and volume 3.
   const row = [2, 0x61, 2, 2, 4, 0, 2, 6, 0]
   const body = Buffer.from([0, 1, 2 * row.length, ...row, 2, ...row, 0])
