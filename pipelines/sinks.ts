@@ -7,7 +7,7 @@ import type { Index } from '../state/indexes/search-index.ts'
 import type { StateSettings } from '../state/settings.ts'
 import { connectSinkClickhouse } from '../state/tables/connect.ts'
 import { tableStore } from '../state/tables/store.ts'
-import type { Table } from '../state/tables/table.ts'
+import type { AnyTable } from '../state/tables/table.ts'
 import { viewStore } from '../state/views/apply.ts'
 import { connectSinkRedis } from '../state/views/connect.ts'
 import type { View } from '../state/views/view.ts'
@@ -88,8 +88,8 @@ export function viewSink<K, V>(
   return { name, topics, store: 'redis', open }
 }
 
-/** Copies topics into a table in ClickHouse. All of the topics must have the same kind of records. */
-export function tableSink<K, V>(name: string, table: Table<K, V>, ...topics: readonly AnyTopic[]): SinkDeclaration {
+/** Copies a topic into a table in ClickHouse, or several topics with the same records. */
+export function tableSink<K, V>(name: string, table: AnyTable<K, V>, ...topics: readonly AnyTopic[]): SinkDeclaration {
   function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
     const client = connectSinkClickhouse(config.clickhouse)
     async function create() {

@@ -38,6 +38,7 @@ export { type Topology, type TopologyOptions, topology } from './topology/topolo
 
 // Topics: their keys, values and formats
 
+export { EncodedBody, encodedBody } from '../../schemas/avro/encoded-body.ts'
 export { avroValue } from '../../schemas/avro/value.ts'
 export type { ByteWriter, Codec } from '../../schemas/codec.ts'
 export { compositeKey, idPart, type KeyPart, textPart, u32Part, u64Part } from '../../schemas/composite.ts'
@@ -50,7 +51,10 @@ export type { AnyTopic, AvroSchema, Topic, ValueFormat } from '../../schemas/top
 // Stores
 
 export { type JoinBufferStore, joinBufferStore } from '../../state/stores/join-buffer-store.ts'
-export { type KeyedStore, type KeyRange, keyedStore, ROLL_KEY } from '../../state/stores/keyed-store.ts'
+export { type KeyedStore, keyedStore, ROLL_KEY } from '../../state/stores/keyed-store.ts'
+export type { KeyRange } from '../../state/stores/merged-scan.ts'
+export { type ByteSpan, keyHash, PackedRows } from '../../state/stores/packed-rows.ts'
+export { type PackedStore, packedStore } from '../../state/stores/packed-store.ts'
 export { seenSetReader } from '../../state/stores/seen-set/reader.ts'
 export { type SeenSetStore, seenSetStore } from '../../state/stores/seen-set-store.ts'
 export type { EngineStore } from '../../state/stores/store.ts'

@@ -2,7 +2,6 @@ import { type Codec, CodecError } from '../../schemas/codec.ts'
 import { WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import { rawValue } from '../engine/index.ts'
 import { MAX_PER_USER } from './max-per-user.ts'
-import { mixed } from './mixed.ts'
 import { CellReader, writeNumber } from './packed-cells.ts'
 import { NO_REPEATS, type PlacedMinute, type Repeat, repeatsWith } from './repeats.ts'
 import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
@@ -57,17 +56,17 @@ export class UserContributions {
   }
 
   /** Returns true if the term is already remembered, or if there is room for one more. */
-  hasRoomFor(term: string): boolean {
-    return this.#terms.size < MAX_TERMS_PER_USER || this.#terms.has(fingerprintOf(term))
+  hasRoomFor(fingerprint: number): boolean {
+    return this.#terms.size < MAX_TERMS_PER_USER || this.#terms.has(fingerprint)
   }
 
   /**
    * Counts a contribution unless some window of 60 minutes would then contain more than three for this term. The order
-   * of arrival decides. Late contributions are checked against all windows that contain them.
-   *   @returns the repeats that the contribution causes, or undefined if it does not count
+   * of arrival decides. Late contributions are checked against the windows before and after them.
+   * @param fingerprint that of the term
+   * @returns the repeats that it makes, or undefined if it does not count
    */
-  admit(term: string, minute: number, place: number): readonly Repeat[] | undefined {
-    const fingerprint = fingerprintOf(term)
+  admit(fingerprint: number, minute: number, place: number): readonly Repeat[] | undefined {
     const known = this.#terms.get(fingerprint)
     let repeats = NO_REPEATS
     if (known === undefined) {
@@ -187,23 +186,7 @@ const codec: Codec<UserContributions> = {
 
 export const userContributions = rawValue(codec)
 
-/** Hashes with two variants of FNV-1a. */
-function fingerprintOf(term: string): number {
-  let low = 0x811c9dc5
-  let high = 0x9747b28c
-  for (let i = 0; i < term.length; i++) {
-    const unit = term.charCodeAt(i)
-    low = Math.imul(low ^ unit, 0x01000193)
-    high = Math.imul(high ^ unit, 0x5bd1e995) + 0x1b873593
-  }
-  // The higher half has 21 bits, so that the result is an exact number.
-  return (mixed(high) >>> 11) * TWO_32 + (mixed(low) >>> 0)
-}
-
-/**
- * Returns the greatest number of contributions that any window with `minute` would have after one more contribution in
- * `minute`.
- */
+/** Returns the greatest number of contributions in any window that contains `minute`, plus a new one in `minute`. */
 function fullestWindowWith(contributions: readonly PlacedMinute[], minute: number): number {
   const near = contributions.map((known) => known.minute).filter((known) => Math.abs(known - minute) < WINDOW_MINUTES)
   near.push(minute)

@@ -1,7 +1,6 @@
 import { type ByteWriter, byteWriter } from '../../schemas/codec.ts'
-import type { Context, Topic } from '../engine/index.ts'
-import { packCell, packContribution } from './packed-cells.ts'
-import type { Pending } from './pending-cells.ts'
+import type { ByteSpan, Context, Topic } from '../engine/index.ts'
+import type { pendingCells } from './pending-cells.ts'
 import { appendTerm, type TermCells } from './term-cells.ts'
 
 /**
@@ -16,34 +15,20 @@ const FULL_BYTES = 262_144
  */
 export function cellBatches(topic: Topic<number, TermCells>) {
   const batches = new Map<number, ByteWriter>()
-  const cells = byteWriter()
 
-  function send(all: Pending, ctx: Context): void {
-    for (const [term, pending] of all) {
-      const partition = ctx.partitionBy(topic, term)
-      cells.length = 0
-      if ('tweet' in pending) {
-        packContribution(pending, cells)
-      } else {
-        for (const cell of pending.cells) {
-          if (cells.length > FULL_BYTES) append(partition, term, ctx)
-          packCell(cell, cells)
-        }
-      }
-      append(partition, term, ctx)
-    }
+  function send(pending: ReturnType<typeof pendingCells>, ctx: Context): void {
+    pending.drain(FULL_BYTES, (term, cells) => append(ctx.partitionBy(topic, term), term, cells, ctx))
     for (const partition of batches.keys()) emit(partition, ctx)
   }
 
-  /** Moves the packed cells of a term into the partition's record. */
-  function append(partition: number, term: string, ctx: Context): void {
+  /** Copies the packed cells of a term into the partition's record. */
+  function append(partition: number, term: Readonly<ByteSpan>, cells: Readonly<ByteSpan>, ctx: Context): void {
     let batch = batches.get(partition)
     if (batch === undefined) {
       batch = byteWriter()
       batches.set(partition, batch)
     }
     appendTerm(term, cells, batch)
-    cells.length = 0
     if (batch.length > FULL_BYTES) emit(partition, ctx)
   }
 

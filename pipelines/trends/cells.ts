@@ -1,4 +1,5 @@
 import type { SampleTweet, TermForm, Tweet } from '../../schemas/trends/types.ts'
+import type { ByteSpan } from '../engine/index.ts'
 import { addAllDrawn, addDrawn, type DrawnTweets, NONE_DRAWN } from './drawn-tweets.ts'
 import { addForm } from './forms.ts'
 import { type LanguageCode, languageCode } from './languages.ts'
@@ -24,6 +25,9 @@ export interface TermCell {
   drawn: DrawnTweets
 }
 
+/** What a cell keeps of a tweet. */
+export type TweetOfCell = SampleTweet | Pick<Tweet, 'tweet_id' | 'user_id' | 'created_at' | 'lang'>
+
 /** One contribution of a tweet to a term. */
 export interface Contribution {
   /** The woeid of the smallest region where the tweet counts. */
@@ -31,7 +35,16 @@ export interface Contribution {
   /** The spelling in the tweet. */
   readonly original: string
   readonly minute: number
-  readonly tweet: SampleTweet | Tweet
+  readonly tweet: TweetOfCell
+  readonly repeats: readonly Repeat[]
+}
+
+/** One contribution of a tweet to a term, whose spelling is bytes. */
+export interface ByteContribution {
+  readonly place: number
+  readonly minute: number
+  readonly tweet: TweetOfCell
+  readonly original: Readonly<ByteSpan>
   readonly repeats: readonly Repeat[]
 }
 
@@ -53,12 +66,12 @@ export function addNewest(to: Pick<TermCell, 'samples' | 'drawn'>, sample: Sampl
   if (leftOut !== undefined) to.drawn = addDrawn(to.drawn, leftOut)
 }
 
-function sampleOf({ tweet_id, user_id, created_at, lang }: SampleTweet | Tweet): SampleTweet {
+function sampleOf({ tweet_id, user_id, created_at, lang }: TweetOfCell): SampleTweet {
   return { tweet_id, user_id, created_at, lang: codeOf(lang) }
 }
 
-/** Returns the code of a language. Samples have a code instead of a tag. */
-export function codeOf(lang: SampleTweet['lang'] | Tweet['lang']): LanguageCode {
+/** Samples have a code instead of a tag. */
+export function codeOf(lang: TweetOfCell['lang']): LanguageCode {
   return typeof lang === 'number' ? lang : languageCode(lang)
 }
 

@@ -5,8 +5,8 @@ export interface Contenders {
    * whenever its value may have grown.
    */
   offer(term: string, bound: number): void
-  /** Returns false if offering a term that is not remembered would have no effect. */
-  mayEnter(term: string, bound: number): boolean
+  /** Does the same with a term that is not remembered, which takes fewer look-ups. */
+  offerNew(term: string, bound: number): void
   /**
    * Returns the best `count` terms by value, then by term, without terms of value 0.
    *   @param evaluate called for terms whose bounds are not enough to rank them
@@ -80,7 +80,11 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
       if (bound === 0) members.delete(term)
       return
     }
-    if (!mayEnter(term, bound)) return
+    offerNew(term, bound)
+  }
+
+  function offerNew(term: string, bound: number): void {
+    if (bound === 0 || (floor !== undefined && comesBefore(floor, term, bound))) return
     members.set(term, { term, bound, value: bound, exact: false })
     listener?.added(term)
     trimIfFull()
@@ -89,10 +93,6 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
   /** Nothing can be trimmed while a bound is not known, because such a term cannot be compared. */
   function trimIfFull(): void {
     if (members.size > keep * TRIM_FACTOR && unknown === 0) trim()
-  }
-
-  function mayEnter(term: string, bound: number): boolean {
-    return bound > 0 && (floor === undefined || !comesBefore(floor, term, bound))
   }
 
   function trim(): void {
@@ -155,7 +155,7 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
 
   return {
     offer,
-    mayEnter,
+    offerNew,
     best,
     restart,
     load,

@@ -1,6 +1,7 @@
 import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
-import type { SampleTweet, TermForm, Tweet } from '../../schemas/trends/types.ts'
-import { addCell, type Contribution, codeOf, type TermCell } from './cells.ts'
+import type { SampleTweet, TermForm } from '../../schemas/trends/types.ts'
+import type { ByteSpan } from '../engine/index.ts'
+import { addCell, type ByteContribution, codeOf, type TermCell, type TweetOfCell } from './cells.ts'
 import { type DrawnTweets, NONE_DRAWN } from './drawn-tweets.ts'
 import { regionsOf } from './regions-of.ts'
 import { NO_REPEATS, type Repeat } from './repeats.ts'
@@ -85,15 +86,15 @@ export function packCell(cell: TermCell, out: ByteWriter): void {
   out.length += drawn.length
 }
 
-/** Packs one contribution. The result is the same as that of `packCell` for a cell with only this contribution. */
-export function packContribution({ place, original, minute, tweet, repeats }: Contribution, out: ByteWriter): void {
+/** Packs one contribution, as `packCell` would pack the cell with only this contribution. */
+export function packContribution({ place, original, minute, tweet, repeats }: ByteContribution, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES * 4)
   writeNumber(place, out)
   writeNumber(1, out)
   writeNumber(minute, out)
   writeNumber(1, out)
   writeNumber(1, out)
-  writeText(original, out)
+  writeTextBytes(original, out)
   out.reserve(2 + SAMPLE_BYTES)
   writeNumber(1, out)
   writeNumber(1, out)
@@ -115,7 +116,7 @@ function writeRepeats(repeats: readonly Repeat[], out: ByteWriter): void {
   }
 }
 
-export function writeText(text: string, out: ByteWriter): void {
+function writeText(text: string, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES + text.length * BYTES_PER_UNIT)
   const { buffer, length } = out
   // Most texts are ASCII and short, so the text is first written after a length of one byte.
@@ -129,7 +130,14 @@ export function writeText(text: string, out: ByteWriter): void {
   out.length += buffer.write(text, out.length)
 }
 
-/** Writes a number without checking the size of the buffer, because the caller has reserved the bytes. */
+export function writeTextBytes({ buffer, start, end }: Readonly<ByteSpan>, out: ByteWriter): void {
+  out.reserve(MAX_NUMBER_BYTES + end - start)
+  writeNumber(end - start, out)
+  buffer.copy(out.buffer, out.length, start, end)
+  out.length += end - start
+}
+
+/** The caller has reserved the bytes. */
 export function writeNumber(number: number, out: ByteWriter): void {
   const { buffer } = out
   let rest = number
@@ -144,7 +152,7 @@ export function writeNumber(number: number, out: ByteWriter): void {
 const ids = new BigInt64Array(2)
 const idBytes = new Uint8Array(ids.buffer)
 
-function writeSample({ tweet_id, user_id, created_at, lang }: SampleTweet | Tweet, out: ByteWriter): void {
+function writeSample({ tweet_id, user_id, created_at, lang }: TweetOfCell, out: ByteWriter): void {
   ids[0] = tweet_id
   ids[1] = user_id
   out.buffer.set(idBytes, out.length)
@@ -269,8 +277,14 @@ export class CellCounts {
   }
 
   read(bytes: Buffer, start: number, end: number): this {
+    this.length = 0
+    return this.readMore(bytes, start, end)
+  }
+
+  /** Adds the counts of further cells. */
+  readMore(bytes: Buffer, start: number, end: number): this {
     const reader = new CellReader(bytes, start, end)
-    let length = 0
+    let { length } = this
     while (!reader.atEnd) {
       const place = reader.number()
       for (let left = reader.number(); left > 0; left--) {

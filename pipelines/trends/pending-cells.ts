@@ -1,4 +1,7 @@
-import { addTweet, type Contribution, newCell, type TermCell } from './cells.ts'
+import { byteWriter } from '../../schemas/codec.ts'
+import { type ByteSpan, keyHash, PackedRows } from '../engine/index.ts'
+import { addTweet, type ByteContribution, newCell, type TermCell } from './cells.ts'
+import { packCell, packContribution, unpackCells } from './packed-cells.ts'
 
 /**
  * Maximum number of cells that are searched one by one. Up to this number a search is faster than a map, and nearly all
@@ -6,39 +9,48 @@ import { addTweet, type Contribution, newCell, type TermCell } from './cells.ts'
  */
 const MAX_SEARCHED = 8
 
-export interface PendingCells {
+/** The cells of a term with several contributions. */
+interface TogetherCells {
   readonly cells: TermCell[]
   byPlace: Map<number, TermCell> | undefined
 }
 
-/**
- * The pending contributions to a term. Most terms get only one contribution between two commits, which needs no cells.
- */
-export type PendingTerm = Contribution | PendingCells
-
-export type Pending = ReadonlyMap<string, PendingTerm>
+/** Receives the packed cells of a term. */
+export type TakeCells = (key: Readonly<ByteSpan>, cells: Readonly<ByteSpan>) => void
 
 /**
- * Collects the contributions since the last commit, combined by term and place, so that repeated terms of a burst are
- * sent once.
+ * Contributions since the last commit, combined by term and place, so that repeated terms of a burst are sent once.
+ * Most terms get one contribution between two commits, which is packed at once and not touched until it is sent.
  */
 export function pendingCells() {
-  let pending = new Map<string, PendingTerm>()
+  const rows = new PackedRows()
+  const together = new Map<number, TogetherCells>()
+  const packed = byteWriter()
 
-  function add(term: string, contribution: Contribution): void {
-    const known = pending.get(term)
-    if (known === undefined) pending.set(term, contribution)
-    else if ('tweet' in known) pending.set(term, together(known, contribution))
-    else addTo(known, contribution)
+  /** @param key the term in UTF-8 */
+  function add({ buffer, start, end }: Readonly<ByteSpan>, contribution: ByteContribution): void {
+    const hash = keyHash(buffer, start, end)
+    const row = rows.find(buffer, start, end, hash)
+    if (row >= 0) {
+      addTo(togetherOf(row), contribution)
+      return
+    }
+    packed.length = 0
+    packContribution(contribution, packed)
+    rows.setValue(rows.add(buffer, start, end, hash), packed.buffer, 0, packed.length)
   }
 
-  function together(first: Contribution, second: Contribution): PendingCells {
-    const term: PendingCells = { cells: [newCell(first)], byPlace: undefined }
-    addTo(term, second)
-    return term
+  function togetherOf(row: number): TogetherCells {
+    let known = together.get(row)
+    if (known === undefined) {
+      known = { cells: unpackCells(rows.buffer, rows.valueStart(row), rows.valueEnd(row)), byPlace: undefined }
+      together.set(row, known)
+    }
+    return known
   }
 
-  function addTo(term: PendingCells, contribution: Contribution): void {
+  function addTo(term: TogetherCells, { original, ...rest }: ByteContribution): void {
+    const contribution = { ...rest, original: original.buffer.toString('utf8', original.start, original.end) }
     const cell = cellOf(term, contribution.place)
     if (cell !== undefined) {
       addTweet(cell, contribution)
@@ -50,15 +62,36 @@ export function pendingCells() {
     else if (term.cells.length > MAX_SEARCHED) term.byPlace = new Map(term.cells.map((each) => [each.place, each]))
   }
 
-  function cellOf({ cells, byPlace }: PendingCells, place: number): TermCell | undefined {
+  function cellOf({ cells, byPlace }: TogetherCells, place: number): TermCell | undefined {
     return byPlace === undefined ? cells.find((each) => each.place === place) : byPlace.get(place)
   }
 
-  /** Returns all contributions and clears them. */
-  function drain(): Pending {
-    const drained = pending
-    pending = new Map()
-    return drained
+  /**
+   * Passes all contributions on and clears them.
+   * @param fullBytes a term with more bytes of cells is passed on in several parts
+   */
+  function drain(fullBytes: number, take: TakeCells): void {
+    const { buffer } = rows
+    for (let row = 0; row < rows.count; row++) {
+      const key = { buffer, start: rows.keyStart(row), end: rows.keyEnd(row) }
+      const several = together.get(row)
+      if (several === undefined) take(key, { buffer, start: rows.valueStart(row), end: rows.valueEnd(row) })
+      else drainSeveral(key, several.cells, fullBytes, take)
+    }
+    rows.clear()
+    together.clear()
+  }
+
+  function drainSeveral(key: ByteSpan, cells: readonly TermCell[], fullBytes: number, take: TakeCells): void {
+    packed.length = 0
+    for (const cell of cells) {
+      if (packed.length > fullBytes) {
+        take(key, { buffer: packed.buffer, start: 0, end: packed.length })
+        packed.length = 0
+      }
+      packCell(cell, packed)
+    }
+    take(key, { buffer: packed.buffer, start: 0, end: packed.length })
   }
 
   return { add, drain }

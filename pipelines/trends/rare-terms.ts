@@ -1,6 +1,6 @@
 import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { TermState } from '../../schemas/trends/types.ts'
-import { rawValue } from '../engine/index.ts'
+import { type ByteSpan, rawValue } from '../engine/index.ts'
 import type { TermCell } from './cells.ts'
 import {
   type CellCounts,
@@ -22,8 +22,8 @@ import { MINUTES_PER_HOUR } from './time.ts'
  * new one.
  */
 const MAX_CONTRIBUTIONS = 32
-/** Row size up to which cells are only appended. In larger rows, cells of the same place are combined. */
-const APPENDED_BYTES = 256
+/** Cells are appended to a row up to this size. Beyond it, cells of the same place are combined. */
+export const APPENDED_BYTES = 256
 /** The longest number. */
 const MAX_NUMBER_BYTES = 5
 
@@ -81,12 +81,29 @@ const codec: Codec<RareTerm> = {
     writePacked(packed, out)
   },
   decode(buffer, start, end) {
-    const reader = new CellReader(buffer, start, end)
-    const frequentHour = reader.number()
-    const regions = reader.number()
-    const tracked = regions === 0 ? NOWHERE : Array.from({ length: regions }, () => ({ woeid: reader.number(), hour: reader.number() }))
-    return new RareTerm(frequentHour, packedCells(buffer, reader.at, end), tracked)
+    const { frequentHour, tracked, cellsAt } = new RareRow().read({ buffer, start, end })
+    return new RareTerm(frequentHour, packedCells(buffer, cellsAt, end), tracked)
   },
+}
+
+/** The bytes before the cells in the row of a rare term that no region tracks. */
+export const UNTRACKED = Buffer.from([0, 0])
+
+/** The parts of an encoded row, whose cells stay bytes. One object serves many reads. */
+export class RareRow {
+  frequentHour = 0
+  tracked = NOWHERE
+  /** The position of the first cell. */
+  cellsAt = 0
+
+  read({ buffer, start, end }: Readonly<ByteSpan>): this {
+    const reader = new CellReader(buffer, start, end)
+    this.frequentHour = reader.number()
+    const regions = reader.number()
+    this.tracked = regions === 0 ? NOWHERE : Array.from({ length: regions }, () => ({ woeid: reader.number(), hour: reader.number() }))
+    this.cellsAt = reader.at
+    return this
+  }
 }
 
 export const rareTerm = rawValue(codec)

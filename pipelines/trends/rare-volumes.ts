@@ -1,43 +1,111 @@
+import { byteWriter } from '../../schemas/codec.ts'
 import type { TrendRareVolume, TrendRareVolumes } from '../../schemas/trends/types.ts'
-import type { Context, Topic } from '../engine/index.ts'
-import type { CellCounts } from './packed-cells.ts'
+import { type Context, EncodedBody, type Topic } from '../engine/index.ts'
+import { type CellCounts, writeNumber } from './packed-cells.ts'
 import { regionsOf } from './regions-of.ts'
+import type { CellsOfTerm } from './term-cells.ts'
 import { MINUTE_MS } from './time.ts'
 
 /**
  * Maximum number of rows per record. With the longest terms, this many rows take 700 KB, less than what brokers accept.
  */
 const MAX_ROWS = 1_000
+/** The longest number of 32 bits. */
+const MAX_NUMBER_BYTES = 5
+/** A time in milliseconds, zigzag-encoded, has six bytes until 2039 and then seven. */
+const MAX_TIME_BYTES = 8
+const MORE = 0x80
 
 /**
- * Publishes the volumes of rare terms when they change, with many rows in a record. A row contains the counts of all
- * regions in one minute.
+ * Publishes the volumes of rare terms when they change, many in a record. A row has all regions of one minute. Rows are
+ * written as Avro at once, without objects.
  */
-export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
-  let rows: TrendRareVolume[] = []
+export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>) {
+  const rows = byteWriter()
+  const body = byteWriter()
+  const woeids: number[] = []
+  const volumes: number[] = []
+  let count = 0
   let month = 0
+  let minuteOfMonth = 0
 
-  /** Adds the rows of a term's changed minutes. @param changed the counts whose minutes have changed, out of `all` */
-  function add(term: string, all: CellCounts, changed: CellCounts, ctx: Context): void {
+  /** @param changed the counts whose minutes have changed, out of `all` */
+  function add(term: CellsOfTerm, all: CellCounts, changed: CellCounts, ctx: Context): void {
     for (let i = 0; i < changed.length; i++) {
       const minute = changed.minutes[i]
-      if (changed.minutes.indexOf(minute) === i) push(rowOf(term, all, minute), ctx)
+      if (changed.minutes.indexOf(minute) !== i) continue
+      startRow(minute, ctx)
+      sumByRegion(all, minute)
+      writeRow(term, minute)
     }
   }
 
-  /** A record contains only rows of one month, because tables are partitioned by month. */
-  function push(row: TrendRareVolume, ctx: Context, addsAs = ''): void {
-    const date = new Date(row.minute)
-    const ofRow = date.getUTCFullYear() * 12 + date.getUTCMonth()
-    if (ofRow !== month || rows.length === MAX_ROWS) send(ctx, addsAs)
-    month = ofRow
-    rows.push(row)
+  /** A record has rows of one month only, because tables are divided by months. */
+  function startRow(minute: number, ctx: Context): void {
+    if (minute !== minuteOfMonth) {
+      const ofRow = monthOf(minute * MINUTE_MS)
+      if (ofRow !== month) send(ctx)
+      month = ofRow
+      minuteOfMonth = minute
+    }
+    if (count === MAX_ROWS) send(ctx)
+    count++
   }
 
-  function send(ctx: Context, addsAs = ''): void {
-    if (rows.length === 0) return
-    ctx.emit(topic, ctx.partition, { adds_as: addsAs, rows })
-    rows = []
+  function sumByRegion({ length, places, minutes, counts }: CellCounts, minute: number): void {
+    woeids.length = 0
+    volumes.length = 0
+    for (let i = 0; i < length; i++) {
+      if (minutes[i] !== minute) continue
+      for (const woeid of regionsOf(places[i])) {
+        const place = woeids.indexOf(woeid)
+        if (place >= 0) {
+          volumes[place] += counts[i]
+          continue
+        }
+        woeids.push(woeid)
+        volumes.push(counts[i])
+      }
+    }
+  }
+
+  function writeRow({ record, termStart, termEnd }: CellsOfTerm, minute: number): void {
+    const length = termEnd - termStart
+    rows.reserve(length + MAX_TIME_BYTES + MAX_NUMBER_BYTES * (5 + 2 * woeids.length))
+    writeZigzag(length)
+    record.copy(rows.buffer, rows.length, termStart, termEnd)
+    rows.length += length
+    let time = 2 * minute * MINUTE_MS
+    for (; time >= MORE; time = Math.floor(time / MORE)) rows.buffer[rows.length++] = (time % MORE) + MORE
+    rows.buffer[rows.length++] = time
+    writeArray(woeids)
+    writeArray(volumes)
+  }
+
+  /** Writes one block and the end of the array. */
+  function writeArray(numbers: readonly number[]): void {
+    writeZigzag(numbers.length)
+    for (const number of numbers) writeZigzag(number)
+    rows.buffer[rows.length++] = 0
+  }
+
+  function writeZigzag(number: number): void {
+    writeNumber(2 * number, rows)
+  }
+
+  function send(ctx: Context): void {
+    if (count === 0) return
+    body.length = 0
+    body.reserve(2 + MAX_NUMBER_BYTES + rows.length)
+    // An empty `adds_as`, and the number of the rows.
+    body.buffer[body.length++] = 0
+    writeNumber(2 * count, body)
+    rows.buffer.copy(body.buffer, body.length, 0, rows.length)
+    body.length += rows.length
+    body.buffer[body.length++] = 0
+    ctx.emit(topic, ctx.partition, new EncodedBody(body))
+    rows.length = 0
+    count = 0
   }
 
   /**
@@ -46,15 +114,21 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
    *   @param id differs for each call, even after a restart
    */
   function sendAdded(added: AddedVolumes, id: string, ctx: Context): void {
-    send(ctx)
-    for (const row of added.rows()) push(row, ctx, id)
-    send(ctx, id)
+    for (const rows of Map.groupBy(added.rows(), ({ minute }) => monthOf(minute)).values()) {
+      for (let from = 0; from < rows.length; from += MAX_ROWS)
+        ctx.emit(topic, ctx.partition, { adds_as: id, rows: rows.slice(from, from + MAX_ROWS) })
+    }
   }
 
   return { add, send, sendAdded }
 }
 
-/** Collects the counts that a record adds to minutes. */
+function monthOf(time: number): number {
+  const date = new Date(time)
+  return date.getUTCFullYear() * 12 + date.getUTCMonth()
+}
+
+/** Counts that a record adds to minutes. */
 export function addedVolumes() {
   const byTermAndMinute = new Map<string, TrendRareVolume>()
 
@@ -75,21 +149,3 @@ export function addedVolumes() {
 }
 
 type AddedVolumes = ReturnType<typeof addedVolumes>
-
-function rowOf(term: string, { length, places, minutes, counts }: CellCounts, minute: number): TrendRareVolume {
-  const woeids: number[] = []
-  const volumes: number[] = []
-  for (let i = 0; i < length; i++) {
-    if (minutes[i] !== minute) continue
-    for (const woeid of regionsOf(places[i])) {
-      const place = woeids.indexOf(woeid)
-      if (place >= 0) {
-        volumes[place] += counts[i]
-        continue
-      }
-      woeids.push(woeid)
-      volumes.push(counts[i])
-    }
-  }
-  return { term, minute: minute * MINUTE_MS, woeids, volumes }
-}

@@ -5,6 +5,7 @@ import { type HourlyUsual, isKnownAt, knownFrom, usualInWindow } from './baselin
 import { type Best, type Contenders, contenders, type Evaluation, type Floor } from './contenders.ts'
 import { drawFrom } from './drawn-tweets.ts'
 import { exactTop } from './exact-top.ts'
+import { candidateOfOnly, type OnlyTweet, onlyCountFrom, onlyUnchangedThrough } from './only-tweet.ts'
 import { CellCounts } from './packed-cells.ts'
 import type { TrackedRegion } from './rare-terms.ts'
 import { KEPT_SAMPLES } from './samples.ts'
@@ -46,6 +47,11 @@ export interface StandingsOptions {
   /** Number of the best candidates of each kind that are reported with drawn tweets. */
   readonly drawnPerRegion: number
   readonly saved: ReturnType<typeof savedStandings>
+}
+
+/** Most terms never come near a list, so their text is read only when it is needed. */
+interface Named {
+  readonly term: string
 }
 
 /** A partition's report about one region. */
@@ -193,12 +199,15 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     }
   }
 
-  /** Offers a term that had no state before. It is no contender yet, so it is only compared with the region's floor. */
-  function offerFirst(term: string, counts: CellCounts): void {
+  /** Offers a term that had no state. It is no contender yet, so it is only compared with the region's floor. */
+  function offerFirst(named: Named, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of counts.regions()) {
       const count = counts.sumIn(woeid, first, Infinity)
-      if (count > 0 && regionContenders(woeid).fresh.mayEnter(term, count)) offerFresh(woeid, term, count)
+      if (count === 0) continue
+      const { fresh } = regionContenders(woeid)
+      // Only the term itself shows whether it comes before another one with the same count.
+      if (fresh.floor === undefined || count >= fresh.floor.value) fresh.offerNew(named.term, count)
     }
   }
 
@@ -319,8 +328,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /** Must be called with the first contributions to a term. */
-  function addedRare(term: string, counts: CellCounts): void {
-    if (built) offerFirst(term, counts)
+  function addedRare(named: Named, counts: CellCounts): void {
+    if (built) offerFirst(named, counts)
   }
 
   /** Reports the candidates of every region that has candidates. Yields at intervals. */
@@ -381,13 +390,25 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       else if (look.usual !== undefined) look.candidate = { ...look.candidate, baseline: usualInWindow(look.usual, lastMinute) }
     }
     if (changedOnes.length === 0) return
-    const states = terms.statesOf(woeid, changedOnes)
-    prefetchUsual(changedOnes.flatMap((term, i) => (states[i] !== undefined && isKnown(states[i]) ? termKey(woeid, term) : [])))
+    const all = terms.found(woeid, changedOnes)
+    prefetchUsual(
+      changedOnes.flatMap((term, i) => {
+        const found = all[i]
+        return found !== undefined && !('tweet' in found) && isKnown(found) ? termKey(woeid, term) : []
+      }),
+    )
     for (const [i, term] of changedOnes.entries()) {
-      const state = states[i]
-      if (state === undefined) looks.delete(term)
-      else looks.set(term, lookOf(woeid, term, state))
+      const found = all[i]
+      if (found === undefined) looks.delete(term)
+      else looks.set(term, 'tweet' in found ? lookOfOnly(term, found) : lookOf(woeid, term, found))
     }
+  }
+
+  /** A rare term has no baseline yet. It becomes frequent before a region needs one. */
+  function lookOfOnly(term: string, only: OnlyTweet): Look {
+    const candidate = candidateOfOnly(term, only, lastMinute)
+    const greatest = onlyCountFrom(only, lastMinute)
+    return { candidate, usual: undefined, greatest, through: onlyUnchangedThrough(only, lastMinute), drawn: candidate.drawn }
   }
 
   function lookOf(woeid: number, term: string, state: TermState): Look {

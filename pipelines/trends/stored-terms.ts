@@ -1,37 +1,61 @@
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermState } from '../../schemas/trends/types.ts'
-import type { KeyedStore } from '../engine/index.ts'
-import { type RareTerm, stateIn } from './rare-terms.ts'
+import type { ByteSpan, PackedStore } from '../engine/index.ts'
+import { type OnlyTweet, onlyTweetIn } from './only-tweet.ts'
+import { RareRow, type RareTerm, stateIn } from './rare-terms.ts'
 
 export interface TermStores {
-  /** The rows of rare terms, by term. They also show which terms are frequent. */
-  readonly rare: Pick<KeyedStore<string, RareTerm>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
+  /** By term. It also knows which terms are frequent. */
+  readonly rare: Pick<PackedStore<string, RareTerm>, 'prefetch' | 'loadPrefetched' | 'findKey' | 'get' | 'scan'>
   /** By region and term. */
-  readonly frequent: Pick<KeyedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
+  readonly frequent: Pick<PackedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
 }
 
 /** Reads the states of terms in a region, whether they are stored as rare or as frequent terms. */
 export interface StoredTerms {
   statesOf(woeid: number, terms: readonly string[]): (TermState | undefined)[]
+  /** Does the same without creating states of terms with a single contribution. */
+  found(woeid: number, terms: readonly string[]): (TermState | OnlyTweet | undefined)[]
   rare(): Iterable<[term: string, row: RareTerm]>
   frequent(): Iterable<[woeid: number, term: string, state: TermState, key: string]>
 }
 
 export function storedTerms({ rare, frequent }: TermStores): StoredTerms {
+  const parts = new RareRow()
+
   function statesOf(woeid: number, terms: readonly string[]): (TermState | undefined)[] {
+    return read(woeid, terms, (term) => stateIn(rare.get(term)!, woeid))
+  }
+
+  function found(woeid: number, terms: readonly string[]): (TermState | OnlyTweet | undefined)[] {
+    return read(woeid, terms, (term, row) => onlyTweetIn(row, parts, woeid) ?? stateIn(rare.get(term)!, woeid))
+  }
+
+  /** @param ofRare called for rare terms, when `parts` has read the row */
+  function read<Found>(
+    woeid: number,
+    terms: readonly string[],
+    ofRare: (term: string, row: Readonly<ByteSpan>) => Found,
+  ): (TermState | Found | undefined)[] {
     for (const term of terms) rare.prefetch(term)
     rare.loadPrefetched()
-    const rows = terms.map((term) => rare.get(term))
-    for (const [i, term] of terms.entries()) if (isFrequent(rows[i])) frequent.prefetch(termKey(woeid, term))
-    frequent.loadPrefetched()
-    return rows.map((row, i) => {
+    const frequentOnes = new Set<number>()
+    const all = terms.map((term, i) => {
+      const row = rare.findKey(term)
       if (row === undefined) return undefined
-      return isFrequent(row) ? frequent.get(termKey(woeid, terms[i])) : stateIn(row, woeid)
+      if (parts.read(row).frequentHour === 0) return ofRare(term, row)
+      frequentOnes.add(i)
+      frequent.prefetch(termKey(woeid, term))
+      return undefined
     })
+    if (frequentOnes.size === 0) return all
+    frequent.loadPrefetched()
+    return all.map((each, i) => (frequentOnes.has(i) ? frequent.get(termKey(woeid, terms[i])) : each))
   }
 
   return {
     statesOf,
+    found,
     *rare() {
       for (const entry of rare.scan()) if (!isFrequent(entry[1])) yield entry
     },

@@ -1,6 +1,6 @@
 import { type ByteWriter, type Codec, CodecError } from '../../schemas/codec.ts'
-import { rawValue } from '../engine/index.ts'
-import { CellReader, writeNumber, writeText } from './packed-cells.ts'
+import { type ByteSpan, keyHash, rawValue } from '../engine/index.ts'
+import { CellReader, writeNumber, writeTextBytes } from './packed-cells.ts'
 
 /** The counts of one worker since its last commit, for the terms of one partition. */
 export interface TermCells {
@@ -13,24 +13,40 @@ export interface TermCells {
   readonly encoded?: Buffer
 }
 
-export interface CellsOfTerm {
-  readonly term: string
-  /** The record that contains the packed cells. */
+/** A term and its packed cells, which are parts of a record. Most terms are never needed as text. */
+export class CellsOfTerm {
   readonly record: Buffer
+  readonly termStart: number
+  readonly termEnd: number
+  /** The `keyHash` of the term. */
+  readonly hash: number
   readonly start: number
   readonly end: number
+
+  constructor(record: Buffer, termStart: number, termEnd: number, start: number, end: number) {
+    this.record = record
+    this.termStart = termStart
+    this.termEnd = termEnd
+    this.hash = keyHash(record, termStart, termEnd)
+    this.start = start
+    this.end = end
+  }
+
+  get term(): string {
+    return this.record.toString('utf8', this.termStart, this.termEnd)
+  }
 }
 
 /** The longest number of bytes. */
 const MAX_NUMBER_BYTES = 5
 
 /** Appends a term with its packed cells to the record in `out`. */
-export function appendTerm(term: string, cells: ByteWriter, out: ByteWriter): void {
-  writeText(term, out)
-  out.reserve(MAX_NUMBER_BYTES + cells.length)
-  writeNumber(cells.length, out)
-  cells.buffer.copy(out.buffer, out.length, 0, cells.length)
-  out.length += cells.length
+export function appendTerm(term: Readonly<ByteSpan>, { buffer, start, end }: Readonly<ByteSpan>, out: ByteWriter): void {
+  writeTextBytes(term, out)
+  out.reserve(MAX_NUMBER_BYTES + end - start)
+  writeNumber(end - start, out)
+  buffer.copy(out.buffer, out.length, start, end)
+  out.length += end - start
 }
 
 const codec: Codec<TermCells> = {
@@ -44,10 +60,11 @@ const codec: Codec<TermCells> = {
     const reader = new CellReader(buffer, start, end)
     const terms: CellsOfTerm[] = []
     while (!reader.atEnd) {
-      const term = reader.text()
+      const termLength = reader.number()
+      const termStart = reader.skip(termLength)
       const length = reader.number()
       const first = reader.skip(length)
-      terms.push({ term, record: buffer, start: first, end: first + length })
+      terms.push(new CellsOfTerm(buffer, termStart, termStart + termLength, first, first + length))
     }
     return { terms }
   },

@@ -2,17 +2,17 @@
  * Shows without a read which terms have no row. Most terms occur for the first time, and looking them up in the
  * database would be the greatest part of their cost.
  *
- * A Bloom filter cannot forget terms, so each scan of the store fills a new filter. Until the first scan is complete,
- * every term counts as a term that may have a row.
+ * A Bloom filter cannot forget, so each walk over the store fills a new one. Until the first walk is complete, every
+ * term may have a row. Terms are given by their `keyHash`.
  */
 export interface TermFilter {
-  /** Returns false only if the term certainly has no row. */
-  mayHave(term: string): boolean
+  /** Returns false if the term has no row for certain. */
+  mayHave(hash: number): boolean
   /** Must be called for each term that gets a row. */
-  add(term: string): void
-  /** Must be called for each row of a scan of the store, from the first to the last. */
-  walked(term: string): void
-  /** Must be called when a scan has reached the end of the store. */
+  add(hash: number): void
+  /** Must be called for each row of a walk, from the first to the last one. */
+  walked(hash: number): void
+  /** Must be called when a walk has reached the end of the store. */
   walkCompleted(): void
 }
 
@@ -25,8 +25,6 @@ const LEAST_TERMS = 65_536
 /** Capacity of a new filter, as a multiple of the number of terms in the last scan. */
 const GROWTH = 2
 const BITS_PER_WORD = 32
-const FNV_OFFSET = 0x811c9dc5
-const FNV_PRIME = 0x01000193
 
 export function termFilter(): TermFilter {
   let current: Uint32Array | undefined
@@ -34,17 +32,16 @@ export function termFilter(): TermFilter {
   let terms = 0
 
   return {
-    mayHave(term) {
-      return current === undefined || has(current, hashOf(term))
+    mayHave(hash) {
+      return current === undefined || has(current, hash)
     },
-    add(term) {
-      const hash = hashOf(term)
+    add(hash) {
       if (current !== undefined) set(current, hash)
       set(next, hash)
     },
-    walked(term) {
+    walked(hash) {
       terms++
-      set(next, hashOf(term))
+      set(next, hash)
     },
     walkCompleted() {
       current = next
@@ -57,15 +54,6 @@ export function termFilter(): TermFilter {
 /** Creates a filter. The number of bits is a power of two, so that a mask is enough to find the position of a probe. */
 function filterFor(terms: number): Uint32Array {
   return new Uint32Array(2 ** Math.ceil(Math.log2(terms * BITS_PER_TERM)) / BITS_PER_WORD)
-}
-
-/** Hashes with FNV-1a, and mixes the bits like MurmurHash3. */
-function hashOf(term: string): number {
-  let hash = FNV_OFFSET
-  for (let i = 0; i < term.length; i++) hash = Math.imul(hash ^ term.charCodeAt(i), FNV_PRIME)
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return hash ^ (hash >>> 16)
 }
 
 function set(filter: Uint32Array, hash: number): void {

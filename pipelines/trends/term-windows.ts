@@ -1,3 +1,4 @@
+import { byteWriter } from '../../schemas/codec.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type {
@@ -11,12 +12,35 @@ import type {
   VolumesRound,
 } from '../../schemas/trends/types.ts'
 import { eachBucket } from '../../state/stores/buckets.ts'
-import { type Context, type KeyedStore, type RecordContext, sweep, type TimeContext, type Topic } from '../engine/index.ts'
+import {
+  type ByteSpan,
+  type Context,
+  type EncodedBody,
+  type KeyedStore,
+  keyHash,
+  type PackedStore,
+  type RecordContext,
+  sweep,
+  type TimeContext,
+  type Topic,
+  utf8,
+} from '../engine/index.ts'
 import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
 import type { TermCell } from './cells.ts'
 import { CellCounts, packedCells, unpackCells } from './packed-cells.ts'
 import { candidatesPerPartition, drawnPerPartition } from './ranking.ts'
-import { compacted, emptyStateIn, frequentNote, isRare, RareTerm, stateIn, type TrackedRegion } from './rare-terms.ts'
+import {
+  APPENDED_BYTES,
+  compacted,
+  emptyStateIn,
+  frequentNote,
+  isRare,
+  RareRow,
+  RareTerm,
+  stateIn,
+  type TrackedRegion,
+  UNTRACKED,
+} from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
 import { regionsOf } from './regions-of.ts'
 import { savedStandings } from './saved-standings.ts'
@@ -47,14 +71,14 @@ const TERMS_SWEPT = 32_768
 const BASELINES_SWEPT = 16_384
 
 export interface TermWindowsOptions {
-  readonly rare: KeyedStore<string, RareTerm>
-  readonly frequent: KeyedStore<string, TermState>
+  readonly rare: PackedStore<string, RareTerm>
+  readonly frequent: PackedStore<string, TermState>
   readonly baselines: KeyedStore<string, TermBaseline>
   readonly volumesRound: KeyedStore<string, VolumesRound>
   readonly standings: KeyedStore<string, SavedStandings>
   readonly candidates: Topic<number, RegionCandidates>
   readonly volumes: Topic<string, TrendVolume>
-  readonly rareVolumes: Topic<number, TrendRareVolumes>
+  readonly rareVolumes: Topic<number, TrendRareVolumes | EncodedBody>
 }
 
 /** The states of a term, with their keys, by region. */
@@ -62,10 +86,11 @@ type RegionStates = Map<number, { readonly key: string; readonly state: TermStat
 
 type Added = ReturnType<typeof addedVolumes>
 
-/**
- * Creates the second stage, which manages all terms of one partition, with their windows, baselines and volumes in all
- * regions.
- */
+/** The row of a term without cells. */
+const NEW_ROW: ByteSpan = { buffer: UNTRACKED, start: 0, end: UNTRACKED.length }
+const NOWHERE: readonly TrackedRegion[] = []
+
+/** Creates the second stage: one partition of all terms, with their windows, baselines and volumes in all regions. */
 export function termWindows(options: TermWindowsOptions) {
   const { rare, frequent, baselines, candidates, volumes } = options
   const stored = storedTerms(options)
@@ -76,6 +101,9 @@ export function termWindows(options: TermWindowsOptions) {
   const allCounts = new CellCounts()
   /** The counts that the current record adds to this term. */
   const changedCounts = new CellCounts()
+  const rareRow = new RareRow()
+  const rowBytes = byteWriter()
+  const hashOf = textHash()
   let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
@@ -117,7 +145,9 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function prefetchCells({ terms }: TermCells): void {
-    for (const { term } of terms) if (filter.mayHave(term)) rare.prefetch(term)
+    for (const { record, termStart, termEnd, hash } of terms) {
+      if (filter.mayHave(hash)) rare.prefetchBytes(record, termStart, termEnd, hash)
+    }
   }
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
@@ -134,43 +164,69 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function count({ terms }: TermCells, ctx: RecordContext<number>): void {
-    const leaders = leadersOf(ctx)
     const ofFrequent: CellsOfTerm[] = []
     const added = addedVolumes()
     for (const counted of terms) {
-      const { term, record, start, end } = counted
-      const row = filter.mayHave(term) ? rare.get(term) : undefined
-      if (row !== undefined && isFrequent(row)) {
-        ofFrequent.push(counted)
-        continue
-      }
-      const own = packedCells(record, start, end)
-      // Packed cells are combined by appending them.
-      const all = row === undefined ? own : row.packed + own
-      if (!isRare(allCounts.readRow(all)) || (row !== undefined && leaders.isKnownSomewhere(row.tracked))) {
-        becomeFrequent(term, row, unpackCells(record, start, end), ctx, added)
-        continue
-      }
-      rare.put(term, new RareTerm(0, compacted(all), row?.tracked))
-      if (row === undefined) {
-        filter.add(term)
-        rareRows.add(term, allCounts, allCounts, ctx)
-        leaders.addedRare(term, allCounts)
-      } else {
-        changedCounts.read(record, start, end)
-        rareRows.add(term, allCounts, changedCounts, ctx)
-        leaders.changedRare(term, allCounts, changedCounts, row.tracked)
-      }
+      const { record, termStart, termEnd, hash } = counted
+      const row = filter.mayHave(hash) ? rare.find(record, termStart, termEnd, hash) : undefined
+      if (row === undefined) countFirst(counted, ctx, added)
+      else if (rareRow.read(row).frequentHour === 0) countAgain(counted, row, ctx, added)
+      else ofFrequent.push(counted)
     }
     countFrequent(ofFrequent, ctx, added)
     rareRows.send(ctx)
     rareRows.sendAdded(added, `${ctx.partition}-${ctx.offset}`, ctx)
   }
 
+  function countFirst(counted: CellsOfTerm, ctx: Context, added: Added): void {
+    const { record, start, end, hash } = counted
+    if (!isRare(allCounts.read(record, start, end))) {
+      becomeFrequent(counted.term, undefined, unpackCells(record, start, end), ctx, added)
+      return
+    }
+    putCells(counted, NEW_ROW, UNTRACKED.length, NOWHERE)
+    filter.add(hash)
+    rareRows.add(counted, allCounts, allCounts, ctx)
+    leadersOf(ctx).addedRare(counted, allCounts)
+  }
+
+  /** @param row that of the term, which `rareRow` has read */
+  function countAgain(counted: CellsOfTerm, row: Readonly<ByteSpan>, ctx: Context, added: Added): void {
+    const { record, start, end } = counted
+    const { tracked, cellsAt } = rareRow
+    const leaders = leadersOf(ctx)
+    allCounts.read(row.buffer, cellsAt, row.end).readMore(record, start, end)
+    if (!isRare(allCounts) || leaders.isKnownSomewhere(tracked)) {
+      const { term } = counted
+      becomeFrequent(term, rare.get(term), unpackCells(record, start, end), ctx, added)
+      return
+    }
+    putCells(counted, row, cellsAt, tracked)
+    changedCounts.read(record, start, end)
+    rareRows.add(counted, allCounts, changedCounts, ctx)
+    leaders.changedRare(counted.term, allCounts, changedCounts, tracked)
+  }
+
   /**
-   * Turns a rare term into a frequent one. It moves all contributions, because no region has had a state or a stored
-   * baseline for the term.
+   * Appends the cells to a row, because cells are added to others by appending them.
+   * @param cellsAt the position of the row's cells; they follow what the row says about regions
    */
+  function putCells(counted: CellsOfTerm, row: Readonly<ByteSpan>, cellsAt: number, tracked: readonly TrackedRegion[]): void {
+    const { record, termStart, termEnd, hash, start, end } = counted
+    if (row.end - cellsAt + end - start > APPENDED_BYTES) {
+      const all = packedCells(row.buffer, cellsAt, row.end) + packedCells(record, start, end)
+      rare.put(counted.term, new RareTerm(0, compacted(all), tracked))
+      return
+    }
+    rowBytes.length = 0
+    rowBytes.reserve(row.end - row.start + end - start)
+    row.buffer.copy(rowBytes.buffer, 0, row.start, row.end)
+    record.copy(rowBytes.buffer, row.end - row.start, start, end)
+    rowBytes.length = row.end - row.start + end - start
+    rare.write(record, termStart, termEnd, hash, { buffer: rowBytes.buffer, start: 0, end: rowBytes.length })
+  }
+
+  /** Moves a rare term with all its contributions, which no region has had a state or a stored baseline for. */
   function becomeFrequent(term: string, row: RareTerm | undefined, more: readonly TermCell[], ctx: Context, added?: Added): void {
     const known = row?.cells ?? []
     noteFrequent(term, newestHourOf([...known, ...more]))
@@ -196,7 +252,7 @@ export function termWindows(options: TermWindowsOptions) {
   function noteFrequent(term: string, hour: number): void {
     if (hour <= (rare.get(term)?.frequentHour ?? 0)) return
     rare.put(term, frequentNote(hour))
-    filter.add(term)
+    filter.add(hashOf(term))
   }
 
   /**
@@ -374,7 +430,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function isRareExpired(term: string, row: RareTerm): boolean {
-    filter.walked(term)
+    filter.walked(hashOf(term))
     if (isFrequent(row)) return row.frequentHour < reportedHour - FREQUENT_KEPT_HOURS
     if (hourOfMinute(allCounts.readRow(row.packed).newest) >= reportedHour - DAY_HOURS) return false
     if (row.tracked.length === 0) return true
@@ -418,6 +474,16 @@ export function termWindows(options: TermWindowsOptions) {
       saved.saveChanges()
     },
     report,
+  }
+}
+
+/** Returns a function that hashes terms as `CellsOfTerm` does. */
+function textHash(): (term: string) => number {
+  const bytes = byteWriter()
+  return (term) => {
+    bytes.length = 0
+    utf8.encode(term, bytes)
+    return keyHash(bytes.buffer, 0, bytes.length)
   }
 }
 

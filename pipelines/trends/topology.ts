@@ -1,11 +1,12 @@
-import { trendOutput, trendRareVolumes, trendRenewals, trendVolumes, tweets } from '../../schemas/trends/topics.ts'
-import { avro, decimalId, decimalInt, keyedStore, topology, utf8 } from '../engine/index.ts'
+import { trendOutput, trendRareVolumes, trendRenewals, trendVolumes } from '../../schemas/trends/topics.ts'
+import { avro, decimalId, decimalInt, encodedBody, keyedStore, packedStore, topology, utf8 } from '../engine/index.ts'
 import { userContributions } from './cap.ts'
 import { rareTerm } from './rare-terms.ts'
 import { regionLists } from './region-lists.ts'
 import { termCells } from './term-cells.ts'
 import { termWindows } from './term-windows.ts'
 import { CLOSE_WITHOUT, RENEWAL_MS } from './time.ts'
+import { tweetsAsBytes } from './tweet-bytes.ts'
 import { tweetCounts } from './tweet-counts.ts'
 
 /**
@@ -21,16 +22,20 @@ const REGION_PARTITIONS = { partitions: 4, productionPartitions: 8 }
 const COMMIT_INTERVAL_MS = 1_000
 /** Delay of the time markers. Tweets that were sent before a renewal arrive within this time. */
 const ARRIVAL_DELAY_MS = 2_000
+/**
+ * Memory for the cached rows of terms, per partition and store. A row of a rare term has about 150 bytes in it, so that
+ * the terms of the last seconds need not be read from the database again.
+ */
+const TERM_CACHE_BYTES = 12 * 1_048_576
 /** Interval of the sweep for silent users. */
 const FORGET_EVERY_MS = 60_000
 
 /** Only this topology writes its repartition topics, so a bad record in them is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
-/**
- * The topology of trends. It turns tweets into contributions per user, then into windows per term and region, and then
- * into ranked lists per region.
- */
+const encodedRareVolumes = { ...trendRareVolumes, value: encodedBody(trendRareVolumes.value) }
+
+/** Tweets → contributions per user → windows per term and region → ranked lists per region. */
 export const trends = topology(
   'trends',
   function declareTrends(t) {
@@ -38,26 +43,26 @@ export const trends = topology(
     const tracked = t.repartition('listed', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
     const candidates = t.repartition('candidates', { key: decimalInt, value: avro('trends/RegionCandidates'), ...REGION_PARTITIONS })
 
-    const users = keyedStore('user-terms', { key: decimalId, value: userContributions })
+    const users = packedStore('user-terms', { key: decimalId, value: userContributions })
     const tweet = tweetCounts({ users, cells })
-    // Users are identified by the event's user_id, not by the key. If a producer sets no key, the cap per user applies
-    // to each partition separately.
-    t.source(tweets, { keys: 'optional', onError: { process: 'dead-letter', produce: 'dead-letter' } })
+    // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
+    // separately.
+    t.source(tweetsAsBytes, { keys: 'optional', onError: { process: 'dead-letter', produce: 'dead-letter' } })
       .process('count-tweet', { stores: [users], reads: ({ user_id }) => users.prefetch(user_id) }, tweet.count)
       .tick('forget-users', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [users] }, (_now, ctx) => tweet.forget(ctx))
       .beforeCommit('send-cells', { emits: [cells] }, tweet.send)
       .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: cells })
 
-    const rare = keyedStore('rare-tweets', { key: utf8, value: rareTerm })
-    const frequent = keyedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
+    const rare = packedStore('rare-tweets', { key: utf8, value: rareTerm, cacheBytes: TERM_CACHE_BYTES })
+    const frequent = packedStore('frequent-terms', { key: utf8, value: avro('trends/TermState'), cacheBytes: TERM_CACHE_BYTES })
     const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
     const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings') })
-    const topics = { candidates, volumes: trendVolumes, rareVolumes: trendRareVolumes }
+    const topics = { candidates, volumes: trendVolumes, rareVolumes: encodedRareVolumes }
     const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })
     const stores = [rare, frequent, baselines, volumesRound, standings]
     t.source(cells, INTERNAL)
-      .process('count-terms', { stores, reads: term.prefetchCells, emits: [trendVolumes, trendRareVolumes] }, term.count)
+      .process('count-terms', { stores, reads: term.prefetchCells, emits: [trendVolumes, encodedRareVolumes] }, term.count)
       .beforeCommit('publish-volumes', { stores: [volumesRound, standings], emits: [trendVolumes] }, term.beforeCommit)
       .onTime(
         'report-candidates',

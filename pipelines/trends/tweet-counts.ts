@@ -1,23 +1,23 @@
 import { regionOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
-import type { Tweet } from '../../schemas/trends/types.ts'
 import {
   type Context,
   deadLetter,
   drop,
-  type KeyedStore,
   late,
   type Outcome,
   originalTimestamp,
+  type PackedStore,
   type RecordContext,
   sweep,
   type Topic,
 } from '../engine/index.ts'
 import { MAX_TERMS_PER_USER, REMEMBERED_MINUTES, UserContributions } from './cap.ts'
 import { cellBatches } from './cell-batches.ts'
+import { FoldedTerms } from './folded-terms.ts'
 import { pendingCells } from './pending-cells.ts'
 import type { TermCells } from './term-cells.ts'
-import { termsOf } from './terms-of-tweet.ts'
 import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
+import type { TweetBytes } from './tweet-bytes.ts'
 
 /** Bot score above which tweets do not count: docs/services/trends.md#what-counts */
 const MAX_BOT_SCORE = 0.7
@@ -28,7 +28,7 @@ const MAX_BOT_SCORE = 0.7
 const USERS_SWEPT = 20_000
 
 export interface TweetCountsOptions {
-  readonly users: KeyedStore<bigint, UserContributions>
+  readonly users: PackedStore<bigint, UserContributions>
   readonly cells: Topic<number, TermCells>
 }
 
@@ -36,10 +36,11 @@ export interface TweetCountsOptions {
 export function tweetCounts({ users, cells }: TweetCountsOptions) {
   const pending = pendingCells()
   const batches = cellBatches(cells)
+  const terms = new FoldedTerms()
   let oldestRemembered = 0
   const userSweep = sweep(users, { keysPerRun: USERS_SWEPT, isExpired: (_id, user) => user.newest < oldestRemembered })
 
-  function count(tweet: Tweet, ctx: RecordContext<bigint | undefined>): Outcome {
+  function count(tweet: TweetBytes, ctx: RecordContext<bigint | undefined>): Outcome {
     if (tweet.bot_score > MAX_BOT_SCORE) return drop('bot')
     if (tweet.created_at > ctx.now + MAX_AHEAD_MS)
       return deadLetter(
@@ -52,18 +53,21 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
     if (user.size >= MAX_TERMS_PER_USER) user.forgetBefore(Math.max(user.newest, minute) - REMEMBERED_MINUTES)
     const place = placeOf(tweet, ctx)
     let admitted = false
-    for (const [term, original] of termsOf(tweet)) {
-      if (!user.hasRoomFor(term)) {
+    terms.read(tweet)
+    for (let i = 0; i < terms.count; i++) {
+      const { fingerprint, start, end, originalStart, originalEnd } = terms.at(i)
+      if (!user.hasRoomFor(fingerprint)) {
         ctx.count('trends_terms_refused')
         continue
       }
-      const repeats = user.admit(term, minute, place)
+      const repeats = user.admit(fingerprint, minute, place)
       if (repeats === undefined) {
         ctx.count('trends_contributions_capped')
         continue
       }
       admitted = true
-      pending.add(term, { place, original, minute, tweet, repeats })
+      const original = { buffer: tweet.buffer, start: originalStart, end: originalEnd }
+      pending.add({ buffer: terms.buffer, start, end }, { place, original, minute, tweet, repeats })
     }
     if (!admitted) return
     user.forgetBefore(user.newest - REMEMBERED_MINUTES)
@@ -80,7 +84,7 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
     return timestamp > 0 ? Math.min(timestamp, ctx.now) : ctx.now
   }
 
-  function placeOf({ woeid }: Tweet, ctx: Context): number {
+  function placeOf({ woeid }: TweetBytes, ctx: Context): number {
     if (regionOf(woeid) !== undefined) return woeid
     ctx.count('trends_unknown_woeid')
     return WORLDWIDE
@@ -88,7 +92,7 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
 
   /** Sends the counts since the last commit. */
   function send(ctx: Context): void {
-    batches.send(pending.drain(), ctx)
+    batches.send(pending, ctx)
   }
 
   /** Deletes the state of users who have been silent. */

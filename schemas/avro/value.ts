@@ -10,7 +10,24 @@ import { SchemaError } from './types.ts'
  * binary.
  */
 const MAGIC = 0
-const HEADER_BYTES = 5
+export const HEADER_BYTES = 5
+
+/** The caller has reserved the bytes. */
+export function writeHeader(schemaId: number, out: ByteWriter): void {
+  out.buffer[out.length] = MAGIC
+  out.buffer.writeInt32BE(schemaId, out.length + 1)
+  out.length += HEADER_BYTES
+}
+
+/** Returns true for a value that was written with this schema. */
+export function hasHeader(schemaId: number, buffer: Buffer, start: number, end: number): boolean {
+  return schemaIdOf(buffer, start, end) === schemaId
+}
+
+/** Returns the id of the writer's schema; undefined if the value has no header. */
+export function schemaIdOf(buffer: Buffer, start = 0, end = buffer.length): number | undefined {
+  return end - start >= HEADER_BYTES && buffer[start] === MAGIC ? buffer.readInt32BE(start + 1) : undefined
+}
 
 /**
  * Creates the Avro format of values, which begin with the id of the writer's schema. Values that were written with
@@ -52,9 +69,7 @@ export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
     function encode(value: T, out: ByteWriter): void {
       out.reserve(HEADER_BYTES)
       const start = out.length
-      out.buffer[start] = MAGIC
-      out.buffer.writeInt32BE(schemaId, start + 1)
-      out.length = start + HEADER_BYTES
+      writeHeader(schemaId, out)
       try {
         encodeBody(value, out)
       } catch (error) {

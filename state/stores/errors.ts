@@ -41,9 +41,9 @@ export function isStateFailure(error: unknown): boolean {
  * Decodes a value that this store has written.
  * @throws StateCorrupted when the value cannot be decoded
  */
-export function decodeStored<V>(codec: Codec<V>, bytes: Buffer, store: string): V {
+export function decodeStored<V>(codec: Codec<V>, bytes: Buffer, store: string, start = 0, end = bytes.length): V {
   try {
-    return codec.decode(bytes, 0, bytes.length)
+    return codec.decode(bytes, start, end)
   } catch (error) {
     if (error instanceof CodecError) throw new StateCorrupted(`a value of store ${store} cannot be decoded`, error)
     throw error

@@ -2,7 +2,7 @@ import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 import { type Entry, entryCache } from './entry-cache.ts'
 import { decodeStored } from './errors.ts'
-import { lowerBound } from './lower-bound.ts'
+import { type ChangedKey, type KeyRange, mergedScan } from './merged-scan.ts'
 import type { ChangelogWriter, EngineStore, StateColumn, StoreContext, StoreLookup } from './store.ts'
 
 export interface KeyedStoreOptions<K, V> {
@@ -19,23 +19,6 @@ export interface KeyedStoreOptions<K, V> {
 /** Key of a record whose only purpose is to make the broker close a segment. Keys of a store never begin with a NUL. */
 export const ROLL_KEY = '\0roll'
 const ROLL_KEY_BYTES = Buffer.from(ROLL_KEY)
-
-/** A range of keys in the order of their encoded bytes. */
-export interface KeyRange<K> {
-  /** First key, inclusive. */
-  readonly gte?: K
-  /** End key, exclusive. */
-  readonly lt?: K
-  /** Prefix of the encoded keys. */
-  readonly prefix?: Uint8Array
-  readonly limit?: number
-  readonly reverse?: boolean
-  /**
-   * Omits keys that were added since the last commit. A scan that need not find them, such as a sweep, then does not
-   * have to sort all changes.
-   */
-  readonly omitsNew?: boolean
-}
 
 /**
  * Stores one object per key. Values are cached in decoded form, and `get` returns the same object that was `put`.
@@ -66,14 +49,8 @@ export interface KeyedStore<K, V> extends EngineStore {
   scan(range?: KeyRange<K>): IteratorObject<[key: K, value: V]>
 }
 
-interface Change<K, V> {
-  readonly bytes: Buffer
+interface Change<K, V> extends ChangedKey {
   readonly entry: Entry<K, V>
-}
-
-interface ByteBounds {
-  readonly gte?: Buffer
-  readonly lt?: Buffer
 }
 
 export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>): KeyedStore<K, V> {
@@ -115,26 +92,6 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
   }
 
-  function byteBounds({ gte, lt, prefix }: KeyRange<K>): ByteBounds {
-    const from = gte === undefined ? undefined : encodedKey(gte)
-    const to = lt === undefined ? undefined : encodedKey(lt)
-    if (prefix === undefined) return { gte: from, lt: to }
-    const first = Buffer.from(prefix)
-    const end = prefixEnd(prefix)
-    return {
-      gte: from && Buffer.compare(from, first) > 0 ? from : first,
-      lt: to && (end === undefined || Buffer.compare(to, end) < 0) ? to : end,
-    }
-  }
-
-  /** Returns the changes in a range that are not in the column yet, in scan order. */
-  function changesWithin({ gte, lt }: ByteBounds, direction: 1 | -1): Change<K, V>[] {
-    const all = sortedChanges()
-    const firstFrom = (key: Buffer) => lowerBound(all, ({ bytes }) => Buffer.compare(bytes, key) < 0)
-    const changes = all.slice(gte && firstFrom(gte), lt && firstFrom(lt))
-    return direction === 1 ? changes : changes.reverse()
-  }
-
   function sortedChanges(): readonly Change<K, V>[] {
     if (sorted?.revision !== entries.revision) {
       const changes = Array.from(entries.pending(), (entry) => ({ bytes: encodedKey(entry.key), entry }))
@@ -142,32 +99,6 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
       sorted = { revision: entries.revision, changes }
     }
     return sorted.changes
-  }
-
-  /** Merges the column's rows with the changes. A change replaces the row with the same key. */
-  function* scanRows(range: KeyRange<K>): Generator<[K, V]> {
-    const { limit = Infinity, reverse = false, omitsNew = false } = range
-    const direction = reverse ? -1 : 1
-    const bounds = byteBounds(range)
-    const changes = omitsNew ? [] : changesWithin(bounds, direction)
-    const rows = column.scan({ ...bounds, reverse })[Symbol.iterator]()
-    let nextChange = 0
-    let given = 0
-    try {
-      let row = rows.next()
-      while (given < limit && (!row.done || nextChange < changes.length)) {
-        const change = changes[nextChange]
-        const order = row.done ? 1 : change === undefined ? -1 : Buffer.compare(row.value[0], change.bytes) * direction
-        if (order >= 0) nextChange++
-        const shown = row.done || order > 0 ? valueOfChange(change) : valueOfRow(row.value)
-        if (!row.done && order <= 0) row = rows.next()
-        if (shown === undefined) continue
-        given++
-        yield shown
-      }
-    } finally {
-      rows.return?.()
-    }
   }
 
   function valueOfChange({ entry }: Change<K, V>): [K, V] | undefined {
@@ -215,7 +146,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     },
     scan(range = {}) {
       entries.checkAccess()
-      return scanRows(range)
+      return mergedScan(range, encodedKey, { column, sortedChanges, ofChange: valueOfChange, ofRow: valueOfRow })
     },
     get dirtyKeys() {
       return entries.dirtyKeys + Number(mustRoll)
@@ -237,14 +168,4 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
       sorted = undefined
     },
   }
-}
-
-/** Returns the smallest key after all keys with the prefix; undefined when there is none (all bytes are 0xff). */
-function prefixEnd(prefix: Uint8Array): Buffer | undefined {
-  let length = prefix.length
-  while (length > 0 && prefix[length - 1] === 0xff) length--
-  if (length === 0) return undefined
-  const end = Buffer.from(prefix.subarray(0, length))
-  end[length - 1]++
-  return end
 }

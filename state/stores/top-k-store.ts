@@ -1,7 +1,8 @@
 import type { Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
-import { type KeyRange, keyedStore } from './keyed-store.ts'
+import { keyedStore } from './keyed-store.ts'
 import { lowerBound } from './lower-bound.ts'
+import type { KeyRange } from './merged-scan.ts'
 import type { EngineStore, StoreLookup } from './store.ts'
 import { storeLife } from './store-life.ts'
 

@@ -1,6 +1,7 @@
 import type { Codec } from '../../schemas/codec.ts'
 import { addTo, type Buckets, dropBefore, eachBucket, newestOf, oneBucket, sumOf } from './buckets.ts'
-import { type KeyRange, keyedStore } from './keyed-store.ts'
+import { keyedStore } from './keyed-store.ts'
+import type { KeyRange } from './merged-scan.ts'
 import type { EngineStore, StoreContext, StoreLookup, StreamTime } from './store.ts'
 import { storeLife } from './store-life.ts'
 import { windowedCounterValue } from './windowed-counter.ts'

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client'
-import { type ClusterOptions, createStatement, ddlParts, engineOf, type Table } from './table.ts'
+import { type ClusterOptions, createStatement, ddlParts, engineOf, type TableDefinition } from './table.ts'
 
 /**
  * Table that records the applied migrations of each table. A table that was dropped and created again has another
@@ -18,13 +18,17 @@ export interface MigrateDeps {
  * statement must be idempotent (IF NOT EXISTS).
  * @returns the table's identity
  */
-export async function migrateTable(table: Table<never, never>, cluster: ClusterOptions, deps: MigrateDeps): Promise<string> {
+export async function migrateTable(table: TableDefinition<never, never>, cluster: ClusterOptions, deps: MigrateDeps): Promise<string> {
   const identity = await ownTable(table, cluster, deps)
   for (const query of table.derived?.(cluster) ?? []) await deps.client.command({ query })
   return identity
 }
 
-async function ownTable(table: Table<never, never>, cluster: ClusterOptions, { client, newIdentity }: MigrateDeps): Promise<string> {
+async function ownTable(
+  table: TableDefinition<never, never>,
+  cluster: ClusterOptions,
+  { client, newIdentity }: MigrateDeps,
+): Promise<string> {
   const { onCluster } = ddlParts(cluster)
   await client.command({
     query: `CREATE TABLE IF NOT EXISTS ${MIGRATIONS_TABLE}${onCluster} (table_name String, identity String, migration String, applied_at DateTime DEFAULT now())

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client'
 import { TargetUnavailableError } from '../unavailable.ts'
 import { catchUpsStatement, recordCatchUp } from './catch-ups.ts'
 import { migrateTable } from './migrate.ts'
-import type { ClusterOptions, Row, Table } from './table.ts'
+import type { InsertSource, RowBinary } from './row-binary.ts'
+import { type AnyTable, type ClusterOptions, POSITION_COLUMNS, type Row, type TableDefinition } from './table.ts'
 import { recordedTopicId, recordTopicId, topicIdsStatement } from './topic-ids.ts'
 
 /** Rows of a range of offsets of one Kafka partition. All rows belong to the same partition of the table. */
@@ -32,6 +35,8 @@ export interface TableStore {
    * written.
    */
   insert(insert: Insert): Promise<void>
+  /** Does the same with binary rows of a `BinaryTable`. */
+  insertBinary(rows: RowBinary): Promise<void>
   /**
    * Records that the table has caught up with the log of this Kafka partition, up to the end that the log had when
    * reading began. From then on, readers may treat missing rows as absent. Call `prepare` first.
@@ -87,7 +92,7 @@ const INSERT_SETTINGS: ClickHouseSettings = {
 const QUORUM_INSERT: ClickHouseSettings = { insert_quorum: 'auto' as never, insert_quorum_parallel: 0 }
 const QUORUM_READ: ClickHouseSettings = { select_sequential_consistency: '1' }
 
-export function tableStore<K, V>(table: Table<K, V>, client: ClickHouseClient, cluster: ClusterOptions): TableStore {
+export function tableStore<K, V>(table: AnyTable<K, V>, client: ClickHouseClient, cluster: ClusterOptions): TableStore {
   const isReplicated = cluster.cluster !== undefined
   const insertSettings = isReplicated ? { ...INSERT_SETTINGS, ...QUORUM_INSERT } : INSERT_SETTINGS
 
@@ -97,7 +102,7 @@ export function tableStore<K, V>(table: Table<K, V>, client: ClickHouseClient, c
     identity = await asking(async () => {
       await client.command({ query: catchUpsStatement(cluster) })
       await client.command({ query: topicIdsStatement(cluster) })
-      return migrateTable(table as unknown as Table<never, never>, cluster, { client, newIdentity: randomUUID })
+      return migrateTable(table as unknown as TableDefinition<never, never>, cluster, { client, newIdentity: randomUUID })
     })
     return identity
   }
@@ -121,7 +126,7 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
   }
 
   async function insert({ topic, partition, rows }: Insert): Promise<void> {
-    const token = `${topic}-${partition}-${rows[0].offset}-${rows[rows.length - 1].offset}-${rows.length}`
+    const token = tokenOf({ topic, partition }, rows[0].offset, rows[rows.length - 1].offset, rows.length)
     await asking(() =>
       client.insert({
         table: table.name,
@@ -132,6 +137,22 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
     )
   }
 
+  async function insertBinary({ source, firstOffset, lastOffset, count, bytes }: RowBinary): Promise<void> {
+    const columns = 'binaryColumns' in table ? [...table.binaryColumns, ...POSITION_COLUMNS] : []
+    const token = tokenOf(source, firstOffset, lastOffset, count)
+    await asking(async () => {
+      const { stream } = await client.exec({
+        query: `INSERT INTO ${table.name} (${columns.join(', ')}) FORMAT RowBinary`,
+        // The stream has the bytes as a single chunk.
+        values: Readable.from([bytes], { objectMode: false }),
+        clickhouse_settings: { ...insertSettings, insert_deduplication_token: token },
+      })
+      // The connection is free again when the empty response has been read.
+      stream.resume()
+      await finished(stream)
+    })
+  }
+
   async function topicId(topic: string, partition: number): Promise<string | undefined> {
     return asking(() => recordedTopicId(client, { table: table.name, identity, topic, partition }, isReplicated ? QUORUM_READ : {}))
   }
@@ -140,7 +161,12 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
     await asking(() => recordTopicId(client, { table: table.name, identity, topic, partition, id }, isReplicated ? QUORUM_INSERT : {}))
   }
 
-  return { prepare, position, insert, noteCaughtUp, topicId, noteTopicId }
+  return { prepare, position, insert, insertBinary, noteCaughtUp, topicId, noteTopicId }
+}
+
+/** Identifies an insert, so that ClickHouse ignores it when it is repeated. */
+function tokenOf({ topic, partition }: InsertSource, firstOffset: number, lastOffset: number, rows: number): string {
+  return `${topic}-${partition}-${firstOffset}-${lastOffset}-${rows}`
 }
 
 async function asking<T>(question: () => Promise<T>): Promise<T> {

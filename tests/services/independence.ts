@@ -66,16 +66,17 @@ function declaredBy(exportName: string, value: unknown): string[] {
   if (typeof value === 'string') return exportName.endsWith('_VIEW') ? [value] : []
   if (Array.isArray(value)) return value.flatMap((one) => declaredBy('', one))
   if (typeof value !== 'object' || value === null) return []
-  const { topics, settings, variables, name, partitions, rowsOf, operationsFor } = value as {
+  const { topics, settings, variables, name, partitions, rowsOf, writeRows, operationsFor } = value as {
     topics?: readonly AnyTopic[]
     settings?: { variables: Variables }
     variables?: Variables
     name?: string
     partitions?: unknown
     rowsOf?: unknown
+    writeRows?: unknown
     operationsFor?: unknown
   }
-  const isNamed = [partitions, rowsOf, operationsFor].some((member) => member !== undefined)
+  const isNamed = [partitions, rowsOf, writeRows, operationsFor].some((member) => member !== undefined)
   return [
     ...(isNamed && name !== undefined ? [name] : []),
     ...(topics ?? []).map((topic) => topic.name),

@@ -1,5 +1,6 @@
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
-import type { KeyedStore, KeyRange } from '../../../state/stores/keyed-store.ts'
+import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
+import type { KeyRange } from '../../../state/stores/merged-scan.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
 import type { Timer, TimerStore } from '../../../state/stores/timer-store.ts'
 import type { Context, EmitOptions } from '../topology/api.ts'

@@ -1,14 +1,12 @@
 import type { TopicPartition } from '../../../kafka/transport.ts'
-import type { Insert, OffsetRow, TableStore } from '../../../state/tables/store.ts'
-import type { Table } from '../../../state/tables/table.ts'
+import { RowBinary } from '../../../state/tables/row-binary.ts'
+import type { OffsetRow, TableStore } from '../../../state/tables/store.ts'
+import type { AnyTable, BinaryTable, Table } from '../../../state/tables/table.ts'
 import type { BatchLimits, PartitionFacts, SinkBatch, SinkTarget, WriteResult } from './target.ts'
 
 export interface TableTargetOptions<K, V> {
-  readonly table: Table<K, V>
-  /**
-   * Limits of an insert. The defaults are 5,000 records, 2 MiB and 1 s, because ClickHouse prefers few large inserts:
-   * about one per second and table.
-   */
+  readonly table: AnyTable<K, V>
+  /** Default: 5,000 records, 2 MiB, 1 s. ClickHouse prefers few large inserts: about one per second and table. */
   readonly limits?: Partial<BatchLimits>
   /** Maximum rows per insert. Default 50,000. */
   readonly maxInsertRows?: number
@@ -27,9 +25,11 @@ const COLLECTING_SHARE = 0.1
 const MAX_INSERT_ROWS = 50_000
 
 /** Consecutive records whose rows belong to one partition of the table. */
-interface Run extends Insert {
+interface Run {
   readonly tablePartition: string | number
-  readonly rows: OffsetRow[]
+  /** The offset of the last record with a row. */
+  readonly lastOffset: number
+  insert(): Promise<void>
 }
 
 /**
@@ -66,23 +66,10 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   }
 
   function prepare({ partition: { topic, partition }, records, caughtUp }: SinkBatch): () => Promise<WriteResult> {
-    const runs: Run[] = []
-    for (const { offset, key, value } of records) {
-      const rows = table.rowsOf(key as K, value as V | null)
-      if (rows.length === 0) continue
-      const run = runFor(table.partitionOf(key as K, value as V), rows.length)
-      for (const row of rows) run.rows.push({ offset, row })
-    }
+    const place = { topic, partition }
+    const runs = 'binaryColumns' in table ? binaryRuns(table, place, records) : jsonRuns(table, place, records)
     let done = 0
     let isUncertain = false
-
-    function runFor(tablePartition: string | number, more: number): Run {
-      const last = runs.at(-1)
-      if (last?.tablePartition === tablePartition && last.rows.length + more <= maxInsertRows) return last
-      const run: Run = { topic, partition, tablePartition, rows: [] }
-      runs.push(run)
-      return run
-    }
 
     /**
      * Inserts the runs one after the other in offset order, so that the highest offset in the table is correct even
@@ -91,12 +78,12 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     return async function insertRuns() {
       for (; done < runs.length; done++) {
         const run = runs[done]
-        if (isUncertain && (await isStored(run))) {
+        if (isUncertain && (await isStored(place, run))) {
           isUncertain = false
           continue
         }
         isUncertain = true
-        await store.insert(run)
+        await run.insert()
         isUncertain = false
       }
       if (caughtUp) await noteCaughtUp(topic, partition)
@@ -111,9 +98,66 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     noted.add(key)
   }
 
-  async function isStored({ topic, partition, rows }: Run): Promise<boolean> {
+  async function isStored({ topic, partition }: TopicPartition, { lastOffset }: Run): Promise<boolean> {
     const next = await store.position(topic, partition)
-    return next !== undefined && next > rows[rows.length - 1].offset
+    return next !== undefined && next > lastOffset
+  }
+
+  function jsonRuns(jsonTable: Table<K, V>, place: TopicPartition, records: SinkBatch['records']): Run[] {
+    const runs: (Run & { readonly rows: OffsetRow[] })[] = []
+    for (const { offset, key, value } of records) {
+      const rows = jsonTable.rowsOf(key as K, value as V | null)
+      if (rows.length === 0) continue
+      const run = runFor(jsonTable.partitionOf(key as K, value as V), rows.length)
+      for (const row of rows) run.rows.push({ offset, row })
+    }
+
+    function runFor(tablePartition: string | number, more: number): { readonly rows: OffsetRow[] } {
+      const last = runs.at(-1)
+      if (last?.tablePartition === tablePartition && last.rows.length + more <= maxInsertRows) return last
+      const rows: OffsetRow[] = []
+      const run = {
+        tablePartition,
+        rows,
+        get lastOffset() {
+          return rows[rows.length - 1].offset
+        },
+        insert: () => store.insert({ ...place, rows }),
+      }
+      runs.push(run)
+      return run
+    }
+
+    return runs
+  }
+
+  function binaryRuns(binaryTable: BinaryTable<K, V>, place: TopicPartition, records: SinkBatch['records']): Run[] {
+    const runs: (Run & { readonly rows: RowBinary })[] = []
+    for (const { offset, key, value } of records) {
+      // A tombstone has no rows.
+      if (value === null) continue
+      const { rows } = runFor(binaryTable.partitionOf(key as K, value as V))
+      binaryTable.writeRows(key as K, value as V, offset, rows)
+    }
+
+    /** The rows of one record stay together, so the limit may be exceeded by those of one. */
+    function runFor(tablePartition: string | number): { readonly rows: RowBinary } {
+      const last = runs.at(-1)
+      if (last?.tablePartition === tablePartition && last.rows.count < maxInsertRows) return last
+      const rows = new RowBinary(place)
+      const run = {
+        tablePartition,
+        rows,
+        get lastOffset() {
+          return rows.lastOffset
+        },
+        insert: () => store.insertBinary(rows),
+      }
+      runs.push(run)
+      return run
+    }
+
+    return runs.filter(({ rows }) => rows.count > 0)
   }
 
   return {

@@ -21,7 +21,7 @@ export interface SweepOptions<K, V> {
   readonly isExpired: (key: K, value: V) => boolean
 }
 
-export function sweep<K, V>(store: KeyedStore<K, V>, options: SweepOptions<K, V>): Sweep {
+export function sweep<K, V>(store: Pick<KeyedStore<K, V>, 'scan' | 'delete'>, options: SweepOptions<K, V>): Sweep {
   let next: K | undefined
   /** The period in which the last pass began. */
   let walked: number | undefined

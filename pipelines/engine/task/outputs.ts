@@ -3,6 +3,7 @@ import type { RecordAppender, RecordChunk, RecordHeader } from '../../../kafka/t
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
+import type { ByteSpan } from '../../../state/stores/packed-rows.ts'
 import type { EmitOptions } from '../topology/api.ts'
 import type { Codecs } from '../topology/codecs.ts'
 import { OutputError, reasonOf } from './record-failure.ts'
@@ -31,7 +32,7 @@ export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
   broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
   /** Returns the partition of records whose `partitionBy` is `text`. */
-  partitionBy(topic: AnyTopic, text: string): number
+  partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
   /** Emits a record without key and value to every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
   /**
@@ -165,8 +166,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
       }
     },
     partitionBy(topic, text) {
-      const partitions = appendersOf(topic.name).length
-      if (partitions === 1) return 0
+      if (typeof text === 'object') return partitionFor(text.buffer, appendersOf(topic.name).length, text.start, text.end)
       keyBytes.length = 0
       utf8.encode(text, keyBytes)
       return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)

@@ -1,6 +1,7 @@
 import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
+import type { ByteSpan } from '../../../state/stores/packed-rows.ts'
 import type { StoreAccess } from '../../../state/stores/store.ts'
 import type { EmitOptions, RecordContext, TimeContext } from '../topology/api.ts'
 import type { EmittingNode } from '../topology/declaration.ts'
@@ -55,7 +56,7 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
     this.emitted++
   }
 
-  partitionBy(topic: AnyTopic, text: string): number {
+  partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number {
     this.#mayEmit(topic)
     return this.#outputs.partitionBy(topic, text)
   }

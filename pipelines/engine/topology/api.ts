@@ -1,5 +1,6 @@
 import type { OffsetReset, RecordHeader } from '../../../kafka/transport.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
+import type { ByteSpan } from '../../../state/stores/packed-rows.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
 
 /**
@@ -194,8 +195,11 @@ export interface Context {
   emit<K, V>(topic: Topic<K, V>, key: K, value: V | null, options?: EmitOptions): void
   /** Sends a record to every partition of the topic. */
   broadcast<K, V>(topic: Topic<K, V>, key: K, value: V, options?: EmitOptions): void
-  /** Returns the partition to which `emit` sends a record whose `partitionBy`, or key as text, is `text`. */
-  partitionBy(topic: AnyTopic, text: string): number
+  /**
+   * Returns the partition to which `emit` sends a record whose `partitionBy`, or key as text, is `text`, which may also
+   * be given as bytes.
+   */
+  partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
   count(metric: string, by?: number): void
   /** Shortens the time to the next commit to the topology's `commitSoonMs`, because a caller waits for the output. */
   commitSoon(): void

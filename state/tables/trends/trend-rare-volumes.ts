@@ -1,6 +1,6 @@
-import type { TrendRareVolumes } from '../../../schemas/trends/types.ts'
-import type { Table } from '../table.ts'
-import { isoMinute, isoMonth } from '../time.ts'
+import type { BinaryTable } from '../table.ts'
+import { isoMonth } from '../time.ts'
+import type { RareVolumeBytes } from './rare-volume-bytes.ts'
 import { VOLUMES_KEPT } from './trend-volumes.ts'
 
 const ADDS_AS = 'adds_as String'
@@ -12,7 +12,7 @@ const ADDS_AS = 'adds_as String'
  * contain counts from after the minute had left the state of a frequent term. These counts are added to those of other
  * rows. Fed by `trend-rare-volumes`.
  */
-export const trendRareVolumesTable: Table<number, TrendRareVolumes> = {
+export const trendRareVolumesTable: BinaryTable<number, RareVolumeBytes> = {
   name: 'trend_rare_volumes',
   columns: ['term String', "minute DateTime('UTC')", 'total UInt32', 'woeids Array(Int32)', 'volumes Array(UInt32)', ADDS_AS],
   orderBy: '(term, minute, adds_as)',
@@ -29,15 +29,25 @@ export const trendRareVolumesTable: Table<number, TrendRareVolumes> = {
       ],
     },
   ],
-  rowsOf: (_key, batch) =>
-    (batch?.rows ?? []).map(({ term, minute, woeids, volumes }) => ({
-      term,
-      minute: isoMinute(minute),
-      // Every contribution counts in the world.
-      total: Math.max(...volumes),
-      woeids,
-      volumes,
-      ...(batch?.adds_as === '' ? undefined : { adds_as: batch?.adds_as }),
-    })),
-  partitionOf: (_key, { rows }) => isoMonth(rows[0].minute),
+  binaryColumns: ['term', 'minute', 'woeids', 'volumes', 'total', 'adds_as'],
+  writeRows(_key, batch, offset, rows) {
+    const { values } = rows
+    batch.eachRow(({ termStart, termEnd, minute, woeids, volumes }) => {
+      values.textBytes(batch.buffer, termStart, termEnd)
+      values.dateTime(minute)
+      values.length(woeids.length)
+      for (const woeid of woeids) values.uint32(woeid)
+      values.length(volumes.length)
+      let total = 0
+      for (const volume of volumes) {
+        values.uint32(volume)
+        // Every contribution counts in the world, which therefore has the greatest volume.
+        if (volume > total) total = volume
+      }
+      values.uint32(total)
+      values.text(batch.addsAs)
+      rows.endRow(offset)
+    })
+  },
+  partitionOf: (_key, { firstMinute }) => isoMonth(firstMinute),
 }

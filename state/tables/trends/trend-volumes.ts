@@ -1,7 +1,7 @@
 import type { TrendVolume } from '../../../schemas/trends/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
-import type { Table } from '../table.ts'
-import { isoMinute, isoMonth } from '../time.ts'
+import type { BinaryTable } from '../table.ts'
+import { isoMonth } from '../time.ts'
 
 /** Retention. GET /v1/trends/{term}/history covers at most 2,160 hours. */
 const RETENTION_DAYS = 90
@@ -12,15 +12,22 @@ const MS_PER_SECOND = 1_000
  * The count of each frequent term per region and minute. Counts of rare terms are in `trend_rare_volumes`. Each row
  * contains the count so far, and the greatest count is final. Fed by `trend-volumes`.
  */
-export const trendVolumesTable: Table<string, TrendVolume> = {
+export const trendVolumesTable: BinaryTable<string, TrendVolume> = {
   name: 'trend_volumes',
   columns: ['woeid Int32', 'term String', "minute DateTime('UTC')", 'volume UInt64'],
   orderBy: '(woeid, term, minute)',
   version: 'volume',
   partitionBy: 'toYYYYMM(minute)',
   ttl: VOLUMES_KEPT,
-  rowsOf: (_key, cell) =>
-    cell === null ? [] : [{ woeid: cell.woeid, term: cell.term, minute: isoMinute(cell.minute), volume: String(cell.volume) }],
+  binaryColumns: ['woeid', 'term', 'minute', 'volume'],
+  writeRows(_key, { woeid, term, minute, volume }, offset, rows) {
+    const { values } = rows
+    values.uint32(woeid)
+    values.text(term)
+    values.dateTime(minute)
+    values.uint64(volume)
+    rows.endRow(offset)
+  },
   partitionOf: (_key, cell) => isoMonth(cell.minute),
 }
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { MAX_TERMS_PER_USER, REMEMBERED_MINUTES, UserContributions, userContributions } from '../../../pipelines/trends/cap.ts'
 import { MAX_PER_USER } from '../../../pipelines/trends/max-per-user.ts'
+import { fingerprintOf } from '../../../pipelines/trends/term-fingerprint.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 
 /** New York. */
@@ -9,7 +10,7 @@ const PLACE = 2459115
 
 function counted(minutes: readonly number[]): number[] {
   const user = new UserContributions()
-  return minutes.filter((minute) => user.admit('sandy', minute, PLACE) !== undefined)
+  return minutes.filter((minute) => user.admit(fingerprintOf('sandy'), minute, PLACE) !== undefined)
 }
 
 test('the fourth contribution within an hour does not count, and one an hour after the first does', () => {
@@ -19,9 +20,9 @@ test('the fourth contribution within an hour does not count, and one an hour aft
 
 test('terms are capped separately', () => {
   const user = new UserContributions()
-  for (let i = 0; i < MAX_PER_USER; i++) expect(user.admit('a', 5, PLACE)).toBeDefined()
-  expect(user.admit('a', 5, PLACE)).toBeUndefined()
-  expect(user.admit('b', 5, PLACE)).toBeDefined()
+  for (let i = 0; i < MAX_PER_USER; i++) expect(user.admit(fingerprintOf('a'), 5, PLACE)).toBeDefined()
+  expect(user.admit(fingerprintOf('a'), 5, PLACE)).toBeUndefined()
+  expect(user.admit(fingerprintOf('b'), 5, PLACE)).toBeDefined()
 })
 
 test('a late contribution is checked against later ones as well', () => {
@@ -39,7 +40,7 @@ test('accepts a contribution exactly if no sixty minutes would contain more than
         Math.max(...all.map((start) => all.filter((minute) => minute >= start && minute < start + 60).length))
       for (const minute of minutes) {
         const allowed = fullest([...accepted, minute]) <= MAX_PER_USER
-        expect(user.admit('x', minute, PLACE) !== undefined).toBe(allowed)
+        expect(user.admit(fingerprintOf('x'), minute, PLACE) !== undefined).toBe(allowed)
         if (allowed) accepted.push(minute)
       }
     }),
@@ -53,7 +54,7 @@ test('forgetting contributions that no window can reach changes no decision', ()
       const pruned = new UserContributions()
       delays.forEach((delay, i) => {
         const minute = 1000 + i * 7 - delay
-        expect(pruned.admit('x', minute, PLACE)).toEqual(whole.admit('x', minute, PLACE))
+        expect(pruned.admit(fingerprintOf('x'), minute, PLACE)).toEqual(whole.admit(fingerprintOf('x'), minute, PLACE))
         pruned.forgetBefore(pruned.newest - REMEMBERED_MINUTES)
       })
     }),
@@ -62,10 +63,10 @@ test('forgetting contributions that no window can reach changes no decision', ()
 
 test('a user without recent contributions has no terms', () => {
   const user = new UserContributions()
-  user.admit('a', 10, PLACE)
-  user.admit('b', 90, PLACE)
+  user.admit(fingerprintOf('a'), 10, PLACE)
+  user.admit(fingerprintOf('b'), 90, PLACE)
   user.forgetBefore(50)
-  expect([user.size, user.newest, user.hasRoomFor('b')]).toEqual([1, 90, true])
+  expect([user.size, user.newest, user.hasRoomFor(fingerprintOf('b'))]).toEqual([1, 90, true])
   user.forgetBefore(91)
   expect([user.size, user.newest]).toEqual([0, -1])
 })
@@ -73,13 +74,13 @@ test('a user without recent contributions has no terms', () => {
 test('a user with the maximum number of remembered terms can add only to those', () => {
   const user = new UserContributions()
   for (let i = 0; i < MAX_TERMS_PER_USER; i++) {
-    expect(user.hasRoomFor(`t${i}`)).toBe(true)
-    user.admit(`t${i}`, i < 10 ? 0 : 5, PLACE)
+    expect(user.hasRoomFor(fingerprintOf(`t${i}`))).toBe(true)
+    user.admit(fingerprintOf(`t${i}`), i < 10 ? 0 : 5, PLACE)
   }
-  expect(user.hasRoomFor('t0')).toBe(true)
-  expect(user.hasRoomFor('another')).toBe(false)
+  expect(user.hasRoomFor(fingerprintOf('t0'))).toBe(true)
+  expect(user.hasRoomFor(fingerprintOf('another'))).toBe(false)
   user.forgetBefore(1)
-  expect(user.hasRoomFor('another')).toBe(true)
+  expect(user.hasRoomFor(fingerprintOf('another'))).toBe(true)
 })
 
 test('a stored user decides like the one that was stored', () => {
@@ -87,19 +88,20 @@ test('a stored user decides like the one that was stored', () => {
   fc.assert(
     fc.property(fc.array(contribution, { maxLength: 40 }), fc.array(contribution, { maxLength: 10 }), (before, after) => {
       const user = new UserContributions()
-      for (const { term, minute } of before) user.admit(`t${term}`, minute, PLACE)
+      for (const { term, minute } of before) user.admit(fingerprintOf(`t${term}`), minute, PLACE)
       const codec = userContributions.open(0, new Map())
       const out = byteWriter()
       codec.encode(user, out)
       const stored = codec.decode(out.buffer, 0, out.length)
       expect([stored.size, stored.newest]).toEqual([user.size, user.newest])
-      for (const { term, minute } of after) expect(stored.admit(`t${term}`, minute, PLACE)).toEqual(user.admit(`t${term}`, minute, PLACE))
+      for (const { term, minute } of after)
+        expect(stored.admit(fingerprintOf(`t${term}`), minute, PLACE)).toEqual(user.admit(fingerprintOf(`t${term}`), minute, PLACE))
     }),
   )
 })
 
 test('a hundred thousand similar terms have different fingerprints', () => {
   const user = new UserContributions()
-  for (let i = 0; i < 100_000; i++) user.admit(`t${i}`, 0, PLACE)
+  for (let i = 0; i < 100_000; i++) user.admit(fingerprintOf(`t${i}`), 0, PLACE)
   expect(user.size).toBe(100_000)
 })

@@ -34,12 +34,12 @@ test('a rare term has in each region what a state of its own would have', () => 
     fc.property(fc.array(contribution, { minLength: 1, maxLength: 32 }), (all) => {
       const cellOf = (each: (typeof all)[number], i: number): TermCell => {
         const created_at = (NOW - each.delay) * MINUTE_MS
-        const tweet = { tweet_id: BigInt(i), user_id: each.user, created_at, text: '', hashtags: [], phrases: [], lang: 'en' }
+        const tweet = { tweet_id: BigInt(i), user_id: each.user, created_at, lang: 'en' }
         return newCell({
           place: each.place,
           original: each.form,
           minute: NOW - each.delay,
-          tweet: { ...tweet, woeid: each.place, bot_score: 0 },
+          tweet,
           repeats: each.repeats,
         })
       }
@@ -100,14 +100,13 @@ test('one contribution is packed like the cell that it makes, and truncated cell
   const out = byteWriter()
   const contribution = {
     place: PLACES[0],
-    original: '#Sandy',
     minute: NOW,
     tweet: sample,
     repeats: [{ earlier: NOW - 3, later: NOW, count: 1, levels: 7 }],
   }
-  packContribution(contribution, out)
+  packContribution({ ...contribution, original: { buffer: Buffer.from('a #Sandy'), start: 2, end: 8 } }, out)
   const bytes = packedCells(out.buffer, 0, out.length)
-  expect(bytes).toEqual(packed(newCell(contribution)))
+  expect(bytes).toEqual(packed(newCell({ ...contribution, original: '#Sandy' })))
   for (let length = 1; length < bytes.length; length++) expect(() => unpackRow(bytes.slice(0, length))).toThrow(CodecError)
 })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { REMEMBERED_MINUTES, UserContributions, userContributions } from '../../../pipelines/trends/cap.ts'
 import { addRepeats, NO_REPEATS, type Repeat, repeatsIn, type StoredRepeats, storeRepeat } from '../../../pipelines/trends/repeats.ts'
+import { fingerprintOf } from '../../../pipelines/trends/term-fingerprint.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 import { pathOf } from '../../../schemas/trends/places/regions.ts'
 
@@ -39,7 +40,7 @@ test('contributions less repeats are the distinct users of each region, in the w
       for (const { user, place, delay, pause } of all) {
         now += pause
         const minute = now - delay
-        const repeats = users[user].admit('sandy', minute, place)
+        const repeats = users[user].admit(fingerprintOf('sandy'), minute, place)
         users[user].forgetBefore(users[user].newest - REMEMBERED_MINUTES)
         const out = byteWriter()
         codec.encode(users[user], out)
@@ -63,14 +64,14 @@ test('contributions less repeats are the distinct users of each region, in the w
 
 test('a first contribution has no repeats, and one in the same minute or up to 59 minutes later has one', () => {
   const user = new UserContributions()
-  expect(user.admit('a', START, PLACES[0])).toBe(NO_REPEATS)
-  expect(user.admit('a', START, PLACES[0])).toEqual([{ earlier: START, later: START, count: 1, levels: 7 }])
-  expect(user.admit('a', START + 59, PLACES[0])).toEqual([{ earlier: START, later: START + 59, count: 1, levels: 7 }])
-  expect(user.admit('a', START + 119, PLACES[0])).toEqual([])
-  // In New York and the United States, the neighbour is the first contribution. In the world, it is the second.
-  expect(user.admit('b', START, PLACES[0])).toEqual([])
-  expect(user.admit('b', START + 1, PLACES[2])).toEqual([{ earlier: START, later: START + 1, count: 1, levels: 2 ** 2 }])
-  expect(user.admit('b', START + 2, PLACES[0])).toEqual([
+  expect(user.admit(fingerprintOf('a'), START, PLACES[0])).toBe(NO_REPEATS)
+  expect(user.admit(fingerprintOf('a'), START, PLACES[0])).toEqual([{ earlier: START, later: START, count: 1, levels: 7 }])
+  expect(user.admit(fingerprintOf('a'), START + 59, PLACES[0])).toEqual([{ earlier: START, later: START + 59, count: 1, levels: 7 }])
+  expect(user.admit(fingerprintOf('a'), START + 119, PLACES[0])).toEqual([])
+  // New York and the United States have the first contribution as neighbour, and the world has the second.
+  expect(user.admit(fingerprintOf('b'), START, PLACES[0])).toEqual([])
+  expect(user.admit(fingerprintOf('b'), START + 1, PLACES[2])).toEqual([{ earlier: START, later: START + 1, count: 1, levels: 2 ** 2 }])
+  expect(user.admit(fingerprintOf('b'), START + 2, PLACES[0])).toEqual([
     { earlier: START, later: START + 2, count: 1, levels: 2 ** 0 + 2 ** 1 },
     { earlier: START + 1, later: START + 2, count: 1, levels: 2 ** 2 },
   ])
@@ -78,9 +79,9 @@ test('a first contribution has no repeats, and one in the same minute or up to 5
 
 test('a user with very many places is compared within the world only', () => {
   const user = new UserContributions()
-  for (let place = 0; place < 40; place++) expect(user.admit(`t${place}`, START, 1_000 + place)).toEqual([])
+  for (let place = 0; place < 40; place++) expect(user.admit(fingerprintOf(`t${place}`), START, 1_000 + place)).toEqual([])
   expect(user.places.length).toBe(16)
-  expect(user.admit('t39', START, 1_039)).toEqual([{ earlier: START, later: START, count: 1, levels: 1 }])
+  expect(user.admit(fingerprintOf('t39'), START, 1_039)).toEqual([{ earlier: START, later: START, count: 1, levels: 1 }])
   user.forgetBefore(START + 1)
   expect(user.places).toEqual([])
 })

@@ -38,8 +38,10 @@ function memoryStore(rows: Map<string, SavedStandings>): KeyedStore<string, Save
 
 function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStandings>) {
   const visits = { all: 0 }
+  const statesOf: StoredTerms['statesOf'] = (woeid, names) => names.map((name) => stateIn(new RareTerm(0, terms.get(name) ?? ''), woeid))
   const stored: StoredTerms = {
-    statesOf: (woeid, names) => names.map((name) => stateIn(new RareTerm(0, terms.get(name) ?? ''), woeid)),
+    statesOf,
+    found: statesOf,
     rare() {
       visits.all++
       return [...terms].map(([term, cells]): [string, RareTerm] => [term, new RareTerm(0, cells)])
@@ -70,7 +72,8 @@ function countsOf(cells: string): CellCounts {
 
 function contribution(place: number, minute: number): string {
   const out = byteWriter()
-  packContribution({ place, original: 'x', minute, tweet: { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }, repeats: [] }, out)
+  const tweet = { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }
+  packContribution({ place, original: { buffer: Buffer.from('x'), start: 0, end: 1 }, minute, tweet, repeats: [] }, out)
   return packedCells(out.buffer, 0, out.length)
 }
 

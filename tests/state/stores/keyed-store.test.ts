@@ -4,6 +4,7 @@ import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/cod
 import { utf8 } from '../../../schemas/keys.ts'
 import { StateCorrupted } from '../../../state/stores/errors.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
+import { packedStore } from '../../../state/stores/packed-store.ts'
 import { openStore, raw, type TestBackend, testBackends, testChangelog } from './harness.ts'
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
@@ -59,9 +60,11 @@ function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'sc
   return rows.slice(0, limit)
 }
 
-/** Runs the steps on a store and on two maps, which have the current and the committed contents. */
-async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
-  const open = () => openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), opened.backend, CACHE_BYTES)
+/** Runs the steps on a store and on two maps: the current contents, and the committed ones. */
+async function runAgainstModel(kind: 'keyed' | 'packed', opened: TestBackend, steps: readonly Step[]): Promise<void> {
+  const value = raw(utf8)
+  const create = () => (kind === 'keyed' ? keyedStore(STORE, { key: utf8, value }) : packedStore(STORE, { key: utf8, value }))
+  const open = () => openStore(create(), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, new Map<string, string>(), (model) => new Map(model))
 
   for (const step of steps) {
@@ -96,7 +99,11 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
   for (const key of someKeys) expect(both.store.get(key)).toBe(both.committed.get(key))
 }
 
-testAgainstModel('a keyed store behaves like a map with transactions', STORE, stepArbitrary, runAgainstModel)
+for (const kind of ['keyed', 'packed'] as const) {
+  testAgainstModel(`a ${kind} store behaves like a map with transactions`, STORE, stepArbitrary, (opened, steps) =>
+    runAgainstModel(kind, opened, steps),
+  )
+}
 
 test('a key that changes many times is encoded once per commit', async () => {
   const backend = (await testBackends[0]()).backend

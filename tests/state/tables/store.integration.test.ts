@@ -4,8 +4,9 @@ import { caughtUpPartitions } from '../../../state/tables/catch-ups.ts'
 import { connectSinkClickhouse } from '../../../state/tables/connect.ts'
 import { migrateTable } from '../../../state/tables/migrate.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
+import { RowBinary } from '../../../state/tables/row-binary.ts'
 import { tableStore } from '../../../state/tables/store.ts'
-import { createStatement, type Table } from '../../../state/tables/table.ts'
+import { type BinaryTable, createStatement, type Table } from '../../../state/tables/table.ts'
 import { TargetUnavailableError } from '../../../state/unavailable.ts'
 import { privateClickhouse } from '../../stack/index.ts'
 import { rowsOf, testDatabase } from './database.ts'
@@ -96,6 +97,46 @@ test('text with any special characters stays within its row', async () => {
   await store.insert({ topic: 'topic', partition: 0, rows: ids.map((id, offset) => ({ offset, row: { id, number: 0, at: NOVEMBER } })) })
   const found = await rowsOf<{ id: string }>(client, 'SELECT id FROM events ORDER BY kafka_offset')
   expect(found.map(({ id }) => id)).toEqual(ids)
+})
+
+test('binary rows are one part with the position after the last offset, hold any text, and are deduplicated', async () => {
+  const { client } = await testDatabase()
+  const { rowsOf: _, ...definition } = eventsTable
+  const table: BinaryTable<string, Event> = { ...definition, binaryColumns: ['id', 'number', 'at'], writeRows() {} }
+  const store = tableStore(table, client, ALONE)
+  await store.prepare()
+  const rows = new RowBinary({ topic: 'topic', partition: 3 })
+  const texts = ['', 'a\n\nb', 'nul\0', '}\n; DROP TABLE events', 'é'.repeat(300), '😀']
+  const count = 40_000
+  for (let i = 0; i < count; i++) {
+    rows.values.text(texts[i] ?? `event ${i}`)
+    rows.values.uint32(i)
+    rows.values.uint64(NOVEMBER + i)
+    rows.endRow(100 + i)
+  }
+  await store.insertBinary(rows)
+  await store.insertBinary(rows)
+  expect(await store.position('topic', 3)).toBe(100 + count)
+  const parts = `SELECT toUInt32(rows) AS rows FROM system.parts WHERE table = 'events' AND database = currentDatabase() AND active`
+  expect(await rowsOf(client, parts)).toEqual([{ rows: count }])
+  const found = await rowsOf(
+    client,
+    'SELECT id, number, toUnixTimestamp64Milli(at) - number AS at FROM events ORDER BY kafka_offset LIMIT 6',
+  )
+  expect(found).toEqual(texts.map((id, number) => ({ id, number, at: String(NOVEMBER) })))
+})
+
+test('binary rows that do not fit the columns are not reported as an unavailable store', async () => {
+  const { client } = await testDatabase()
+  const { rowsOf: _, ...definition } = eventsTable
+  const store = tableStore({ ...definition, binaryColumns: ['id', 'number', 'nothing'], writeRows() {} }, client, ALONE)
+  await store.prepare()
+  const rows = new RowBinary({ topic: 'topic', partition: 0 })
+  rows.values.text('x')
+  rows.endRow(1)
+  const attempt = store.insertBinary(rows)
+  await expect(attempt).rejects.toThrow()
+  await expect(attempt).rejects.not.toBeInstanceOf(TargetUnavailableError)
 })
 
 test('of several rows with the same identity, the one with the greatest offset is kept', async () => {

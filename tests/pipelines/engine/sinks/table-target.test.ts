@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { tableTarget } from '../../../../pipelines/engine/sinks/table-target.ts'
 import type { SinkRecord } from '../../../../pipelines/engine/sinks/target.ts'
+import type { RowBinary } from '../../../../state/tables/row-binary.ts'
 import type { Insert, TableStore } from '../../../../state/tables/store.ts'
+import type { BinaryTable } from '../../../../state/tables/table.ts'
 import { TargetUnavailableError } from '../../../../state/unavailable.ts'
 import { type Event, eventsTable } from '../../../state/tables/events-table.ts'
 
@@ -33,6 +35,8 @@ function memoryTable() {
       inserts.push(rows.map(({ offset }) => offset))
       if (fail === 'unanswered') throw new TargetUnavailableError('unanswered')
     },
+    insertBinary: ({ source, firstOffset, lastOffset }: RowBinary) =>
+      store.insert({ ...source, rows: [firstOffset, lastOffset].map((offset) => ({ offset, row: {} })) }),
     topicId: async () => state.topicId,
     async noteTopicId(_topic, _partition, id) {
       state.topicId = id
@@ -67,6 +71,42 @@ test("a batch is split at the table's partition borders, in offset order", async
   )
   expect(await write()).toEqual({ outcome: 'applied' })
   expect(inserts).toEqual([[1, 2, 2], [3], [4, 6]])
+})
+
+/** The same events in a table of binary rows. */
+const { rowsOf: _, ...definition } = eventsTable
+const binaryEvents: BinaryTable<string, Event> = {
+  ...definition,
+  binaryColumns: ['id', 'number', 'at'],
+  writeRows(_key, { id, at, rows: count = 1 }, offset, rows) {
+    for (let number = 0; number < count; number++) {
+      rows.values.text(id)
+      rows.values.uint32(number)
+      rows.values.uint64(at)
+      rows.endRow(offset)
+    }
+  },
+}
+
+test('binary rows are split and limited in the same way, and tombstones have none', async () => {
+  const { store, inserts, state } = memoryTable()
+  const target = await tableTarget({ table: binaryEvents, maxInsertRows: 3 }, store)
+  const write = target.prepare(
+    batch([
+      ...records([1, NOVEMBER], [2, NOVEMBER, 2], [3, DECEMBER], [4, NOVEMBER, 0], [5, NOVEMBER, 0]),
+      { offset: 6, timestamp: 0, key: 'key', value: null },
+      ...records([7, NOVEMBER, 4], [8, NOVEMBER], [9, NOVEMBER]),
+    ]),
+  )
+  state.fail = 'unanswered'
+  await expect(write()).rejects.toThrow(TargetUnavailableError)
+  expect(await write()).toEqual({ outcome: 'applied' })
+  expect(inserts).toEqual([
+    [1, 2],
+    [3, 3],
+    [7, 7],
+    [8, 9],
+  ])
 })
 
 test('an insert has a limited number of rows, and the rows of one record stay together', async () => {

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
+import { byteWriter } from '../../../../schemas/codec.ts'
+import { trendRareVolumes } from '../../../../schemas/trends/topics.ts'
 import type { TrendRareVolumes } from '../../../../schemas/trends/types.ts'
 import type { TableReader } from '../../../../state/tables/reader.ts'
+import { RowBinary } from '../../../../state/tables/row-binary.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
+import { type RareVolumeBytes, rareVolumeBytes } from '../../../../state/tables/trends/rare-volume-bytes.ts'
 import { trendRareVolumesTable } from '../../../../state/tables/trends/trend-rare-volumes.ts'
 import { readVolumes, trendVolumesTable } from '../../../../state/tables/trends/trend-volumes.ts'
 import { testDatabase } from '../database.ts'
@@ -17,12 +21,20 @@ test('a table from before added rows gets their column, and added rows add to th
   const columns = trendRareVolumesTable.columns.filter((column) => !column.startsWith('adds_as'))
   const before = tableStore({ ...trendRareVolumesTable, columns, orderBy: '(term, minute)', migrations: [] }, client, ALONE)
   await before.prepare()
-  let offset = 0
+  const place = { kafka_topic: 'trend-rare-volumes', kafka_partition: 0, kafka_offset: 0 }
+  const row = { term: 'café', minute: AT / 1_000, total: 3, woeids: [1], volumes: [3], ...place }
+  await client.insert({ table: trendRareVolumesTable.name, values: [row], format: 'JSONEachRow' })
+  let offset = 1
   const put = async (store: typeof before, adds_as: string, volume: number) => {
-    const record: TrendRareVolumes = { adds_as, rows: [{ term: 'café', minute: AT, woeids: [1], volumes: [volume] }] }
-    const rows = trendRareVolumesTable.rowsOf(0, record).map((row) => ({ offset, row }))
+    const rows = new RowBinary({ topic: 'trend-rare-volumes', partition: 0 })
+    trendRareVolumesTable.writeRows(
+      0,
+      recordOf({ adds_as, rows: [{ term: 'café', minute: AT, woeids: [1], volumes: [volume] }] }),
+      offset,
+      rows,
+    )
     offset++
-    await store.insert({ topic: 'trend-rare-volumes', partition: 0, rows })
+    await store.insertBinary(rows)
   }
   const read = async () => {
     const found = await readVolumes(client as unknown as TableReader, {
@@ -34,7 +46,6 @@ test('a table from before added rows gets their column, and added rows add to th
     })
     return found.get(AT)
   }
-  await put(before, '', 3)
   const after = tableStore(trendRareVolumesTable, client, ALONE)
   await after.prepare()
   expect(await read()).toBe(3)
@@ -47,3 +58,11 @@ test('a table from before added rows gets their column, and added rows add to th
   await client.command({ query: 'OPTIMIZE TABLE trend_rare_volumes FINAL' })
   expect(await read()).toBe(9)
 })
+
+function recordOf(record: TrendRareVolumes): RareVolumeBytes {
+  const out = byteWriter()
+  const { value } = trendRareVolumes
+  const lookup = { get: () => undefined }
+  value.open(1, lookup).encode(record, out)
+  return rareVolumeBytes(value).open(1, lookup).decode(out.buffer, 0, out.length)
+}

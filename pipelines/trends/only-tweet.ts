@@ -1,0 +1,77 @@
+import type { SampleTweet, TrendCandidate } from '../../schemas/trends/types.ts'
+import type { ByteSpan } from '../engine/index.ts'
+import { languageOf } from './languages.ts'
+import { CellReader } from './packed-cells.ts'
+import type { RareRow } from './rare-terms.ts'
+import { regionsOf } from './regions-of.ts'
+import { DAY_HOURS, NO_BASELINE } from './term-state.ts'
+import { hourOfMinute, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
+
+/**
+ * All that is known of a term with a single contribution, as it counts in a region. Nearly all candidates of quiet
+ * regions are such terms, and a state with buckets for each would cost most of a renewal.
+ */
+export interface OnlyTweet {
+  readonly spelling: string
+  readonly minute: number
+  readonly tweet: SampleTweet
+  /** The hour from which the region tracks the term; 0: not yet. */
+  readonly trackedHour: number
+}
+
+/**
+ * @param row a rare term's row, which `parts` has read
+ * @returns undefined if the term has several contributions, or none in the region
+ */
+export function onlyTweetIn({ buffer, end }: Readonly<ByteSpan>, parts: RareRow, woeid: number): OnlyTweet | undefined {
+  const reader = new CellReader(buffer, parts.cellsAt, end)
+  const place = reader.number()
+  if (reader.number() !== 1) return undefined
+  const minute = reader.number()
+  if (reader.number() !== 1 || reader.number() !== 1) return undefined
+  const textBytes = reader.number()
+  const textAt = reader.skip(textBytes)
+  if (reader.number() !== 1 || reader.number() !== 1) return undefined
+  const tweet = reader.sample()
+  // It repeats no earlier tweet, none is drawn, and no further cell follows.
+  if (reader.number() !== 0 || reader.number() !== 0 || !reader.atEnd || !regionsOf(place).includes(woeid)) return undefined
+  const trackedHour = parts.tracked.find((region) => region.woeid === woeid)?.hour ?? 0
+  return { spelling: buffer.toString('utf8', textAt, textAt + textBytes), minute, tweet, trackedHour }
+}
+
+/** Returns the contributions in the window and after it, of which any further window has the most: 0 or 1. */
+export function onlyCountFrom({ minute }: OnlyTweet, lastMinute: number): number {
+  return Number(minute > lastMinute - WINDOW_MINUTES)
+}
+
+/** Returns what `candidateOf` returns for a term without a baseline. */
+export function candidateOfOnly(term: string, only: OnlyTweet, lastMinute: number): TrendCandidate {
+  const { spelling, minute, tweet, trackedHour } = only
+  const isSampled = minute > lastMinute - WINDOW_MINUTES
+  const count = Number(isSampled && minute <= lastMinute)
+  const hour = hourOfMinute(lastMinute)
+  const isAhead = minute > lastMinute && minute < (hour + 1) * MINUTES_PER_HOUR
+  const ofMinute = hourOfMinute(minute)
+  return {
+    term,
+    name: spelling,
+    count,
+    hour_ago: Number(!isSampled && minute > lastMinute - 2 * WINDOW_MINUTES),
+    day: Number(ofMinute >= hour - DAY_HOURS && ofMinute <= hour && !isAhead),
+    baseline: NO_BASELINE,
+    tracked: trackedHour !== 0,
+    users: count,
+    sample_tweets: isSampled ? [tweet.tweet_id] : [],
+    lang: isSampled ? languageOf(tweet.lang) : '',
+    drawn: [],
+  }
+}
+
+/** Returns what `unchangedThrough` returns. */
+export function onlyUnchangedThrough({ minute }: OnlyTweet, lastMinute: number): number {
+  let next = (hourOfMinute(lastMinute) + 1) * MINUTES_PER_HOUR
+  for (let change = minute; change <= minute + 2 * WINDOW_MINUTES; change += WINDOW_MINUTES) {
+    if (change > lastMinute && change < next) next = change
+  }
+  return next - 1
+}

@@ -1,0 +1,26 @@
+import { byteWriter, type Codec } from '../codec.ts'
+import type { ValueFormat } from '../topic.ts'
+import { HEADER_BYTES, hasHeader } from './value.ts'
+
+/**
+ * Returns the same format for a reader that takes from a value's Avro binary what it needs. The encoder takes whole
+ * values. A value that was written with another schema is decoded and encoded again first.
+ * @param read throws CodecError unless the bytes are one value of the format's schema
+ */
+export function bodyReader<T, Body>(whole: ValueFormat<T>, read: (buffer: Buffer, start: number, end: number) => Body): ValueFormat<Body> {
+  return {
+    schema: whole.schema,
+    open(schemaId, schemas): Codec<Body> {
+      const codec = whole.open(schemaId, schemas)
+      return {
+        encode: codec.encode as unknown as Codec<Body>['encode'],
+        decode(buffer, start, end) {
+          if (hasHeader(schemaId, buffer, start, end)) return read(buffer, start + HEADER_BYTES, end)
+          const out = byteWriter()
+          codec.encode(codec.decode(buffer, start, end), out)
+          return read(out.buffer, HEADER_BYTES, out.length)
+        },
+      }
+    },
+  }
+}

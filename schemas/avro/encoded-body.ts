@@ -1,0 +1,40 @@
+import type { ByteWriter, Codec } from '../codec.ts'
+import type { ValueFormat } from '../topic.ts'
+import { HEADER_BYTES, writeHeader } from './value.ts'
+
+/** The Avro binary of a whole value, without the header. Nothing checks that the bytes match the schema. */
+export class EncodedBody {
+  readonly bytes: Pick<ByteWriter, 'buffer' | 'length'>
+
+  constructor(bytes: Pick<ByteWriter, 'buffer' | 'length'>) {
+    this.bytes = bytes
+  }
+}
+
+/**
+ * Returns the same format for senders that write the Avro binary themselves, because objects that are only created to
+ * be encoded cost more than the rest of the work.
+ */
+export function encodedBody<T>(whole: ValueFormat<T>): ValueFormat<T | EncodedBody> {
+  const { schema } = whole
+  return {
+    schema,
+    open(schemaId, schemas): Codec<T | EncodedBody> {
+      const codec = whole.open(schemaId, schemas)
+      return {
+        encode(value, out) {
+          if (!(value instanceof EncodedBody)) {
+            codec.encode(value, out)
+            return
+          }
+          const { buffer, length } = value.bytes
+          out.reserve(HEADER_BYTES + length)
+          writeHeader(schemaId, out)
+          buffer.copy(out.buffer, out.length, 0, length)
+          out.length += length
+        },
+        decode: codec.decode,
+      }
+    },
+  }
+}

@@ -1,0 +1,209 @@
+import { randomInt } from 'node:crypto'
+
+/** Bytes of a buffer. */
+export interface ByteSpan {
+  buffer: Buffer
+  start: number
+  end: number
+}
+
+const FIRST_BYTES = 16_384
+const FIRST_ROWS = 256
+/** The numbers of a row: the hash of its key, and where key and value begin and end. */
+const FIELDS = 5
+const KEY_START = 1
+const KEY_END = 2
+const VALUE_START = 3
+const VALUE_END = 4
+/** Instead of the start of a value: the key has no row. */
+const NO_VALUE = -1
+/** Slots per row. At most half of them are in use, so searches are short. */
+const SLOTS_PER_ROW = 2
+const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
+/** Up to this length, a loop copies faster than a function of the runtime. */
+const SHORT_COPY_BYTES = 24
+/** A secret, so that nobody can choose keys with equal hashes, which would make searches long. */
+const SEED = randomInt(2 ** 32)
+const FNV_PRIME = 0x01000193
+/** Row numbers need this many bits when rows are sorted by 53-bit integers: the rest holds four bytes of the key. */
+const MAX_SORTED_ROWS = 2 ** 21
+
+/** Hashes the bytes with FNV-1a, and mixes the bits as MurmurHash3 ends. The result differs in each process. */
+export function keyHash(buffer: Uint8Array, start: number, end: number): number {
+  let hash = SEED
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ buffer[at], FNV_PRIME)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return hash ^ (hash >>> 16)
+}
+
+/**
+ * A hash table of rows whose keys and values are bytes of one buffer. It holds no object per row, so the garbage
+ * collector has nothing to visit or to move, however many rows there are. Clearing it keeps its memory for further
+ * rows.
+ *
+ * Rows have numbers from 0. A value that is replaced leaves its bytes behind until the table is cleared.
+ */
+export class PackedRows {
+  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
+  #used = 0
+  #count = 0
+  #fields = new Int32Array(FIRST_ROWS * FIELDS)
+  /** Row numbers plus one, so that 0 is a free slot. */
+  #slots = new Int32Array(FIRST_ROWS * SLOTS_PER_ROW)
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** The number of bytes of keys and values, replaced values included. */
+  get bytes(): number {
+    return this.#used
+  }
+
+  /** The memory that its rows take. */
+  get size(): number {
+    return this.#used + this.#count * ROW_BYTES
+  }
+
+  get buffer(): Buffer {
+    return this.#bytes
+  }
+
+  /** Returns the row of a key; -1 if there is none. */
+  find(key: Uint8Array, start: number, end: number, hash: number): number {
+    const slots = this.#slots
+    const fields = this.#fields
+    const mask = slots.length - 1
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const row = slots[slot] - 1
+      if (row < 0) return -1
+      const at = row * FIELDS
+      if (fields[at] === hash && this.#isKey(fields[at + KEY_START], fields[at + KEY_END], key, start, end)) return row
+    }
+  }
+
+  #isKey(from: number, to: number, key: Uint8Array, start: number, end: number): boolean {
+    if (to - from !== end - start) return false
+    const bytes = this.#bytes
+    for (let at = start; at < end; at++, from++) if (bytes[from] !== key[at]) return false
+    return true
+  }
+
+  /** Adds a key that is not in the table, without a value. */
+  add(key: Uint8Array, start: number, end: number, hash: number): number {
+    if ((this.#count + 1) * SLOTS_PER_ROW > this.#slots.length) this.#grow()
+    const row = this.#count++
+    const at = row * FIELDS
+    this.#fields[at] = hash
+    this.#fields[at + KEY_START] = this.#used
+    this.#append(key, start, end)
+    this.#fields[at + KEY_END] = this.#used
+    this.#fields[at + VALUE_START] = NO_VALUE
+    this.#fields[at + VALUE_END] = NO_VALUE
+    this.#take(hash, row)
+    return row
+  }
+
+  /** Replaces the value of a row. The bytes may be those of another row of this table. */
+  setValue(row: number, value: Uint8Array, start: number, end: number): void {
+    const at = row * FIELDS
+    // The bytes are copied before the fields change, which may be those that `start` and `end` come from.
+    const from = this.#used
+    this.#append(value, start, end)
+    this.#fields[at + VALUE_START] = from
+    this.#fields[at + VALUE_END] = this.#used
+  }
+
+  removeValue(row: number): void {
+    this.#fields[row * FIELDS + VALUE_START] = NO_VALUE
+    this.#fields[row * FIELDS + VALUE_END] = NO_VALUE
+  }
+
+  hasValue(row: number): boolean {
+    return this.#fields[row * FIELDS + VALUE_START] !== NO_VALUE
+  }
+
+  hashOf(row: number): number {
+    return this.#fields[row * FIELDS]
+  }
+
+  keyStart(row: number): number {
+    return this.#fields[row * FIELDS + KEY_START]
+  }
+
+  keyEnd(row: number): number {
+    return this.#fields[row * FIELDS + KEY_END]
+  }
+
+  valueStart(row: number): number {
+    return this.#fields[row * FIELDS + VALUE_START]
+  }
+
+  valueEnd(row: number): number {
+    return this.#fields[row * FIELDS + VALUE_END]
+  }
+
+  /**
+   * Returns the rows in the order of the first four bytes of their keys, if they are not too many. Databases insert
+   * neighbouring keys with half the work, and nothing depends on the rest of the order.
+   */
+  roughlySorted(): Float64Array {
+    const rows = new Float64Array(this.#count)
+    if (this.#count > MAX_SORTED_ROWS) {
+      for (let row = 0; row < rows.length; row++) rows[row] = row
+      return rows
+    }
+    for (let row = 0; row < rows.length; row++) rows[row] = this.#firstBytes(row) * MAX_SORTED_ROWS + row
+    rows.sort()
+    for (let i = 0; i < rows.length; i++) rows[i] %= MAX_SORTED_ROWS
+    return rows
+  }
+
+  #firstBytes(row: number): number {
+    const start = this.keyStart(row)
+    const length = this.keyEnd(row) - start
+    let first = 0
+    for (let i = 0; i < 4; i++) first = first * 256 + (i < length ? this.#bytes[start + i] : 0)
+    return first
+  }
+
+  clear(): void {
+    this.#used = 0
+    this.#count = 0
+    this.#slots.fill(0)
+  }
+
+  #append(bytes: Uint8Array, start: number, end: number): void {
+    const length = end - start
+    const needed = this.#used + length
+    if (needed > this.#bytes.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
+      this.#bytes.copy(grown, 0, 0, this.#used)
+      this.#bytes = grown
+    }
+    if (length > SHORT_COPY_BYTES) {
+      Buffer.prototype.copy.call(bytes, this.#bytes, this.#used, start, end)
+      this.#used = needed
+      return
+    }
+    const to = this.#bytes
+    for (let at = start; at < end; at++) to[this.#used++] = bytes[at]
+  }
+
+  #take(hash: number, row: number): void {
+    const slots = this.#slots
+    const mask = slots.length - 1
+    let slot = hash & mask
+    while (slots[slot] !== 0) slot = (slot + 1) & mask
+    slots[slot] = row + 1
+  }
+
+  #grow(): void {
+    const fields = new Int32Array(this.#fields.length * 2)
+    fields.set(this.#fields)
+    this.#fields = fields
+    this.#slots = new Int32Array(this.#slots.length * 2)
+    for (let row = 0; row < this.#count; row++) this.#take(fields[row * FIELDS], row)
+  }
+}

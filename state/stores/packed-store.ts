@@ -1,0 +1,274 @@
+import { schemaIdOf } from '../../schemas/avro/value.ts'
+import { byteWriter, type Codec } from '../../schemas/codec.ts'
+import type { ValueFormat } from '../../schemas/topic.ts'
+import { decodeStored } from './errors.ts'
+import type { KeyedStore } from './keyed-store.ts'
+import { type ChangedKey, type KeyRange, mergedScan } from './merged-scan.ts'
+import { type ByteSpan, keyHash, PackedRows } from './packed-rows.ts'
+import type { StateColumn, StoreContext } from './store.ts'
+import { storeGuard } from './store-guard.ts'
+
+export interface PackedStoreOptions<K, V> {
+  readonly key: Codec<K>
+  readonly value: ValueFormat<V>
+  /** Memory for cached rows, per task. Default: that of the worker. */
+  readonly cacheBytes?: number
+}
+
+/**
+ * A keyed store whose rows stay bytes in memory, for very many small rows of which most are written once and never read
+ * again, or whose decoded objects are large. `get` decodes a row at each call and `put` encodes it, so values are not
+ * shared. Their objects therefore die young, whereas cached objects that die later are what costs the garbage collector
+ * most. The methods for bytes take encoded keys with their `keyHash`.
+ */
+export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'roll'> {
+  prefetchBytes(key: Uint8Array, start: number, end: number, hash: number): void
+  /**
+   * Looks for a row.
+   * @returns its bytes, valid until the next use of the store; undefined if there is none
+   */
+  find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined
+  /** Does the same with a key that is not encoded. */
+  findKey(key: K): Readonly<ByteSpan> | undefined
+  /** Replaces a row by these bytes, which must be an encoded value. */
+  write(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan>): void
+}
+
+interface Change<K> extends ChangedKey {
+  readonly key: K
+}
+
+const KEY_RESERVE = 4_096
+
+/**
+ * Rows are in four tables, which are searched in this order: the changes since the last flush; the changes that were
+ * flushed but not committed; and two generations of cached rows. A hit in the old generation copies the row to the
+ * young one, and a full young generation becomes the old one.
+ */
+export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V>): PackedStore<K, V> {
+  const keys = options.key
+  const keyBytes = byteWriter(KEY_RESERVE)
+  const valueBytes = byteWriter()
+  const guard = storeGuard(name)
+  let changed = new PackedRows()
+  let flushed = new PackedRows()
+  let young = new PackedRows()
+  let old = new PackedRows()
+  const announced = new PackedRows()
+  /** The row that was found last. */
+  const found: ByteSpan = { buffer: changed.buffer, start: 0, end: 0 }
+  let values: Codec<V>
+  let column: StateColumn
+  let generationBytes = 0
+  /** The ids of the schemas whose values can be decoded. */
+  const readable = new Set<number>()
+
+  /** @returns whether it is known if the key has a row; if it has one, `found` is that row */
+  function locate(key: Uint8Array, start: number, end: number, hash: number): 'row' | 'none' | 'unknown' {
+    for (const rows of [changed, flushed, young]) {
+      const row = rows.count === 0 ? -1 : rows.find(key, start, end, hash)
+      if (row >= 0) return at(rows, row)
+    }
+    const row = old.count === 0 ? -1 : old.find(key, start, end, hash)
+    if (row < 0) return 'unknown'
+    const result = at(old, row)
+    // A full young generation would take the memory of the old one, which has the row.
+    if (young.size <= generationBytes) put(young, key, start, end, hash, result === 'row' ? found : undefined)
+    return result
+  }
+
+  function at(rows: PackedRows, row: number): 'row' | 'none' {
+    if (!rows.hasValue(row)) return 'none'
+    found.buffer = rows.buffer
+    found.start = rows.valueStart(row)
+    found.end = rows.valueEnd(row)
+    return 'row'
+  }
+
+  /** Keeps a row of the column, or the fact that there is none, in the cache. */
+  function remember(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan> | undefined): void {
+    if (young.size > generationBytes) {
+      const cleared = old
+      old = young
+      young = cleared
+      young.clear()
+    }
+    put(young, key, start, end, hash, value)
+  }
+
+  function put(rows: PackedRows, key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan> | undefined): void {
+    let row = rows.find(key, start, end, hash)
+    if (row < 0) row = rows.add(key, start, end, hash)
+    if (value === undefined) rows.removeValue(row)
+    else rows.setValue(row, value.buffer, value.start, value.end)
+  }
+
+  function announce(key: Uint8Array, start: number, end: number, hash: number): void {
+    guard.check()
+    if (locate(key, start, end, hash) === 'unknown' && announced.find(key, start, end, hash) < 0) announced.add(key, start, end, hash)
+  }
+
+  function load(wanted: PackedRows): void {
+    const { buffer, count } = wanted
+    const ends = Array.from({ length: count }, (_, row) => wanted.keyEnd(row))
+    const rows = column.multiGet({ bytes: buffer.subarray(0, wanted.bytes), ends })
+    for (const value of rows) if (value !== undefined) checkSchema(value)
+    for (let row = 0; row < count; row++) {
+      const value = rows[row]
+      const span = value && { buffer: value, start: 0, end: value.length }
+      remember(buffer, wanted.keyStart(row), wanted.keyEnd(row), wanted.hashOf(row), span)
+    }
+    wanted.clear()
+  }
+
+  /**
+   * Decodes the first value of each schema, so that one whose schema is not loaded yet is noticed when rows are loaded,
+   * and not when a processor uses the row.
+   */
+  function checkSchema(value: Buffer): void {
+    if (options.value.schema === undefined) return
+    const id = schemaIdOf(value)
+    if (id !== undefined && readable.has(id)) return
+    decodeStored(values, value, name)
+    if (id !== undefined) readable.add(id)
+  }
+
+  function find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined {
+    guard.check()
+    let known = locate(key, start, end, hash)
+    if (known === 'unknown') {
+      const single = new PackedRows()
+      single.add(key, start, end, hash)
+      load(single)
+      known = locate(key, start, end, hash)
+    }
+    return known === 'row' ? found : undefined
+  }
+
+  function findKey(key: K): Readonly<ByteSpan> | undefined {
+    const hash = encoded(key)
+    return find(keyBytes.buffer, 0, keyBytes.length, hash)
+  }
+
+  /** Encodes the key into `keyBytes`. @returns its hash */
+  function encoded(key: K): number {
+    keyBytes.length = 0
+    keys.encode(key, keyBytes)
+    return keyHash(keyBytes.buffer, 0, keyBytes.length)
+  }
+
+  function decoded({ buffer, start, end }: Readonly<ByteSpan>): V {
+    return decodeStored(values, buffer, name, start, end)
+  }
+
+  /** Returns the keys of all changes in key order. */
+  function sortedChanges(): Change<K>[] {
+    const changes = new Map<string, Change<K>>()
+    for (const rows of [flushed, changed]) {
+      for (let row = 0; row < rows.count; row++) {
+        const bytes = Buffer.from(rows.buffer.subarray(rows.keyStart(row), rows.keyEnd(row)))
+        changes.set(bytes.toString('latin1'), { bytes, key: keys.decode(bytes, 0, bytes.length) })
+      }
+    }
+    return [...changes.values()].sort((a, b) => Buffer.compare(a.bytes, b.bytes))
+  }
+
+  function ofChange({ bytes, key }: Change<K>): [K, V] | undefined {
+    const row = locate(bytes, 0, bytes.length, keyHash(bytes, 0, bytes.length))
+    return row === 'row' ? [key, decoded(found)] : undefined
+  }
+
+  function ofRow([bytes, value]: readonly [Buffer, Buffer]): [K, V] | undefined {
+    const key = keys.decode(bytes, 0, bytes.length)
+    const hash = keyHash(bytes, 0, bytes.length)
+    for (const rows of [changed, flushed]) {
+      const row = rows.count === 0 ? -1 : rows.find(bytes, 0, bytes.length, hash)
+      if (row >= 0) return at(rows, row) === 'row' ? [key, decoded(found)] : undefined
+    }
+    return [key, decodeStored(values, value, name)]
+  }
+
+  return {
+    name,
+    values: options.value as ValueFormat<unknown>,
+    logged: true,
+    erasable: false,
+    lookup: { key: keys, encodeRow: keys.encode, view: (stored) => stored as V },
+    open(context: StoreContext) {
+      values = context.codec as Codec<V>
+      column = context.column
+      generationBytes = (options.cacheBytes ?? context.cacheBytes) / 2
+      guard.open(context.access)
+    },
+    prefetchFor() {
+      // Prefetched rows are in the young generation, and stay for at least another generation.
+    },
+    prefetch(key) {
+      const hash = encoded(key)
+      announce(keyBytes.buffer, 0, keyBytes.length, hash)
+    },
+    prefetchBytes: announce,
+    loadPrefetched() {
+      if (announced.count > 0) load(announced)
+    },
+    find,
+    findKey,
+    get(key) {
+      const row = findKey(key)
+      return row && decoded(row)
+    },
+    put(key, value) {
+      guard.check()
+      const hash = encoded(key)
+      valueBytes.length = 0
+      values.encode(value, valueBytes)
+      put(changed, keyBytes.buffer, 0, keyBytes.length, hash, { buffer: valueBytes.buffer, start: 0, end: valueBytes.length })
+    },
+    write(key, start, end, hash, value) {
+      guard.check()
+      put(changed, key, start, end, hash, value)
+    },
+    delete(key) {
+      guard.check()
+      const hash = encoded(key)
+      put(changed, keyBytes.buffer, 0, keyBytes.length, hash, undefined)
+    },
+    scan(range: KeyRange<K> = {}) {
+      guard.check()
+      const bytesOf = (key: K) => {
+        encoded(key)
+        return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
+      }
+      return mergedScan(range, bytesOf, { column, sortedChanges, ofChange, ofRow })
+    },
+    get dirtyKeys() {
+      return changed.count
+    },
+    flush(changelog) {
+      if (flushed.count > 0) throw new Error(`store ${name} was flushed again before its last flush was committed or discarded`)
+      const { buffer } = changed
+      for (const row of changed.roughlySorted()) {
+        const keyStart = changed.keyStart(row)
+        const keyEnd = changed.keyEnd(row)
+        const value = changed.hasValue(row) ? buffer : null
+        const valueStart = value === null ? 0 : changed.valueStart(row)
+        const valueEnd = value === null ? 0 : changed.valueEnd(row)
+        changelog?.append(buffer, keyStart, keyEnd, value, valueStart, valueEnd)
+        column.put(buffer, keyStart, keyEnd, value, valueStart, valueEnd)
+      }
+      const empty = flushed
+      flushed = changed
+      changed = empty
+    },
+    committed() {
+      for (let row = 0; row < flushed.count; row++) {
+        const known = at(flushed, row)
+        remember(flushed.buffer, flushed.keyStart(row), flushed.keyEnd(row), flushed.hashOf(row), known === 'row' ? found : undefined)
+      }
+      flushed.clear()
+    },
+    discard() {
+      for (const rows of [changed, flushed, young, old, announced]) rows.clear()
+    },
+  }
+}

@@ -1,0 +1,127 @@
+import { type ByteWriter, byteWriter } from '../../schemas/codec.ts'
+
+const MORE = 0x80
+const LOW_BITS = 0x7f
+const BITS = 7
+const MS_PER_SECOND = 1_000
+const TWO_32 = 2 ** 32
+/** The longest length of a text or an array. */
+const MAX_LENGTH_BYTES = 5
+const MAX_BYTES_PER_UNIT = 3
+
+/** Where the records of an insert are from. */
+export interface InsertSource {
+  readonly topic: string
+  readonly partition: number
+}
+
+/**
+ * Rows of one insert in ClickHouse's RowBinary: the values of each row, one after another, in the order of the
+ * declared columns. `endRow` adds the columns that every table has. Numbers are little-endian.
+ */
+export class RowBinary {
+  readonly source: InsertSource
+  readonly values = new PlainValues(byteWriter())
+  /** The columns of topic and partition. */
+  readonly #place: Buffer
+  /** The offset of the first record with a row. */
+  firstOffset = -1
+  lastOffset = -1
+  /** Number of rows. */
+  count = 0
+
+  constructor(source: InsertSource) {
+    this.source = source
+    const place = new PlainValues(byteWriter())
+    place.text(source.topic)
+    place.uint32(source.partition)
+    this.#place = place.bytes
+  }
+
+  /** @param offset that of the record from which the row is */
+  endRow(offset: number): void {
+    this.values.raw(this.#place, 0, this.#place.length)
+    this.values.uint64(offset)
+    if (this.count === 0) this.firstOffset = offset
+    this.lastOffset = offset
+    this.count++
+  }
+
+  get bytes(): Buffer {
+    return this.values.bytes
+  }
+}
+
+/** Writes single values. */
+class PlainValues {
+  readonly #out: ByteWriter
+
+  constructor(out: ByteWriter) {
+    this.#out = out
+  }
+
+  get bytes(): Buffer {
+    return this.#out.buffer.subarray(0, this.#out.length)
+  }
+
+  text(text: string): void {
+    const out = this.#out
+    out.reserve(MAX_LENGTH_BYTES + text.length * MAX_BYTES_PER_UNIT)
+    // Most texts are short ASCII, whose length takes one byte.
+    const bytes = out.buffer.write(text, out.length + 1)
+    if (bytes < MORE) {
+      out.buffer[out.length] = bytes
+      out.length += 1 + bytes
+      return
+    }
+    this.length(bytes)
+    out.length += out.buffer.write(text, out.length)
+  }
+
+  /** Writes bytes as a text. */
+  textBytes(bytes: Uint8Array, start: number, end: number): void {
+    this.length(end - start)
+    this.raw(bytes, start, end)
+  }
+
+  /** Begins an array. */
+  length(length: number): void {
+    const out = this.#out
+    out.reserve(MAX_LENGTH_BYTES)
+    let rest = length
+    for (; rest >= MORE; rest >>>= BITS) out.buffer[out.length++] = (rest & LOW_BITS) | MORE
+    out.buffer[out.length++] = rest
+  }
+
+  /** Also writes Int32. */
+  uint32(number: number): void {
+    const out = this.#out
+    out.reserve(4)
+    const { buffer } = out
+    buffer[out.length++] = number
+    buffer[out.length++] = number >>> 8
+    buffer[out.length++] = number >>> 16
+    buffer[out.length++] = number >>> 24
+  }
+
+  /** @param number not negative, and exact in a double */
+  uint64(number: number): void {
+    this.uint32(number % TWO_32)
+    this.uint32(Math.floor(number / TWO_32))
+  }
+
+  /**
+   * Writes a DateTime.
+   * @param time epoch ms
+   */
+  dateTime(time: number): void {
+    this.uint32(Math.floor(time / MS_PER_SECOND))
+  }
+
+  raw(bytes: Uint8Array, start: number, end: number): void {
+    const out = this.#out
+    out.reserve(end - start)
+    Buffer.prototype.copy.call(bytes, out.buffer, out.length, start, end)
+    out.length += end - start
+  }
+}

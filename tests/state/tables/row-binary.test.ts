@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { RowBinary } from '../../../state/tables/row-binary.ts'
+
+test('values have the bytes that ClickHouse expects, and each row ends with its place in Kafka', () => {
+  const rows = new RowBinary({ topic: 't', partition: 258 })
+  rows.values.text('é')
+  rows.values.textBytes(Buffer.from('.ab.'), 1, 3)
+  rows.values.length(300)
+  rows.values.uint32(-2)
+  rows.values.dateTime(Date.UTC(1970, 0, 1, 0, 1, 0, 999))
+  rows.endRow(2 ** 40 + 1)
+  const place = (low: number, fifth: number) => [1, 0x74, 2, 1, 0, 0, low, 0, 0, 0, 0, fifth, 0, 0]
+  const first = [2, 0xc3, 0xa9, 2, 0x61, 0x62, 0xac, 2, 0xfe, 0xff, 0xff, 0xff, 60, 0, 0, 0, ...place(1, 1)]
+  expect([...rows.bytes]).toEqual(first)
+  rows.values.text('x'.repeat(200))
+  rows.endRow(7)
+  expect([...rows.bytes.subarray(first.length)]).toEqual([0xc8, 1, ...Buffer.from('x'.repeat(200)), ...place(7, 0)])
+  expect([rows.count, rows.firstOffset, rows.lastOffset]).toEqual([2, 2 ** 40 + 1, 7])
+})
