@@ -166,7 +166,9 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
       }
     },
     partitionBy(topic, text) {
-      if (typeof text === 'object') return partitionFor(text.buffer, appendersOf(topic.name).length, text.start, text.end)
+      const partitions = appendersOf(topic.name).length
+      if (partitions === 1) return 0
+      if (typeof text === 'object') return partitionFor(text.buffer, partitions, text.start, text.end)
       keyBytes.length = 0
       utf8.encode(text, keyBytes)
       return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
