@@ -14,6 +14,8 @@ export interface KeyedStoreOptions<K, V> {
   readonly erasable?: boolean
   /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
   readonly cacheBytes?: number
+  /** Converts a stored value to what queries of the state show. Default: they show the value. */
+  readonly view?: (value: V) => unknown
 }
 
 /** Key of a record whose only purpose is to make the broker close a segment. Keys of a store never begin with a NUL. */
@@ -117,7 +119,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     values: options.value as ValueFormat<unknown>,
     logged: options.logged ?? true,
     erasable: options.erasable ?? false,
-    lookup: { key: keys, encodeRow: keys.encode, view: (stored) => stored as V },
+    lookup: { key: keys, encodeRow: keys.encode, view: (stored) => (options.view?.(stored as V) ?? stored) as V },
     open(context: StoreContext) {
       values = context.codec as Codec<V>
       column = context.column

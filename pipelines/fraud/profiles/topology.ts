@@ -3,7 +3,7 @@ import { reviewOf } from '../../../schemas/fraud/cases/review.ts'
 import { fraudReviews } from '../../../schemas/fraud/cases/topics.ts'
 import { ENTITY_KINDS, type EntityKind, entityKey, parseEntityKey } from '../../../schemas/fraud/entity.ts'
 import { judgedEntities } from '../../../schemas/fraud/events.ts'
-import { parseProfile } from '../../../schemas/fraud/profile/packed.ts'
+import { parseProfile, unpackProfile } from '../../../schemas/fraud/profile/packed.ts'
 import { foldPackedVerdict, foldRows, setIncluded } from '../../../schemas/fraud/profile/packed-fold.ts'
 import { isRepeatedAt, kindsAt, ROW_BYTES } from '../../../schemas/fraud/profile/rows.ts'
 import { DAY_MS } from '../../../schemas/fraud/profile/shape.ts'
@@ -116,7 +116,7 @@ export const fraudProfilesTopology = topology(
     }
 
     function declareFold(): void {
-      const profiles = keyedStore('profiles', { key: utf8, value: storedProfiles })
+      const profiles = keyedStore('profiles', { key: utf8, value: storedProfiles, view: unpackProfile })
       /** The entities that have changed since the last commit, and the transactions that have changed them. */
       let changed: { readonly entity: string; readonly profile: StoredProfile }[] = []
       const rows = byteWriter()

@@ -206,6 +206,13 @@ test('a damaged profile is reported as damaged state, which is restored', () => 
   expect(() => send(pay({}))).toThrow(expect.objectContaining({ cause: expect.any(StateCorrupted) }))
 })
 
+test('queries of the state show the decoded profile', () => {
+  const { driver, send, profile } = profilesDriver()
+  send(pay({}))
+  const store = driver.store<KeyedStore<string, StoredProfile>>('profiles')
+  expect(store.lookup.view(store.get('user:u1'))).toEqual({ ...profile('user:u1'), included: expect.any(Buffer) })
+})
+
 test('verdicts change tiers and counts of all entities, and of a profile that has no transaction yet', () => {
   const { send, judge, profile, driver } = profilesDriver()
   send(pay(FULL))
