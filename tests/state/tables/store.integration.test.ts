@@ -123,7 +123,7 @@ test('binary rows are one part with the position after the last offset, hold any
     client,
     'SELECT id, number, toUnixTimestamp64Milli(at) + number AS at FROM events ORDER BY kafka_offset LIMIT 6',
   )
-  expect(found).toEqual(texts.map((id, number) => ({ id, number, at: String(NOVEMBER) })))
+  expect(found).toEqual(texts.map((id, number) => ({ id, number, at: NOVEMBER })))
 })
 
 test('binary rows that do not fit the columns are not reported as an unavailable store', async () => {
