@@ -111,7 +111,7 @@ test('binary rows are one part with the position after the last offset, hold any
   for (let i = 0; i < count; i++) {
     rows.values.text(texts[i] ?? `event ${i}`)
     rows.values.uint32(i)
-    rows.values.uint64(NOVEMBER + i)
+    rows.values.uint64(NOVEMBER - i)
     rows.endRow(100 + i)
   }
   await store.insertBinary(rows)
@@ -121,9 +121,9 @@ test('binary rows are one part with the position after the last offset, hold any
   expect(await rowsOf(client, parts)).toEqual([{ rows: count }])
   const found = await rowsOf(
     client,
-    'SELECT id, number, toUnixTimestamp64Milli(at) - number AS at FROM events ORDER BY kafka_offset LIMIT 6',
+    'SELECT id, number, toUnixTimestamp64Milli(at) + number AS at FROM events ORDER BY kafka_offset LIMIT 6',
   )
-  expect(found).toEqual(texts.map((id, number) => ({ id, number, at: String(NOVEMBER) })))
+  expect(found).toEqual(texts.map((id, number) => ({ id, number, at: NOVEMBER })))
 })
 
 test('binary rows that do not fit the columns are not reported as an unavailable store', async () => {
