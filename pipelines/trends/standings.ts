@@ -193,7 +193,9 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     }
   }
 
-  /** Offers a term that had no state before. It is no contender yet, so it is only compared with the region's floor. */
+  /**
+   * Offers a term that had no state before. It is not a contender yet, so it is only compared with the region's floor.
+   */
   function offerFirst(term: string, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of counts.regions()) {

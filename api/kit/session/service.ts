@@ -100,7 +100,7 @@ export function sessionService({ verifier, cookie }: SessionServiceOptions): Ser
       bind(signInRoute, async ({ body, isForeignPage }) => {
         // Only pages of this server may sign in. Another site could sign a visitor in with its own token, and then read
         // what the visitor enters.
-        if (isForeignPage()) throw new ApiError(errors.forbidden, { message: 'Only a page of this server may sign in.' })
+        if (isForeignPage()) throw new ApiError(errors.forbidden, { message: 'Sign in from a page of this server.' })
         const caller = await verifier.verify(body.token)
         const headers = { ...PRIVATE, 'Set-Cookie': cookie.keep(body.token, expiryOf(body.token)) }
         return jsonAnswer(201, describeSession(caller, body.token), headers)

@@ -108,7 +108,7 @@ function takenBetween(limit: Limit, from: Reading, to: Reading): number {
 }
 
 /**
- * Estimates the store's present time from the time at which the last answer was requested. The estimate is never too
+ * Estimates the store's current time from the time at which the last answer was requested. The estimate is never too
  * late, so a slice is not spent after its window.
  */
 function storeTimeUs(entry: LeaseEntry, now: number): number {
