@@ -5,7 +5,7 @@ import type { Pending } from './pending-cells.ts'
 import { appendTerm, type TermCells } from './term-cells.ts'
 
 /**
- * Size from which a record is sent. This is a quarter of what brokers accept. A record of this size has a few thousand
+ * Size at which a record is sent. This is a quarter of what brokers accept. A record of this size has a few thousand
  * terms, which take stage 2 tens of milliseconds, during which nothing else runs.
  */
 const FULL_BYTES = 262_144

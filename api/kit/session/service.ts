@@ -89,7 +89,7 @@ export interface SessionServiceOptions {
   readonly cookie: SessionCookie
 }
 
-/** Creates the routes with which pages sign in and out, and the routes of the files that all pages share. */
+/** Creates the routes that pages use to sign in and out, and the routes of the files that all pages share. */
 export function sessionService({ verifier, cookie }: SessionServiceOptions): ServiceRoutes {
   return {
     name: 'pages',

@@ -48,7 +48,7 @@ export interface LeaseEntry {
   readAt: number
   /** Time until which requests are certainly refused, unless other instances return units or the counter is reset. */
   refusedUntil: number
-  /** Number of units from which requests are refused. */
+  /** Number of units at which requests are refused. */
   refusedUnits: number
   /** Time from which the instance asks the store whether units are available again. No request waits for the answer. */
   recheckAt: number
