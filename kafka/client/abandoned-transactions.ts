@@ -50,8 +50,8 @@ export async function endAbandonedTransactions(
    * returns no producer id, which is not needed here.
    */
   async function end({ coordinator, transactionalId, producerId, producerEpoch, timeoutMs }: OpenTransaction): Promise<string[]> {
-    // Another worker may have ended it since it was listed. Ending it again would initialise the id, and its owner
-    // would conclude that another process has the same identity.
+    // Another worker may have ended it since it was listed. Ending it again would initialise the id, so that its owner
+    // would take this for a process with the same identity.
     const [still] = await describe(coordinator, [transactionalId])
     if (still?.producerId !== producerId || still.producerEpoch !== producerEpoch) return []
     const connection = await cluster.connectionTo(coordinator)
