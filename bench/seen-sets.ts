@@ -21,7 +21,7 @@ export interface SeenSetCost {
   readonly setBytes: number
   /** Share of new items that the set reports as seen. */
   readonly falsePositives: number
-  /** CPU time per look-up in µs. It includes decoding the set, and the items are looked up one after the other. */
+  /** CPU time per look-up in µs. It includes decoding the set, and the items are looked up one after another. */
   readonly readMicroseconds: number
 }
 

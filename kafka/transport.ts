@@ -155,7 +155,7 @@ export interface Fetcher {
    * Returns everything that has arrived since the last call. If nothing has arrived, waits up to `timeoutMs`. A
    * partition without new records appears with zero chunks when its position or watermarks have moved, or when the
    * broker has answered a fetch without data. The reader thus learns that it has caught up. Throws TransportError with
-   * `fatal` for errors that a retry cannot cure (authorisation, or an offset out of range with reset `fail`).
+   * `fatal` for errors that a retry cannot cure (authorization, or an offset out of range with reset `fail`).
    *   @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
    *   records of one partition, and starts with a different partition each time.
    */
@@ -173,7 +173,7 @@ export type GroupEvent =
   | { readonly type: 'assignment'; readonly partitions: readonly TopicPartition[] }
   /** The membership is lost. Drop uncommitted results, then `rejoin`. */
   | { readonly type: 'fenced'; readonly reason: string }
-  /** The membership failed for a reason that a retry cannot cure (authorisation, unsupported broker). */
+  /** The membership failed for a reason that a retry cannot cure (authorization, unsupported broker). */
   | { readonly type: 'failed'; readonly error: Error }
 
 export interface GroupOptions {

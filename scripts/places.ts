@@ -135,7 +135,7 @@ function samePlace(a: City, b: City): boolean {
   return a.country === b.country && (plain(a.name) === plain(b.name) || kilometres(a, b) < SAME_CITY_KM)
 }
 
-/** Normalizes a name, because the two lists differ in accents, hyphens and capitals. */
+/** Normalises a name, because the two lists differ in accents, hyphens and capitals. */
 function plain(name: string): string {
   return name
     .normalize('NFKD')

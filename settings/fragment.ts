@@ -18,8 +18,8 @@ export interface Surroundings {
 export type Report = (variable: string, message: string) => void
 
 /**
- * The settings of one service or room: its environment variables, the rules between them, and the resulting value for
- * the program.
+ * The settings of one service or top-level folder: its environment variables, the rules between them, and the resulting
+ * value for the program.
  */
 export interface SettingsFragment<Value = unknown, V extends Variables = Variables> {
   readonly variables: V

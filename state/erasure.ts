@@ -14,7 +14,7 @@ export interface ErasureTimes {
   readonly sweepEveryMs: number
   /**
    * Interval at which old versions of rows are removed from state and tables. Removing them takes some time, and the
-   * files of a table remain for some minutes more.
+   * files of a table remain for a few minutes more.
    */
   readonly scrubEveryMs: number
 }

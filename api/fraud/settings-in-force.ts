@@ -46,7 +46,7 @@ interface Derived {
   readonly models: ModelAssignment
 }
 
-/** Time within which changes are applied together, because compiling hundreds of rules takes some milliseconds. */
+/** Time within which changes are applied together, because compiling hundreds of rules takes a few milliseconds. */
 const DERIVE_AFTER_MS = 20
 const INITIAL_RULE_SET = initialRuleSet()
 const INITIAL_MODELS = initialModels()

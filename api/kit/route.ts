@@ -88,8 +88,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    */
   readonly countsAs?: string
   /**
-   * Returns the number of requests as which a request with this body counts, at least 1. Default 1. The first unit is
-   * counted before the body is read, and the remaining units before the handler runs. The function must be cheap.
+   * Returns how many requests a request with this body counts as, at least 1. Default 1. The first unit is counted
+   * before the body is read, and the remaining units before the handler runs. The function must be cheap.
    */
   readonly units?: (body: OutputOf<B>) => number
   /**

@@ -22,8 +22,8 @@ interface Waiting<T> {
 }
 
 /**
- * Maximum number of keys per command. Redis needs some tens of microseconds for this many keys. A larger command would
- * block it for too long.
+ * Maximum number of keys per command. Redis needs tens of microseconds for this many keys. A larger command would block
+ * it for too long.
  */
 const MAX_KEYS = 200
 

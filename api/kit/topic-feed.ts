@@ -20,7 +20,7 @@ export type OpenTopicFeed = <K, V>(topic: Topic<K, V>, apply: (key: K, value: V 
 /** Maximum wait for records. The wait ends when records arrive. */
 const POLL_MS = 5_000
 
-/** Creates the function with which the services of a process open their feeds. */
+/** Creates the function that the services of a process use to open their feeds. */
 export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport' | 'registry' | 'log' | 'monotonic'>): OpenTopicFeed {
   return async function openTopicFeed<K, V>(topic: Topic<K, V>, apply: (key: K, value: V | undefined) => void) {
     const { transport, log, monotonic } = options

@@ -136,7 +136,7 @@ export const qrRoute = defineRoute({
       maximum: MAX_QR_PIXELS,
       default: DEFAULT_QR_PIXELS,
       description:
-        'Width and height in pixels. In a PNG, the side of each module is the largest whole number of pixels with which the code fits.',
+        'Width and height in pixels. In a PNG, the side of each module is the largest whole number of pixels at which the code fits.',
     }),
   }),
   answers: { 200: { description: 'The image.', mediaType: 'image/svg+xml', otherMediaTypes: ['image/png'] } },

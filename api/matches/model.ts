@@ -163,7 +163,7 @@ export const FeedSchema = z
 export const LikesSchema = z
   .object({
     count: z.int().openapi({ description: 'Number of users in the list.' }),
-    more: z.boolean().openapi({ description: 'Whether more than 1,000 users like the caller. Only the newest 1,000 are counted.' }),
+    more: z.boolean().openapi({ description: 'Whether more than 1,000 users like the caller. Only the 1,000 newest likes are counted.' }),
     likes: z.array(z.object({ ...person, liked_at: time, super_like: z.boolean() })),
   })
   .openapi('Likes')

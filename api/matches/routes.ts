@@ -157,7 +157,7 @@ export const likesRoute = defineRoute({
   path: '/v1/likes',
   operationId: 'listLikes',
   summary: 'List who likes you',
-  description: 'Returns the newest 1,000 users who like you, newest first. Users whom you may not see are left out.',
+  description: 'Returns the 1,000 users who liked you most recently, newest first. Users whom you may not see are left out.',
   auth: user,
   answers: { 200: { description: 'The users.', schema: LikesSchema } },
   errors: [matchesErrors.profile_not_found, errors.not_ready],

@@ -158,7 +158,7 @@ export function streams(options: StreamsOptions): Streams {
 
   function busy(): ApiError {
     return new ApiError(errors.unavailable, {
-      message: 'Too many long contents are being transferred. Try again shortly.',
+      message: 'Too many large snippets are being transferred. Try again shortly.',
       retryAfter: RETRY_AFTER_SECONDS,
     })
   }

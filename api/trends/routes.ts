@@ -180,7 +180,7 @@ export const historyRoute = defineRoute({
   operationId: 'termHistory',
   summary: 'Get the volume history of a term',
   description:
-    'Returns how often the term occurred in each step. A step without events has the volume 0, so all steps of a term that never occurred have the volume 0. The last step is the current step, whose volume still grows. A history has at most 10,000 steps.',
+    'Returns how often the term occurred in each step. A step without events has the volume 0, so all steps of a term that never occurred have the volume 0. The last step is the current step, whose volume may still grow. A history has at most 10,000 steps.',
   auth: { kind: 'optional' },
   params: z.object({
     term: z.string().openapi({

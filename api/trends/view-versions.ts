@@ -25,7 +25,7 @@ export interface ViewVersions {
 
 /** How long a position counts as current. */
 const LOOK_EVERY_MS = 1_000
-/** Age from which a position is refreshed in the background. */
+/** Age at which a position is refreshed in the background. */
 const RENEW_AFTER_MS = 500
 
 interface Look {

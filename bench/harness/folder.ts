@@ -49,7 +49,7 @@ export function withStarted<S extends { stop(): Promise<void> }, T>(
   })
 }
 
-/** Returns settings for a stack that uses only `folder` and free ports, so that it can run beside other stacks. */
+/** Returns settings for a stack that uses only `folder` and free ports, so that it can run alongside other stacks. */
 export async function ownStack(folder: string): Promise<Record<string, string>> {
   mkdirSync(folder, { recursive: true })
   // The programs that npm start has already downloaded are reused.

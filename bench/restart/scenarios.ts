@@ -231,7 +231,7 @@ export async function killAndRestart(place: Place, keys: number, rate: number): 
   })
 }
 
-/** Stops and restarts each of three workers, one after the other. */
+/** Stops and restarts each of three workers, one after another. */
 export async function rollingRestart(place: Place, keys: number, rate: number, keepPlaceOnStop: boolean): Promise<Stalls> {
   return underLoad(place, { ...SHARED, keys, keepPlaceOnStop }, rate, async (cluster, watch) => {
     for (const { slot } of [...cluster.workers]) {

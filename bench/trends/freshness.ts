@@ -47,8 +47,8 @@ interface Mark {
 }
 
 /**
- * Sends tweets about new terms in one city after the other. Polls the API for each city's list until it contains the
- * new term.
+ * Sends tweets about new terms in one city after another. Polls the API for each city's list until it contains the new
+ * term.
  */
 export async function measureFreshness(servers: BenchServers, api: string, options: FreshnessOptions): Promise<FreshnessFigures> {
   const { rate, seconds } = options

@@ -104,7 +104,7 @@ test('the function runs again, but its effect happens once', () => {
 
 /*
  * For this reason processors communicate only with the engine. If `payFare` sent an e-mail, it might send it twice.
- * Emit a record instead, and let a consumer that can recognize repetitions act on it. The sinks, which copy topics into
+ * Emit a record instead, and let a consumer that can recognise repetitions act on it. The sinks, which copy topics into
  * Redis and ClickHouse, do exactly this. They store the offset that they have applied in the target, in the same atomic
  * step as the data.
  *

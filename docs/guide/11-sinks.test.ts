@@ -5,7 +5,7 @@
  * copies a topic into such a store. Kafka's transactions end at Kafka, so how can a copy be exact?
  *
  * Sinks use a well-known rule: **the store keeps the offset up to which it has applied the topic, and updates it in the
- * same atomic step as the data.** The sink then recognizes a record that it reads twice. It also notices when a store
+ * same atomic step as the data.** The sink then recognises a record that it reads twice. It also notices when a store
  * was emptied, and fills it again from the log. The offsets that the sink commits in Kafka are only for monitoring the
  * lag.
  *
@@ -171,7 +171,7 @@ test('a target that was emptied is filled again', async () => {
  * Some receivers do not store offsets: a web server accepts one record per request, and some requests fail. A sink with
  * a `DeliveryTarget` delivers many records at the same time and in no particular order. A failed record waits in the
  * topic `<sink>-retries`, so that it delays no other record, and becomes a dead letter after a day. The offsets in
- * Kafka decide where reading continues. After a crash a record may be delivered again, so receivers must recognize it
+ * Kafka decide where reading continues. After a crash a record may be delivered again, so receivers must recognise it
  * by its id. `httpSender` sends records with POST, with a time limit and a bounded answer.
  */
 test('a failed delivery holds up nobody, and is repeated', async () => {

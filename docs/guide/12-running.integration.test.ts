@@ -72,7 +72,7 @@ beforeAll(async () => {
  *     await worker.done
  *
  * In the project you do not even need these lines: list your topology in `pipelines/services.ts`, and
- * `pipelines/main.ts` runs it beside other topologies on one database (`npm start`, or in production a container per
+ * `pipelines/main.ts` runs it alongside other topologies on one database (`npm start`, or in production a container per
  * process).
  *
  * This chapter uses two more options: a log, because the default writes JSON lines to stdout, and a port on which the

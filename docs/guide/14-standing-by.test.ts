@@ -124,7 +124,7 @@ test('the worker that takes over reads nothing, because it already has the state
  *
  * The state takes twice the space on disk, and each changelog is read once more, which costs about a microsecond of CPU
  * per changed key on the standby. A standby saves the bulk restore. According to `bench/results.md` a restore takes one
- * second for each 500,000 to 700,000 keys on an idle machine, and several times as long beside a running stream. A
+ * second for each 500,000 to 700,000 keys on an idle machine, and several times as long alongside a running stream. A
  * standby does not shorten the session time-out, so a topology with little state gains nothing from one.
  *
  * ## When partitions move

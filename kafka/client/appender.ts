@@ -14,7 +14,7 @@ export const BATCH_LIMIT_BYTES = 900 * 1_024
  */
 const SMALL_LIMIT_SHARE = 7 / 8
 /**
- * Size from which `flushFull` sends a batch that is not full yet, so that the broker works while the caller processes
+ * Size at which `flushFull` sends a batch that is not full yet, so that the broker works while the caller processes
  * further records.
  */
 const EARLY_BATCH_BYTES = 256 * 1_024

@@ -13,7 +13,7 @@ import type { Context } from './options.ts'
  * resumed while the first request waits for data must not have to wait for that request.
  */
 const SLOTS_PER_LEADER = 2
-/** Size from which a response shows that there is more to read, so that the next request follows at once. */
+/** Size at which a response shows that there is more to read, so that the next request follows at once. */
 const FULL_RESPONSE_BYTES = 65_536
 /** Two waits that end within this time of each other count as ending together. */
 const TOGETHER_MS = 20

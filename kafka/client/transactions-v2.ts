@@ -8,7 +8,7 @@ import { createAPI, endTxnV4, type Reader, ResponseError, txnOffsetCommitV4 } fr
 
 const END_TXN_KEY = 26
 const TXN_OFFSET_COMMIT_KEY = 28
-/** The version of EndTxn and TxnOffsetCommit from which these requests mean transactions of version 2. */
+/** The first version of EndTxn and TxnOffsetCommit in which these requests mean transactions of version 2. */
 const VERSION = 5
 
 export interface EndTxnResponse {

@@ -13,7 +13,7 @@ import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 export const MAX_TERMS_PER_USER = 2_000
 
 /**
- * Age, relative to a user's newest contribution, from which a contribution shares no window with any future
+ * Age, relative to a user's newest contribution, at which a contribution no longer shares a window with any future
  * contribution. A tweet is at most one window old when it is counted, its windows reach back one more window, and the
  * newest tweet may be dated ahead.
  */

@@ -55,7 +55,10 @@ interface Member {
   exact: boolean
 }
 
-/** Number of times `keep` from which remembered terms are trimmed to `keep`. The factor makes trimming rare. */
+/**
+ * When more than this many times `keep` terms are remembered, they are trimmed to `keep`. The factor makes trimming
+ * rare.
+ */
 const TRIM_FACTOR = 2
 
 /**

@@ -19,7 +19,7 @@ const LONGEST = 3
 const FIRST_LETTER = 0x61
 const LANGUAGE = /^[a-z]{2,3}(?![a-z])/
 const UNDETERMINED = 'und'
-/** Maximum number of cached tags. Tweets have some dozens of different tags. */
+/** Maximum number of cached tags. Tweets have a few dozen different tags. */
 const MAX_REMEMBERED = 1_024
 const remembered = new Map<string, LanguageCode>()
 

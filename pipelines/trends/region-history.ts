@@ -8,7 +8,7 @@ import { MINUTE_MS } from './time.ts'
  * one is always among them.
  */
 const KEPT_MOMENTS = 2
-/** Amount of history from which a region gets labels: docs/services/trends.md#velocity-score-and-label */
+/** Minimum amount of history for a region to get labels: docs/services/trends.md#velocity-score-and-label */
 const LABELS_AFTER_MS = 120 * MINUTE_MS
 
 /**

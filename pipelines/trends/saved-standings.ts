@@ -28,7 +28,7 @@ const CHANGE_PREFIX = 'change:'
 const SOON_PREFIX = 'soon:'
 const NUMBER_DIGITS = 12
 /**
- * Number of characters of the names in a row from which the row is written early, so that it stays below the limit of a
+ * Number of characters of the names in a row at which the row is written early, so that it stays below the limit of a
  * record.
  */
 const FULL_ROW_CHARS = 262_144

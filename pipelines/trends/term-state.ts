@@ -20,7 +20,7 @@ const KEPT_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES + 1
 const KEPT_HOURS = 26
 export const DAY_HOURS = 24
 
-/** The baseline in a TrendCandidate that means that the term has none for this hour of the week. */
+/** Value of `TrendCandidate.baseline` for a term that has no baseline for this hour of the week. */
 export const NO_BASELINE = -1
 
 export function newTermState(): TermState {

@@ -438,7 +438,7 @@ export function termWindows(options: TermWindowsOptions) {
     return false
   }
 
-  /** Replaces the row of a silent term by its baselines and the note that it has baselines. */
+  /** Replaces the row of a silent term with its baselines and the note that it has baselines. */
   function keepLearned(term: string, row: RareTerm): void {
     noteFrequent(term, hourOfMinute(allCounts.newest))
     keepBaselines(term, row)

@@ -27,9 +27,8 @@ export function productIdOf(commandId: string, attempt: number): number {
  * @throws RangeError for an invalid number or product
  */
 export function variantIdOf(productId: number, number: number): number {
-  if (!isProductId(productId)) throw new RangeError(`${productId} is no product_id`)
-  if (!Number.isInteger(number) || number < 1 || number > MOST_VARIANT_NUMBER)
-    throw new RangeError(`${number} is not a number of a variant`)
+  if (!isProductId(productId)) throw new RangeError(`${productId} is not a product_id`)
+  if (!Number.isInteger(number) || number < 1 || number > MOST_VARIANT_NUMBER) throw new RangeError(`${number} is not a variant number`)
   return productId * VARIANTS_PER_PRODUCT + number
 }
 

@@ -2,7 +2,7 @@ import { createHmac, createSecretKey } from 'node:crypto'
 import { canonicalEmail, canonicalPhone } from './canonical.ts'
 
 /**
- * Hashes of personal data. With them, equal values can be recognized, but the values cannot be read without the key.
+ * Hashes of personal data. With them, equal values can be recognised, but the values cannot be read without the key.
  */
 export interface PersonalHashes {
   /** @returns 32 hexadecimal digits, equal for equal canonical addresses */

@@ -53,8 +53,8 @@ function foldAscii(text: string): string | undefined {
 }
 
 /**
- * Folds and normalizes. Folding can produce decomposed letters (upsilon with two accents), which need a second
- * normalization.
+ * Folds and normalises. Folding can produce decomposed letters (upsilon with two accents), which need a second
+ * normalisation.
  */
 function foldUnicode(text: string): string {
   return foldCase(text.normalize('NFKC')).normalize('NFKC')

@@ -43,7 +43,7 @@ function failureText(error: unknown): string {
   return hasIssues(error) ? error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ') : error.message
 }
 
-/** Recognizes a ZodError, whose message is JSON of many lines. */
+/** Recognises a ZodError, whose message is JSON of many lines. */
 function hasIssues(error: Error): error is Error & Issues {
   return 'issues' in error && Array.isArray(error.issues)
 }

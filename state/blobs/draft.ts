@@ -50,7 +50,7 @@ const ZSTD_PARAMS = {
  * for equal content.
  */
 const STAMP_MAGIC = 0x184d2a50
-/** Magic number of a stamp that is followed by uncompressed content. Readers recognize uncompressed content by it. */
+/** Magic number of a stamp that is followed by uncompressed content. Readers recognise uncompressed content by it. */
 export const PLAIN_MAGIC = 0x184d2a51
 const STAMP_HEADER_BYTES = 8
 const STAMP_RANDOM_BYTES = 8

@@ -5,7 +5,7 @@
 const PASSING = /^(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
 
 /**
- * Returns true if the same command may succeed later. Recognizes error replies by name instead of class, because the
+ * Returns true if the same command may succeed later. Recognises error replies by name instead of class, because the
  * caller may use a different copy of ioredis.
  */
 export function isPassingError({ name, message }: Error): boolean {

@@ -45,13 +45,13 @@ export async function runScript(
 function byHash(redis: ScriptClient, script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
   const sha = shaOf(script)
   if (script.returnsBytes !== true) return redis.evalsha(sha, keys.length, ...keys, ...args)
-  if (redis.evalshaBuffer === undefined) throw new Error(`the client returns no bytes, which the script ${script.name} needs`)
+  if (redis.evalshaBuffer === undefined) throw new Error(`the client cannot return bytes, which the script ${script.name} needs`)
   return redis.evalshaBuffer(sha, keys.length, ...keys, ...args)
 }
 
 function bySource(redis: ScriptClient, script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
   if (script.returnsBytes !== true) return redis.eval(script.source, keys.length, ...keys, ...args)
-  if (redis.evalBuffer === undefined) throw new Error(`the client returns no bytes, which the script ${script.name} needs`)
+  if (redis.evalBuffer === undefined) throw new Error(`the client cannot return bytes, which the script ${script.name} needs`)
   return redis.evalBuffer(script.source, keys.length, ...keys, ...args)
 }
 

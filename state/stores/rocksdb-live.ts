@@ -61,7 +61,7 @@ export function liveDatabase(binding: RocksdbBinding, first: Database, writeOpti
           return kept !== own
         },
         replace(copy) {
-          if (kept !== own) throw new StateUnavailable('replacing the state by its copy', new Error('the copy is out of date'))
+          if (kept !== own) throw new StateUnavailable('replacing the state with its copy', new Error('the copy is out of date'))
           for (const change of own) {
             if ('gte' in change) binding.db_clear(copy, change)
             else binding.batch_write(copy, change, undefined)

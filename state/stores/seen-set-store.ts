@@ -94,8 +94,8 @@ const NOTHING = Buffer.alloc(0)
 /** The only page of the first layer. */
 const FIRST_PAGE = 0
 /**
- * Maximum size in bytes of an item in a page. A page with less free space counts as full and is not encoded to find
- * out.
+ * Maximum size in bytes of an item in a page. A page with less free space counts as full, without an attempt to encode
+ * the item.
  */
 const ROOM_BYTES = 8
 /**

@@ -39,8 +39,8 @@ export interface ViewPosition {
   /** Offset of the next record that the view lacks. */
   readonly next: number
   /**
-   * Time at which the view last contained the whole log, epoch ms. Before the view is complete, the time of its first
-   * batch. A view that is interrupted before it is complete has not seen the tombstones at the end of the log.
+   * Time at which the view last contained the whole log, epoch ms; before the view is complete, the time of its first
+   * batch. If tombstones are not kept as long as this time is past, the view may have missed some and is built again.
    */
   readonly at: number
   /** Id of the topic that the offset belongs to; undefined if an earlier version of the sink wrote the position. */

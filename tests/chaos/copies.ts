@@ -1,6 +1,6 @@
 /**
- * A topology without state beside the shop. The source of the topology may get more partitions while it runs. The
- * topology copies each order once, and keeps the sequence of the orders in a partition.
+ * A topology without state, which runs alongside the shop. The source of the topology may get more partitions while it
+ * runs. The topology copies each order once, and keeps the sequence of the orders in a partition.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Transport, WorkerProducer } from '../../kafka/transport.ts'

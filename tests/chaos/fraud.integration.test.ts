@@ -11,7 +11,7 @@ const SETUP_TIMEOUT_MS = 240_000
 /** Time limit of the round. The round normally takes 30 s, and each wait within it has its own limit. */
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1
-/** Payments per second: as many as two cores can handle beside all the other tests. */
+/** Payments per second: as many as two cores can handle while all other tests run. */
 const RATE = 30
 /**
  * Other tests keep the machine busy, so the test counts only the time by which a score is slower than a trivial

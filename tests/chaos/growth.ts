@@ -21,7 +21,8 @@ export interface Growth {
 const WARM_UP_SHARE = 1 / 3
 const MS_PER_HOUR = 3_600_000
 /**
- * Maximum rise of memory that counts as flat. It tolerates caches that still fill, and changing numbers of connections.
+ * Maximum rise of memory that counts as flat. It allows for caches that are still filling, and for changing numbers of
+ * connections.
  */
 const MAX_RSS_RISE = 0.1
 /**

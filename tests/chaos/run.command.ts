@@ -7,7 +7,7 @@ const MAX_SEED = 2 ** 31
 export default command({
   call: 'npm run test:chaos --',
   description:
-    'Plays random schedules of faults, one after the other, and compares every output with an offline computation of the input. The exit code is 1 when any output differs. With a service, the parts of that service fail again and again instead.',
+    'Plays random schedules of faults, one after another, and compares every output with an offline computation of the input. The exit code is 1 when any output differs. With a service, the parts of that service fail again and again instead.',
   options: {
     seeds: integer('Number of schedules; with a service, of rounds.', { default: 10, min: 1 }),
     from: integer('Seed of the first schedule or round; the others follow. Default: random.', { max: MAX_SEED }),

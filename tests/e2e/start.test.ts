@@ -190,7 +190,7 @@ test(
   'the demo stream becomes worldwide trends over HTTP when only the folder is configured',
   async () => {
     const { home, env } = await installation()
-    // Other tests keep both cores busy, and with the default priority the worker would hardly run beside them.
+    // Other tests keep both cores busy, and with the default priority the worker would hardly run.
     const where = { home, env: { ...env, MILLRACE_DEMO: '1', WORKERS: '1', DECIDERS: '1', WORKER_NICE: '1' } }
     const stack = run('start.ts', where)
     await stack.ready()

@@ -16,7 +16,7 @@ const HOME = process.env.MILLRACE_HOME ?? fileURLToPath(new URL('../../.millrace
 export const TOOLS = join(HOME, 'tools')
 export const TEST_HEAP_MB = 384
 /**
- * Disables the JVM's optimizing compiler. The compiler costs a second of CPU per start and pays off only later, but a
+ * Disables the JVM's optimising compiler. The compiler costs a second of CPU per start and pays off only later, but a
  * test's broker runs for seconds.
  */
 export const TEST_JAVA_OPTIONS = ['-XX:TieredStopAtLevel=1'] as const

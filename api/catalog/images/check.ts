@@ -18,7 +18,8 @@ export interface CheckedImage {
  */
 const MOST_PIXELS = 50_000_000
 /**
- * Time limit of decoding. A file of the largest size takes some seconds. A file that takes longer was crafted to do so.
+ * Time limit of decoding. A file of the largest size takes a few seconds. A file that takes longer was crafted to do
+ * so.
  */
 const TIMEOUT_SECONDS = 20
 /** Quality of the re-encoded image. The loss is invisible. All smaller files are made from the re-encoded image. */
@@ -64,7 +65,7 @@ function written(image: Sharp, format: Format): Sharp {
   }
 }
 
-/** Recognizes a format by its first bytes. */
+/** Recognises a format by its first bytes. */
 function formatOf(bytes: Buffer): Format | undefined {
   const text = (from: number, to: number) => bytes.toString('latin1', from, to)
   if (text(0, 3) === '\xff\xd8\xff') return 'jpeg'

@@ -129,7 +129,7 @@ export type NewProduct = z.output<typeof NewProductBody>
 export const ReplacementBody = z
   .strictObject({
     ...fields,
-    status: z.enum(['DRAFT', 'ACTIVE', 'INACTIVE']).optional().openapi({ description: 'Default: the present status.' }),
+    status: z.enum(['DRAFT', 'ACTIVE', 'INACTIVE']).optional().openapi({ description: 'Default: the current status.' }),
   })
   .openapi('ProductReplacement')
 export type Replacement = z.output<typeof ReplacementBody>

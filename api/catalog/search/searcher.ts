@@ -49,7 +49,7 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
-  /** Number of matching products from which only the best products are scored. Default 20,000. */
+  /** Minimum number of matching products for which only the best products are scored. Default 20,000. */
   readonly many?: number
 }
 
@@ -60,8 +60,8 @@ const MINUTE_MS = 60_000
  */
 const ENOUGH = 10
 /**
- * Number of products from which hits and facets are separate searches that run at the same time. Such a search takes
- * some 5 ms. For fewer products, two searches would cost the server more than they save.
+ * Minimum number of products for which hits and facets are separate searches that run at the same time. Such a search
+ * takes some 5 ms. For fewer products, two searches would cost the server more than they save.
  */
 const MANY = 20_000
 /**

@@ -34,7 +34,7 @@ export interface BlocklistDeps extends Pick<ServiceKit, 'views' | 'commands' | '
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
-/** Creates the routes with which analysts change and read the blocklist. */
+/** Creates the routes that analysts use to change and read the blocklist. */
 export function blocklistPart({ blocklist, hashes, views, facts, commands, now, monotonic }: BlocklistDeps): FraudPart {
   async function block(open: OpenCommand, { entity, attributes }: CheckedEntry, actor: string, step?: string): Promise<Blocked> {
     const { reason, ttl_hours, blocked_by = actor } = attributes

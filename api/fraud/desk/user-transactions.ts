@@ -36,7 +36,7 @@ export const userTransactionsRoute = defineRoute({
   path: '/api/v1/transactions',
   operationId: 'listTransactionsOfUser',
   summary: "List a user's transactions, newest first",
-  description: 'Returns the transactions of up to 7 days. A transaction may be missing for some seconds after it is scored.',
+  description: 'Returns the transactions of up to 7 days. A transaction may be missing for a few seconds after it is scored.',
   auth: { kind: 'scope', scope: ['fraud:analyst', 'fraud:ops', 'internal', 'admin'] },
   query: z.object({
     user_id: z.string().min(1).max(MAX_USER_ID).openapi({ description: '`payer.user_id` of the transactions.', example: 'u1' }),

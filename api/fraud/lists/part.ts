@@ -17,7 +17,7 @@ export interface ListsDeps {
 
 const missing = fraudErrors.list_not_found
 
-/** Creates the routes with which operators change and read the lists of values that rules use. */
+/** Creates the routes that operators use to change and read the lists of values for rules. */
 export function listsPart({ settings, changeSettings }: ListsDeps): FraudPart {
   function found(name: string) {
     const list = settings.list(name)

@@ -124,7 +124,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
     return supervised.ready === undefined || active === undefined ? undefined : { child: supervised.ready, models: active }
   }
 
-  /** Loads changed models beside those that score. */
+  /** Loads changed models while the earlier ones still score. */
   async function look(): Promise<void> {
     const child = supervised.ready
     if (child !== undefined && !isLoading) {

@@ -26,7 +26,7 @@ export interface ModelsPartDeps {
   now(): number
 }
 
-/** Creates the routes with which operators evaluate and change the models. */
+/** Creates the routes that operators use to evaluate and change the models. */
 export function modelsPart({ models, assignments, settings, tables, now }: ModelsPartDeps): FraudPart {
   /** Returns the policy in force with the thresholds that were calibrated for the given models. */
   async function policyFor(versions: ModelVersions): Promise<Policy> {

@@ -45,7 +45,7 @@ export interface RulesDeps extends Pick<ServiceKit, 'views' | 'tables' | 'now'> 
 const MAX_LISTED_TEXT_BYTES = 16_384
 const MAX_SINGLE_TEXT_BYTES = 4 * 1_024 * 1_024
 
-/** Creates the routes with which operators change and read the rules. */
+/** Creates the routes that operators use to change and read the rules. */
 export function rulesPart({ settings, changeSettings, views, tables, now }: RulesDeps): FraudPart {
   function shown(rule: Rule) {
     const faults = settings.ruleSet.broken.find((broken) => broken.rule === rule)?.faults

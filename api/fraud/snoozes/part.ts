@@ -19,7 +19,7 @@ export interface SnoozesDeps {
   now(): number
 }
 
-/** Creates the routes with which operators make a rule skip an entity. */
+/** Creates the routes that operators use to make a rule skip an entity. */
 export function snoozesPart({ settings, changeSettings, hashes, now }: SnoozesDeps): FraudPart {
   return {
     routes: [

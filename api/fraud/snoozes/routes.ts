@@ -14,7 +14,7 @@ export const snoozeRoute = defineRoute({
   method: 'post',
   path: '/api/v1/rules/{rule_id}/snoozes',
   operationId: 'snoozeFraudRule',
-  summary: 'Make a rule skip an entity for some hours',
+  summary: 'Make a rule skip an entity for a number of hours',
   description:
     'Until the snooze ends, the rule does not match transactions of the entity. A later snooze of the same entity replaces an earlier one.',
   auth: OPERATORS,

@@ -7,7 +7,7 @@ import { type PackedTable, type Packing, packedTable } from './packed-table.ts'
 /** Opens the table of a topic. */
 export type OpenPackedTable = <K, V, P>(topic: Topic<K, V>, packing: Packing<V, P>) => Promise<PackedTable<K, P>>
 
-/** Creates the function with which the services of a process open their packed tables. */
+/** Creates the function that the services of a process use to open their packed tables. */
 export function packedTableOpener(options: SnapshotTablesOptions): OpenPackedTable {
   const { folder, metrics } = options
   const measure = packedTableMetrics(metrics)

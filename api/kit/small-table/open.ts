@@ -8,7 +8,7 @@ import { type SmallTable, smallTable } from './small-table.ts'
 /** Opens the table of a topic. */
 export type OpenSmallTable = <V, H>(topic: Topic<string, V>, holding: Holding<V, H>) => Promise<SmallTable<H>>
 
-/** Creates the function with which the services of a process open their small tables. */
+/** Creates the function that the services of a process use to open their small tables. */
 export function smallTableOpener(options: SnapshotTablesOptions): OpenSmallTable {
   const { folder, metrics } = options
   const measure = tableMetrics(metrics, 'small_table')

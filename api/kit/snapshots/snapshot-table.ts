@@ -114,7 +114,7 @@ const CHECK_INTERVAL_MS = 250
 /** Interval between snapshots of an unchanged table, so that reading can always continue from the snapshot. */
 const UNCHANGED_INTERVAL_MS = 3_600_000
 /**
- * Age from which a snapshot is too old to continue reading from it. Kafka removes tombstones after
+ * Age at which a snapshot becomes too old to continue reading from it. Kafka removes tombstones after
  * `delete.retention.ms` (24 hours by default), so a reader that continued later would keep deleted entries forever.
  */
 const MAX_CONTINUED_MS = 12 * 3_600_000

@@ -3,7 +3,7 @@ import { gauge } from '../metrics.ts'
 import type { ReadinessProbe } from '../readiness.ts'
 import type { Spool, SpoolState } from './spool.ts'
 
-/** Age from which a waiting record indicates more than a short delay. */
+/** Age at which a waiting record indicates more than a short delay. */
 const DEGRADED_AFTER_MS = 5_000
 const MS_PER_SECOND = 1_000
 

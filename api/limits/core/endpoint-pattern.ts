@@ -30,7 +30,7 @@ export function sharesPaths(one: EndpointPattern, other: EndpointPattern): boole
   return matchesPath(one, other.path) || matchesPath(other, one.path)
 }
 
-/** Returns the method as which a request counts. A HEAD counts as a GET, because it is a GET whose body is not sent. */
+/** Returns the method that a request counts as. A HEAD counts as a GET, because it is a GET whose body is not sent. */
 export function limitedMethod(method: string): string {
   return method === 'HEAD' ? 'GET' : method
 }

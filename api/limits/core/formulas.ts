@@ -58,7 +58,7 @@ export function refilled(limit: Limit, tokens: number, passedUs: number): number
 /**
  * Computes the status of a sliding window after a request.
  * @param counts the counts before this request
- * @param units number of requests as which this request counts
+ * @param units how many requests this request counts as
  */
 export function windowStatus(limit: Limit, counts: WindowCounts, nowUs: number, units: number): LimitStatus {
   const index = windowIndexAt(nowUs, limit.windowSeconds)
@@ -76,7 +76,7 @@ export function windowStatus(limit: Limit, counts: WindowCounts, nowUs: number, 
 /**
  * Computes the status of a token bucket after a request.
  * @param tokens the tokens before this request
- * @param units number of requests as which this request counts
+ * @param units how many requests this request counts as
  */
 export function bucketStatus(limit: Limit, tokens: number, nowUs: number, units: number): LimitStatus {
   const perSecond = limit.limit / limit.windowSeconds

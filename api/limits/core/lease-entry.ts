@@ -48,7 +48,7 @@ export interface LeaseEntry {
   readAt: number
   /** Time until which requests are certainly refused, unless other instances return units or the counter is reset. */
   refusedUntil: number
-  /** Number of units from which requests are refused. */
+  /** Number of units at which requests are refused. */
   refusedUnits: number
   /** Time from which the instance asks the store whether units are available again. No request waits for the answer. */
   recheckAt: number
@@ -108,7 +108,7 @@ function takenBetween(limit: Limit, from: Reading, to: Reading): number {
 }
 
 /**
- * Estimates the store's present time from the time at which the last answer was requested. The estimate is never too
+ * Estimates the store's current time from the time at which the last answer was requested. The estimate is never too
  * late, so a slice is not spent after its window.
  */
 function storeTimeUs(entry: LeaseEntry, now: number): number {

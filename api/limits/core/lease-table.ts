@@ -24,8 +24,8 @@ const RATE_INTERVAL_MS = 20
 /** Maximum number of tracked counters. The store decides for all other counters. */
 const MAX_ENTRIES = 50_000
 /**
- * Number of requests between two sweeps from which a counter is tracked. Most callers send only one request, and such a
- * request must cost almost nothing.
+ * Minimum number of requests between two sweeps for a counter to be tracked. Most callers send only one request, and
+ * such a request must cost almost nothing.
  */
 const TRACKED_FROM = 3
 /**

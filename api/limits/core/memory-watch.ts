@@ -24,7 +24,7 @@ export interface MemoryWatchOptions {
 /** Interval between queries. With 100,000 new counters a second, 50 MB are filled in this time. */
 const ASK_EVERY_MS = 5_000
 /**
- * Share of used memory from which the memory is short. It is above the level of the alert
+ * Share of used memory at which memory counts as short. It is above the level of the alert
  * (docs/operations.md#rate-limits), and low enough to react before writes fail.
  */
 const SHORT_FROM = 0.9

@@ -86,8 +86,8 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
   }
 
   /**
-   * Takes the units of an ask that was decided here.
-   * @param isOwed false if the store will count the units itself, because it is only late
+   * Takes the units of a request about which this process decided itself.
+   * @param isOwed false if the store will still count the units itself, because only its answer is late
    */
   function take(counter: Counter, { taken, nowUs, held, heldBefore }: Reading, isOwed: boolean): void {
     if (taken === 0) return

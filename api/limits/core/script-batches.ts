@@ -158,7 +158,7 @@ function newBatch(node: string, kind: BatchKind): Batch {
 }
 
 /**
- * Recognizes errors of Redis by their name. Their class cannot be compared, because the caller may use another copy of
+ * Recognises errors of Redis by their name. Their class cannot be compared, because the caller may use another copy of
  * ioredis.
  */
 function isErrorReply(error: Error): boolean {

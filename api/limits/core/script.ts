@@ -17,7 +17,7 @@
  * Returns the time now (µs), then three numbers for each ask: the units taken, and two numbers for the state before,
  * which are the current and previous count of a window, or the µ-tokens of a bucket and 0.
  *
- * One command reads all counters. A counter of the present window is overwritten in place. It keeps the expiry from the
+ * One command reads all counters. A counter of the current window is overwritten in place. It keeps the expiry from the
  * window's first request, which is not before the end of the next window. Each command that the script avoids saves a
  * quarter of the cost of a decision.
  *

@@ -24,7 +24,7 @@ export interface BlockingDeps {
 const SEEN_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
-/** Returns the routes with which administrators block terms. */
+/** Returns the routes that administrators use to block terms. */
 export function blockingRoutes({ facts, blocked, now, sleep = delay }: BlockingDeps): BoundRoute[] {
   /** Returns whether this process has read the change. Waits up to SEEN_WITHIN_MS. */
   async function isSeen(term: string, wanted: BlockedTerm | undefined): Promise<boolean> {

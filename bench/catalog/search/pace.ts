@@ -38,7 +38,7 @@ export async function atRate(rate: number, seconds: number, call: () => Promise<
   return latencies(times, failed)
 }
 
-/** Makes calls for some seconds, each after the previous one has ended. */
+/** Makes calls for a few seconds, each after the previous one has ended. */
 export async function inTurn(seconds: number, call: () => Promise<unknown>): Promise<Latencies & { readonly count: number }> {
   const times: number[] = []
   const failures = new Map<string, number>()

@@ -10,7 +10,7 @@ export default command({
     rate: integer('Searches per second.', { default: 50, min: 1 }),
     peak: integer('Searches per second of the last measurement.', { default: 250, min: 1 }),
     changes: integer('Changes per second.', { default: 200, min: 0 }),
-    warm: integer('Seconds of searches, one after the other, before the first measurement.', { default: 60, min: 0 }),
+    warm: integer('Seconds of searches, one after another, before the first measurement.', { default: 60, min: 0 }),
     seconds: integer('Duration of each measurement.', { default: 30, min: 1 }),
     tantivy: flag('Also measures Tantivy with the same products.'),
     folder: text('Keeps the index in this folder. The next run with the same number of products uses it again.'),

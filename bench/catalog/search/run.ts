@@ -113,7 +113,7 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   const cpu = () => [cpuSeconds(process.pid), cpuSeconds(serverPid)]
   const since = (before: readonly number[], count: number) => cpu().map((now, at) => ((now - before[at]) * MS_PER_SECOND) / count)
 
-  /** Warms up the server. Its methods are slow until its compiler has observed some thousands of searches. */
+  /** Warms up the server. Its methods are slow until its compiler has observed thousands of searches. */
   async function warm(): Promise<void> {
     const random = seededRandom(SEED)
     const before = cpu()

@@ -12,7 +12,7 @@ export interface Quality {
 /** Lower bounds of the segments, in numbers of earlier interactions. */
 export const SEGMENTS = [0, 1, 10, 50] as const
 export const LIST = 20
-/** Number of stars from which an item counts as good. */
+/** Minimum number of stars of an item that counts as good. */
 const GOOD = 4
 /** Weight of popularity, so small that it only orders items to which a contender gives equal scores. */
 const TIE = 1e-9

@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 /** As in training. */
 const REGULARIZATION = 0.5
 const GREATEST_LENGTH = 1
-/** Number of items from which the Gram matrix of a million items is estimated by scaling. */
+/** Number of items whose Gram matrix is computed and scaled up to estimate that of a million items. */
 const GRAM_ROWS = 20_000
 const ROWS_AT_ONCE = 8_192
 const TREES_SEED = 5

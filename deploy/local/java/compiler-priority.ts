@@ -2,7 +2,7 @@
 const COMPILER_NICE = 5
 
 /**
- * JVM options that give requests priority over the compiler when both need a core. After a start, the optimizing
+ * JVM options that give requests priority over the compiler when both need a core. After a start, the optimising
  * compiler takes half a core for minutes, and requests on a machine with two cores would wait for it.
  *
  * On Linux, CompilerThreadPriority has an effect only with the first option. The first option also maps Java's thread

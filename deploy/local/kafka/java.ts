@@ -17,7 +17,7 @@ const CLUSTER_ID_BYTES = 16
  */
 const JVM_OPTIONS = ['-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
 /**
- * JVM options that delay the optimizing compiler. They set the number of runs after which it compiles a method to four
+ * JVM options that delay the optimising compiler. They set the number of runs after which it compiles a method to four
  * times the default, because it uses a third of the CPU time of an idle broker. Under load, methods reach these numbers
  * within seconds.
  */

@@ -19,7 +19,7 @@ const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
 const COLLECT_MS = 500
 
 /**
- * Makes the WebP files of every image that a product gains, one after the other, so that the first reader does not have
+ * Makes the WebP files of every image that a product gains, one after another, so that the first reader does not have
  * to wait for them. The position is the committed offset of the group. An image that is read again already has its
  * files in the store.
  */
@@ -43,7 +43,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
       if ((await store.smaller.get(hash, form.name)) !== undefined) continue
       // The library is imported only here. It takes 20 MB, which workers without new images do not need.
       const { makeSmaller } = await import('../../../state/blobs/resize.ts')
-      // The original may be gone, because it is removed some days after the last product has dropped it.
+      // The original may be gone, because it is removed a few days after the last product has dropped it.
       if ((await makeSmaller(store, hash, form)) === undefined) return
     }
   }

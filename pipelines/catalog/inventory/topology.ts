@@ -26,8 +26,8 @@ import { stockReader, stockStores } from './stores.ts'
  */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of reservations that one tick ends. Ending this many takes some tens of milliseconds, during which
- * commands wait; the next tick continues. A partition receives only half as many new reservations per second.
+ * Maximum number of reservations that one tick ends. Ending this many takes tens of milliseconds, during which commands
+ * wait; the next tick continues. A partition receives only half as many new reservations per second.
  */
 const EXPIRED_PER_TICK = 1_000
 /**

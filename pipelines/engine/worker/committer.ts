@@ -16,7 +16,7 @@ const MAX_TRANSACTION_BYTES = 32 * 1_048_576
  * which no heartbeat is sent.
  */
 const MAX_DIRTY_KEYS = 50_000
-/** Size of the open transaction from which full batches are sent while processing continues. */
+/** Size of the open transaction at which full batches are sent while processing continues. */
 const FLUSH_BYTES = 1_048_576
 /**
  * Interval at which positions are committed that have moved only past control records. Only the lag that operators see

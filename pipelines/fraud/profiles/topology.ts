@@ -71,9 +71,9 @@ export const fraudProfilesTopology = topology(
 
       function spread(scored: CountedTransaction, ctx: RecordContext<string>) {
         const { request } = scored
-        // Only few transactions have a case. They are selected here, so that the workers that decide about cases do not
-        // have to read all other transactions. Every event of a transaction is checked, because only one of two answers
-        // may be REVIEW.
+        // Only a few transactions have a case. They are selected here, so that the workers that decide about cases do
+        // not have to read all other transactions. Every event of a transaction is checked, because only one of two
+        // answers may be REVIEW.
         if (scored.decision === 'REVIEW') ctx.emit(fraudReviews, request.transaction_id, reviewOf(scored))
         const reason = whyNotCountable(request, ctx.now)
         if (reason !== undefined) return deadLetter('not_countable', reason)

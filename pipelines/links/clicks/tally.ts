@@ -10,7 +10,7 @@ export interface TallyEntry {
   readonly over: number
 }
 
-/** Number of comparisons from which building an index is faster than a linear search. */
+/** Number of comparisons at which building an index becomes faster than a linear search. */
 const INDEX_FROM_COMPARISONS = 1_024
 
 export function emptyTally(): Tally {

@@ -5,7 +5,7 @@ import type { HttpMessage } from '../../engine/index.ts'
 const SIGNATURE_VERSION = 'v1'
 const MS_PER_SECOND = 1_000
 
-/** Returns the id of a push. Every attempt has the same one, so that the receiver can recognize repetitions. */
+/** Returns the id of a push. Every attempt has the same one, so that the receiver can recognise repetitions. */
 export function pushId({ match_id, user_id }: Pick<MatchNotification, 'match_id' | 'user_id'>): string {
   return `${match_id}:${user_id}`
 }

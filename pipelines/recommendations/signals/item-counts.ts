@@ -2,7 +2,7 @@ import { isViewed } from '../../../schemas/recommendations/events/weights.ts'
 import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { ItemActivity, ItemSignals, ItemStats } from '../../../schemas/recommendations/types.ts'
 
-/** Share of new events from which an item's statistics are published again. */
+/** Share of new events at which an item's statistics are published again. */
 const PUBLISHED_SHARE = 0.02
 
 const MONTH = HALF_LIFE_MS.neighbours

@@ -9,8 +9,8 @@ const HALF_LIFE = HALF_LIFE_MS.neighbours
 /** Number of half-lives after which weights are rewritten. By then, new pairs count 2^30. */
 const MAX_HALF_LIVES = 30
 /**
- * Share of new weight from which the neighbours are published again. With this limit, items that change little cause
- * few records.
+ * Share of new weight at which the neighbours are published again. With this limit, items that change little cause few
+ * records.
  */
 const PUBLISHED_SHARE = 0.05
 

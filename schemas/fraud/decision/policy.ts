@@ -34,7 +34,7 @@ export interface Policy {
   /** Weights of the three models. They add up to 1. */
   readonly weights: ModelScores
   readonly levels: Levels
-  /** Scores from which the models alone require a review or a block. */
+  /** Minimum scores at which the models alone require a review or a block. */
   readonly thresholds: { readonly review: number; readonly block: number }
   /**
    * Thresholds at which each model can raise the score by itself. In a weighted sum, a single certain model has too
@@ -47,7 +47,7 @@ export interface Policy {
   readonly default_profile: {
     /** Below this amount only rules decide. */
     readonly rules_only_below: number
-    /** Amount from which the decision is at least REVIEW. */
+    /** Amount at which the decision becomes at least REVIEW. */
     readonly review_from: number
   }
 }

@@ -10,7 +10,7 @@ const NEUTRAL_STARS = 2.5
 const SECONDS_PER_DWELL = 30
 const MAX_DWELL_WEIGHT = 2
 /**
- * Share of an item from which it counts as watched. With a smaller share, the item was only tried and may be
+ * Minimum share of an item for it to count as watched. With a smaller share, the item was only tried and may be
  * recommended again.
  */
 const WATCHED_SHARE = 0.3

@@ -55,7 +55,7 @@ type TransactionRow = [
   scoredAt: number,
 ]
 
-/** The day is taken from the transaction, so that one partition is read. */
+/** The condition on the day limits the query to one partition of the table. */
 const FEATURES_QUERY = `
 SELECT ${FEATURE_NAMES.join(', ')}
 FROM fraud_features

@@ -27,7 +27,7 @@ export interface BlockCounts {
   readonly blocked: ReadonlyMap<string, number>
 }
 
-/** Adds to the first slot. Returns the fields of all slots, one slot after the other. */
+/** Adds to the first slot. Returns the fields of all slots, one slot after another. */
 const ADD_AND_READ: ViewScript = {
   name: 'add-blocks',
   source: `

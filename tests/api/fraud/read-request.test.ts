@@ -121,7 +121,7 @@ test.each([NOW + 300_000, NOW - 604_800_000])('accepts the limits of time', (at)
   expect(readRequest({ ...LEAST, timestamp: new Date(at).toISOString() }, hashes, NOW).timestamp).toBe(at)
 })
 
-test.each([[null], ['text'], [[]], [5]])('refuses a body that is no object: %j', (body) => {
+test.each([[null], ['text'], [[]], [5]])('refuses a body that is not an object: %j', (body) => {
   expect(refusal(body)).toMatchObject({ code: 'invalid_request', paths: ['body'] })
 })
 

@@ -119,7 +119,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   return { ...api, redis, kafka, table, blocked, serviceMetrics: metrics, published, putList, get, send, service }
 }
 
-/** Creates a table of blocked terms that applies each change at once. The real table needs some milliseconds. */
+/** Creates a table of blocked terms that applies each change at once. The real table needs a few milliseconds. */
 function fakeBlockedTerms() {
   const terms = new Map<string, BlockedTerm>()
   return {

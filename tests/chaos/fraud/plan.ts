@@ -113,7 +113,7 @@ export interface PlanOptions {
 }
 
 const MS_PER_SECOND = 1_000
-/** Some users exceed the number of payments in an hour from which a rule asks for a review. */
+/** Some users exceed the number of payments in an hour above which a rule asks for a review. */
 const PAYMENTS_PER_USER = 8
 const MERCHANTS = 12
 /** A user has this many devices, addresses and cards, and shares them with as many neighbours. */

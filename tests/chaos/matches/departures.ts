@@ -18,7 +18,7 @@ export interface Place {
 }
 
 /**
- * Lets a user leave, with the requests that come before and beside the departure. Some users return. All requests
+ * Lets a user leave, with the requests that come before and during the departure. Some users return. All requests
  * except the deletion and the return may fail.
  */
 export async function depart(departure: Departure, { clients }: Pick<Actors, 'clients'>, { lat, lon }: Place): Promise<void> {

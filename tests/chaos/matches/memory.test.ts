@@ -104,7 +104,7 @@ async function world() {
     append,
     read,
     scored,
-    /** Fences a worker, which drops its uncommitted work, or replaces it by one that must restore its state. */
+    /** Fences a worker, which drops its uncommitted work, or replaces it with one that must restore its state. */
     async hurt(index: number, replaces: boolean) {
       const { worker, memberId } = workers[index]
       if (!replaces) return broker.groups.expire(worker.topology.name, memberId)

@@ -17,7 +17,7 @@ export type EpisodeKind =
   | 'rewound'
   /** Two swipes of different directions, at different APIs in the same millisecond, and an answer to them. */
   | 'changed'
-  /** A block beside a like. Sometimes it is lifted, and both swipe again. */
+  /** A block at the same time as a like. Sometimes it is lifted, and both swipe again. */
   | 'blocked'
   /** Both block each other, and one of them lifts the block. */
   | 'feud'

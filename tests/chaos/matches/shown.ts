@@ -43,7 +43,7 @@ export function shown(evidence: Evidence): Shown {
       for (const swipe of swipesOf.get(`${list.user} ${other}`) ?? []) {
         if (swipe.to >= list.from || absences.some((one) => one.user === list.user && swipe.from <= one.to && one.from <= list.to)) continue
         const events = eventsOf.get(`${list.user} ${other}`) ?? []
-        // A repeated request has the same id and a later time. It is no new swipe, even after a rewind.
+        // A repeated request has the same id and a later time. It is not a new swipe, even after a rewind.
         const at = Math.min(...events.flatMap(({ swipe_id, ts }) => (swipe_id === swipe.body.swipe_id ? [ts] : [])))
         if (events.some(({ direction, ts }) => direction === 'REWIND' && ts >= at && ts <= list.to)) continue
         const isForgotten = (included.get(swipe.body.swipe_id) ?? Infinity) > list.from && mayBeForgotten(swipe, list, evidence)

@@ -17,7 +17,7 @@ export interface RoundResult {
   readonly summary: string
 }
 
-/** Applies the faults one after the other, each during a rebuild, while products change and readers search. */
+/** Applies the faults one after another, each during a rebuild, while products change and readers search. */
 export async function playRound(
   system: SearchSystem,
   seed: number,

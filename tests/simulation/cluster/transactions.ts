@@ -9,7 +9,10 @@ const NONE = -1
 /** The last epoch, because epochs are 16-bit integers. A producer that has used it gets another producer id. */
 export const LAST_EPOCH = 2 ** 15 - 2
 
-/** In version 2 the leaders add their partitions to a transaction, and each end raises the epoch (KIP-890). */
+/**
+ * In version 2, the leaders add their partitions to a transaction, and the end of every transaction raises the epoch of
+ * its producer (KIP-890).
+ */
 export type TransactionVersion = 1 | 2
 export type Marker = 'commit' | 'abort'
 export type TransactionState = 'Empty' | 'Ongoing' | 'PrepareCommit' | 'PrepareAbort' | 'CompleteCommit' | 'CompleteAbort'

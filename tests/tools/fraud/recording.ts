@@ -11,7 +11,7 @@ const PAYMENTS_PER_DAY = 120
 const COMPROMISED = 1
 
 /**
- * Writes payments of some days in the form of the public data set: high amounts and compromised terminals are frauds.
+ * Writes payments of a few days in the form of the public data set: high amounts and compromised terminals are frauds.
  */
 export function recordingOf(days: number): string {
   const random = seededRandom(3)

@@ -41,7 +41,7 @@ function train(folder: string, signal?: AbortSignal): Promise<string> {
   return trainBundle({ folder, tools: toolsFolder(), interactions: interactions(), contentOf, lists: lists(), signal, ...SIZES })
 }
 
-/** The user chose the candidate with the greatest first feature. */
+/** Returns lists in which the user always chose the candidate with the greatest first feature. */
 function lists(): JudgedList[] {
   return Array.from({ length: LISTS }, (_, list) => {
     const features = new Float64Array(CANDIDATES * RANKING_WIDTH)

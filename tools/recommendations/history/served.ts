@@ -11,7 +11,7 @@ import type { History } from './history.ts'
 const MOST_ANSWERS = 20_000
 const QUERY_SECONDS = 600
 
-/** A row with one answer: user, time, item ids, positions, and the features of all items one after the other. */
+/** A row with one answer: user, time, item ids, positions, and the features of all items one after another. */
 type Row = [string, string, string[], number[], number[]]
 
 /**

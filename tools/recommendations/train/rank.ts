@@ -31,7 +31,7 @@ const RATE = 0.06
  * larger leaves, so the minimum is a share of the candidates within these bounds.
  */
 const LEAST_ROWS = { share: 1 / 200, most: 100, least: 5 }
-/** Number of positions that training optimizes. A list shows 20 items, and the order just below them also helps. */
+/** Number of positions that training optimises. A list shows 20 items, and the order just below them also helps. */
 const TRUNCATION = 25
 /** Number of threads. Training must leave the other core to requests. */
 const THREADS = 1

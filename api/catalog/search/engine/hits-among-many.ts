@@ -12,9 +12,12 @@ const ROUNDING = 1e-5
  * it.
  */
 const FIRST_LIMIT = 0.5
-/** Margin by which the next limit is below the last one, because the next query may need a somewhat lower limit. */
+/**
+ * How far the limit for the next query is below the limit that was certainly low enough for this one. The next query
+ * may need a slightly lower limit.
+ */
 const ROOM = 0.02
-/** Amount by which a limit is lowered after it left too few products. */
+/** How far the limit for the next query is lowered when too few products reached it. */
 const STEP = 0.05
 
 interface HitsAnswer {

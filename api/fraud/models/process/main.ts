@@ -1,9 +1,10 @@
+/** The process that runs the models. The ONNX runtime blocks while it computes and may crash, so it is separate. */
+
 import { serveParent } from '../../../kit/child/serve.ts'
 import { decodeScoreRequest, encodeScores, KIND, type LoadAnswer, type LoadRequest } from '../wire.ts'
 import { type LoadedModel, loadModel } from './model.ts'
 import { scoreBatch } from './scoring.ts'
 
-/** Runs the models. The ONNX runtime blocks while it computes and may crash, so it needs a separate process. */
 const models = new Map<number, LoadedModel>()
 const NOTHING = Buffer.alloc(0)
 

@@ -2,7 +2,7 @@ import type { SinkRecord } from '../target.ts'
 
 /**
  * A receiver of single records that stores no offsets, such as a web server or a log. Deliveries run concurrently and
- * in no particular order. Each record is delivered at least once, so the receiver must recognize repetitions by an id
+ * in no particular order. Each record is delivered at least once, so the receiver must recognise repetitions by an id
  * in the record.
  */
 export interface DeliveryTarget {

@@ -83,8 +83,8 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
   }
 
   /**
-   * Simulates that Redis was flushed, or failed over to an empty replica, and that sinks have rebuilt the views. Only
-   * bindings of idempotency keys and results of commands are lost.
+   * Simulates a Redis that was flushed, or failed over to an empty replica, and whose views were then rebuilt by sinks.
+   * Only bindings of idempotency keys and results of commands are lost.
    */
   function loseRedis(): void {
     redis.flush()

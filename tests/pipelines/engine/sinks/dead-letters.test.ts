@@ -22,7 +22,7 @@ function badRecord(text: string): BadRecord {
     valueEnd: Int32Array.of(buffer.length),
     headerStart: nowhere,
   }
-  return { chunk, row: 0, code: 'undecodable_value', message: 'it is no note' }
+  return { chunk, row: 0, code: 'undecodable_value', message: 'it is not a note' }
 }
 
 /**

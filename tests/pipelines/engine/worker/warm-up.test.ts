@@ -80,7 +80,7 @@ test('other workers also have copies before partitions move between them', async
   expect(isExact(at)).toBe(true)
 })
 
-test('workers that come together become active one after the other, each with its copies', async () => {
+test('workers that come together become active one after another, each with its copies', async () => {
   const at = bench()
   const first = await at.worker(wordCount(), ALWAYS)
   await countedWords(at, 20)

@@ -30,7 +30,7 @@ test('an average of 0 gives no ratio', () => {
   expect(inputField('derived.amount_to_user_avg')!.read({ ...rich, features })).toBeNaN()
 })
 
-test('texts, times and places are no inputs', () => {
+test('texts, times and places are not inputs', () => {
   for (const name of ['txn.currency', 'payer.user_id', 'txn.timestamp', 'device.geo_location.lat']) {
     expect(inputField(name)).toBeUndefined()
   }

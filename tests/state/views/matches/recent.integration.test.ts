@@ -36,7 +36,7 @@ type SeenRecord = { readonly key: string; readonly value: MatchSeen | null }
 /** `note`: the API notes an action before it answers. `apply`: the sink applies the records that follow from it. */
 type Step = { readonly kind: 'note' | 'apply'; readonly action: number }
 
-/** All orders of notes and applications of actions that one client sends one after the other. */
+/** All orders of notes and applications of actions that one client sends one after another. */
 function* orders(actions: number, done: readonly Step[] = [], noted = 0, applied = 0): Generator<readonly Step[]> {
   if (noted === actions && applied === actions) yield done
   if (noted < actions) yield* orders(actions, [...done, { kind: 'note', action: noted }], noted + 1, applied)

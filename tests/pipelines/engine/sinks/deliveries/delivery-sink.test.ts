@@ -210,7 +210,7 @@ test('a sink that stops gracefully waits for its deliveries, so that none is rep
   expect(committed()).toEqual({ offset: 1, metadata: '' })
 })
 
-test('an error of the receiver that is no outcome stops the sink', async () => {
+test('an error of the receiver that is not an outcome stops the sink', async () => {
   const { append, run, until, control } = world()
   control.answer = () => {
     throw new Error('a bug')
