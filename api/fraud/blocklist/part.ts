@@ -77,7 +77,8 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
   }
 
   return {
-    probes: [viewProbe(views, facts, FRAUD_BLOCKLIST_VIEW, fraudBlocklistDecisions)],
+    // Scoring reads the blocklist in memory. Only lists of entries need the view.
+    probes: [{ ...viewProbe(views, facts, FRAUD_BLOCKLIST_VIEW, fraudBlocklistDecisions), optional: true }],
     routes: [
       bind(blockRoute, async (input) => {
         const checked = assertValid(input.body, hashes)

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { FRAUD_BLOCKLIST_VIEW } from '../../../../state/views/fraud/blocklist.ts'
+import { caughtUpKey } from '../../../../state/views/view.ts'
 import { isStoredEntry, requestOf } from './entries.ts'
 import { blocklistApi } from './harness.ts'
 
@@ -239,4 +241,14 @@ test('a view that is still being built gives 503 instead of an empty list', asyn
   for (const path of ['', `/${'0'.repeat(32)}`]) {
     expect(await send('GET', path)).toMatchObject({ status: 503, body: { error: 'not_ready' } })
   }
+})
+
+test('an API is ready to score while the view of the blocklist is rebuilt, and names it as degraded', async () => {
+  const { app, send, redis, blocklist } = await blocklistApi()
+  await send('POST', '', { body: DEVICE })
+  redis.apply([{ op: 'del', key: caughtUpKey(FRAUD_BLOCKLIST_VIEW, 0) }])
+  const ready = await app.request('/readyz')
+  expect([ready.status, (await ready.json()).degraded]).toEqual([200, [{ name: 'view fraud-blocklist' }]])
+  expect(blocklist.find(requestOf({ device: 'd1' }))).toBe('DEVICE')
+  expect((await send('GET', '')).status).toBe(503)
 })
