@@ -62,7 +62,7 @@ export async function wholeBody(request: Request, limits: BodyLimits): Promise<U
   const announced = request.headers.get('content-length')
   if (announced === null) return Buffer.concat(await Array.fromAsync(bodyPieces(request, limits)))
   if (Number(announced) > limits.maxBytes) throw tooLarge(limits.maxBytes)
-  // One call is safe, because Node's HTTP parser accepts no more bytes than the client announced.
+  // Reading the body in one call is safe, because Node's HTTP parser accepts no more bytes than the client announced.
   const bytes = await withDeadline(request.arrayBuffer(), limits.timeoutMs, () => new ApiError(errors.request_timeout)).catch(brokenOff)
   return new Uint8Array(bytes)
 }

@@ -17,7 +17,7 @@ export type StoredContent =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
   | { readonly kind: 'streamed'; readonly pieces: AsyncIterable<Buffer> }
 
-/** Turns failures of the blob store into errors of the catalogue. */
+/** Turns a failure of the blob store into an ApiError with the code `unavailable`. */
 export async function answeringBlobs<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -55,7 +55,10 @@ async function topicIdOf<K, V>({ topic, transport }: KeeperDeps<K, V>): Promise<
   return id
 }
 
-/** Returns the searched index, and deletes it if it was filled from another log, or has lost its data. */
+/**
+ * Returns the index that searches use. If this index was filled from another log, or has lost its data, deletes it and
+ * returns undefined.
+ */
 async function usableIndex<K, V>(
   deps: KeeperDeps<K, V>,
   family: IndexFamily,

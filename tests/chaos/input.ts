@@ -36,8 +36,8 @@ const SHARE_ABORTED = 0.15
 const HOUR_MS = 3_600_000
 
 /**
- * Writes payments and receipts for a while, in transactions of which some abort. It does not resend transactions that
- * the broker has aborted, because the log is the reference.
+ * Writes payments and receipts for a while, in transactions, some of which it aborts. It does not resend transactions
+ * that the broker has aborted, because the expected output is computed from the log.
  */
 export async function produceInput(transport: Transport, topics: ShopTopics, options: InputOptions): Promise<void> {
   const { batchEveryMs = BATCH_EVERY_MS, accounts = ACCOUNTS, longestNoteBytes } = options

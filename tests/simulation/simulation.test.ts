@@ -39,7 +39,7 @@ const SEEDS = [
 ] as const
 
 test.concurrent.each(SEEDS)(
-  '%s: the outputs of the clusters from seed %i on are right, %i of them',
+  '%s: from seed %i on, the outputs of %i clusters are right',
   { timeout: TIMEOUT_MS },
   async (topology, from, seeds) => {
     expect(await simulated(topology, seeds, from)).toMatch(new RegExp(`^${seeds} runs, \\d+ events, 0 wrong`, 'm'))

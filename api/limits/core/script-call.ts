@@ -7,8 +7,8 @@ export interface ScriptCall {
   /** Five numbers for each kind of ask. Asks with the same five numbers share one kind. */
   readonly kinds: number[]
   /**
-   * For each request, the kind of its ask. If a request has several asks, their negated number precedes the kind of
-   * each ask.
+   * For each request, the kind of its ask. If a request has several asks, the number of its asks comes first, as a
+   * negative number, and then the kind of each ask.
    */
   readonly calls: number[]
 }

@@ -71,7 +71,7 @@ export const trainRoute = defineRoute({
   operationId: 'trainRecommendations',
   summary: 'Train a model now',
   description:
-    'If a training is already under way, it also serves this request. `GET /internal/models` shows the run with this request_id, and why its model was or was not put in force.',
+    'If a training run is already in progress, it also serves this request. `GET /internal/models` shows the run with this request_id, and the reason why its model was or was not put in force.',
   auth: INTERNAL,
   answers: { 202: ACCEPTED },
   errors: [errors.not_ready, errors.unavailable],

@@ -48,7 +48,7 @@ function lastingName({ sources: [first] }: TaskPlace): string {
   return partitionKey(first.topic, first.partition)
 }
 
-/** Returns the name of the position that stores when a task's state was last complete, in epoch ms. */
+/** Returns the name of the position that stores the time at which a task's state was last complete, in epoch ms. */
 function writtenAtName(task: TaskPlace): string {
   return `written-at/${lastingName(task)}`
 }

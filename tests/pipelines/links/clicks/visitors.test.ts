@@ -55,7 +55,7 @@ test('the order of visitors does not affect the estimate', () => {
 })
 
 /**
- * Creates a generator whose numbers are as good as hashes, 32 bits at a time (Steele, Vigna: the 32-bit form of
+ * Creates a generator of 32-bit numbers that are distributed as evenly as hashes (Steele, Vigna: the 32-bit form of
  * SplitMix).
  */
 function randomBits(seed: number): () => number {
