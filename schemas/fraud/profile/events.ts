@@ -43,23 +43,33 @@ export function unpackEvents(rows: Buffer): EventRow[] {
   }))
 }
 
+/** Returns whether a transaction is among the rows in a range of the bytes. */
+export function hasEventWithin(bytes: Buffer, from: number, to: number, time: number, id: number): boolean {
+  for (let at = eventsFrom(bytes, from, to, time); at < to && readUint48(bytes, at) === time; at += EVENT_BYTES)
+    if (readUint48(bytes, at + ID_AT) === id) return true
+  return false
+}
+
+/** Returns where, in a range of the bytes, the rows from a time on begin. */
+export function eventsFrom(bytes: Buffer, from: number, to: number, time: number): number {
+  let low = 0
+  let high = (to - from) / EVENT_BYTES
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (readUint48(bytes, from + middle * EVENT_BYTES) < time) low = middle + 1
+    else high = middle
+  }
+  return from + low * EVENT_BYTES
+}
+
 /** Returns whether a transaction is among the rows. */
 export function hasEvent(rows: Buffer, { at, id }: EventRow): boolean {
-  let row = firstRowFrom(rows, at)
-  for (const end = eventCount(rows); row < end && eventTime(rows, row) === at; row++) if (eventId(rows, row) === id) return true
-  return false
+  return hasEventWithin(rows, 0, rows.length, at, id)
 }
 
 /** Returns the number of rows before a time. */
 export function firstRowFrom(rows: Buffer, at: number): number {
-  let low = 0
-  let high = eventCount(rows)
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (eventTime(rows, middle) < at) low = middle + 1
-    else high = middle
-  }
-  return low
+  return eventsFrom(rows, 0, rows.length, at) / EVENT_BYTES
 }
 
 /**
@@ -81,7 +91,8 @@ export function withEvents(rows: Buffer, added: readonly EventRow[]): Buffer {
   return merged
 }
 
-function writeEvent(rows: Buffer, at: number, event: EventRow): void {
+/** Writes a row at a position in bytes. */
+export function writeEvent(rows: Buffer, at: number, event: EventRow): void {
   writeUint48(rows, event.at, at)
   writeUint48(rows, event.id, at + ID_AT)
   writeUint48(rows, event.units, at + UNITS_AT)

@@ -4,7 +4,7 @@ import { writeDouble, writeLong, writeString } from '../../avro/write.ts'
 import { byteWriter } from '../../codec.ts'
 import { ENTITY_KINDS, type EntityKind } from '../entity.ts'
 import type { FraudKnownUser } from '../types.ts'
-import { EVENT_BYTES, withEvents } from './events.ts'
+import { EVENT_BYTES, eventsFrom, hasEventWithin, withEvents } from './events.ts'
 import { countAmounts, withUsers } from './fold.ts'
 import {
   appendBytes,
@@ -118,29 +118,11 @@ function writeIncluded(rows: Buffer, included: readonly number[]): void {
 function newRows(old: Buffer, from: number, to: number, rows: Buffer, counted: readonly number[]): readonly number[] {
   if (counted.length === 1 && (from === to || readUint48(old, to - EVENT_BYTES) < timeAt(rows, counted[0]))) return counted
   const newest = to > from ? readUint48(old, to - EVENT_BYTES) : -1
-  const isNew = (at: number) => timeAt(rows, at) > newest || !holds(old, from, to, timeAt(rows, at), idAt(rows, at))
+  const isNew = (at: number) => timeAt(rows, at) > newest || !hasEventWithin(old, from, to, timeAt(rows, at), idAt(rows, at))
   const byTime = (a: number, b: number) => timeAt(rows, a) - timeAt(rows, b) || idAt(rows, a) - idAt(rows, b)
   const added = counted.filter(isNew)
   if (added.length < 2) return added
   return added.sort(byTime).filter((at, index) => index === 0 || byTime(added[index - 1], at) !== 0)
-}
-
-function holds(old: Buffer, from: number, to: number, time: number, id: number): boolean {
-  for (let at = firstFrom(old, from, to, time); at < to && readUint48(old, at) === time; at += EVENT_BYTES)
-    if (idAt(old, at) === id) return true
-  return false
-}
-
-/** Returns where the first event from a time on begins. */
-function firstFrom(old: Buffer, from: number, to: number, time: number): number {
-  let low = 0
-  let high = (to - from) / EVENT_BYTES
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (readUint48(old, from + middle * EVENT_BYTES) < time) low = middle + 1
-    else high = middle
-  }
-  return from + low * EVENT_BYTES
 }
 
 /** @param added sorted, and none of the profile's */
@@ -200,7 +182,7 @@ function writeEvents(
       newest - exactMs,
     )
   const count = (to - from) / EVENT_BYTES
-  let first = (firstFrom(old, from, to, newest - exactMs + 1) - from) / EVENT_BYTES
+  let first = (eventsFrom(old, from, to, newest - exactMs + 1) - from) / EVENT_BYTES
   while (first >= count && first < count + added.length && timeAt(rows, added[first - count]) <= newest - exactMs) first++
   first = Math.max(first, count + added.length - mostEvents)
   const ofOld = Math.min(first, count)
@@ -217,7 +199,7 @@ function writeEvents(
 
 /** @param horizon epoch ms; events up to this time leave */
 function writeMerged(all: Buffer, mostEvents: number, horizon: number): readonly SumEntry[] {
-  const first = Math.max(firstFrom(all, 0, all.length, horizon + 1), all.length - mostEvents * EVENT_BYTES)
+  const first = Math.max(eventsFrom(all, 0, all.length, horizon + 1), all.length - mostEvents * EVENT_BYTES)
   writeColumn(all, first, all.length)
   const leaving: SumEntry[] = []
   for (let at = 0; at < first; at += EVENT_BYTES) leaving.push(asSum(all, at))

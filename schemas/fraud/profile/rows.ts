@@ -1,9 +1,9 @@
 import { ENTITY_KINDS } from '../entity.ts'
 import type { CountedFacts } from '../events.ts'
 import { hash32 } from '../hash.ts'
-import { EVENT_BYTES } from './events.ts'
+import { EVENT_BYTES, writeEvent } from './events.ts'
 import { PER_DEGREE } from './places.ts'
-import { readUint48, writeUint48 } from './uint48.ts'
+import { readUint48 } from './uint48.ts'
 
 /**
  * Transactions between the stages of the pipeline, in rows of 48 bytes. A row begins like those of a profile's newest
@@ -30,10 +30,9 @@ const IS_REPEATED = 1 << 6
  * Writes a row without the kinds of its entities.
  * @param isRepeated the transaction was counted before
  */
-export function writeRow(rows: Buffer, at: number, { id, at: time, units, place, ids }: CountedFacts, isRepeated: boolean): void {
-  writeUint48(rows, time, at)
-  writeUint48(rows, id, at + ID_AT)
-  writeUint48(rows, units, at + UNITS_AT)
+export function writeRow(rows: Buffer, at: number, facts: CountedFacts, isRepeated: boolean): void {
+  writeEvent(rows, at, facts)
+  const { place, ids } = facts
   let flags = isRepeated ? IS_REPEATED : 0
   if (place !== null) flags |= HAS_PLACE
   writeUint32(rows, place === null ? 0 : Math.round(place.lat * PER_DEGREE), at + PLACE_AT)
