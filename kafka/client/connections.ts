@@ -33,7 +33,7 @@ export interface Connections {
 
 /**
  * Maximum number of unanswered requests per connection. Further requests wait in this process instead of in the broker.
- * With more than 5, idempotent produce requests could lose their order.
+ * Idempotent produce requests could lose their order if more than 5 of them were unanswered.
  */
 const MAX_IN_FLIGHT = 5
 

@@ -12,8 +12,8 @@ export interface Answer {
 }
 
 /**
- * Who may query state: every client that can reach the port (which is then a loopback port), every client with the
- * token, or nobody.
+ * Says who may query state: every client that can reach the port (which is then a loopback port), only clients with the
+ * token, or no client.
  */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 
