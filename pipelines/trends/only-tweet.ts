@@ -33,7 +33,7 @@ export function onlyTweetIn({ buffer, end }: Readonly<ByteSpan>, parts: RareRow,
   const textAt = reader.skip(textBytes)
   if (reader.number() !== 1 || reader.number() !== 1) return undefined
   const tweet = reader.sample()
-  // It repeats no earlier tweet, none is drawn, and no further cell follows.
+  // The tweet repeats no earlier tweet, the row has no drawn tweets, and no further cell follows.
   if (reader.number() !== 0 || reader.number() !== 0 || !reader.atEnd || !regionsOf(place).includes(woeid)) return undefined
   const trackedHour = parts.tracked.find((region) => region.woeid === woeid)?.hour ?? 0
   return { spelling: buffer.toString('utf8', textAt, textAt + textBytes), minute, tweet, trackedHour }

@@ -14,7 +14,7 @@ export interface TermStores {
 /** Reads the states of terms in a region, whether they are stored as rare or as frequent terms. */
 export interface StoredTerms {
   statesOf(woeid: number, terms: readonly string[]): (TermState | undefined)[]
-  /** Does the same without creating states of terms with a single contribution. */
+  /** Reads like `statesOf`, but creates no state for a term with a single contribution. */
   found(woeid: number, terms: readonly string[]): (TermState | OnlyTweet | undefined)[]
   rare(): Iterable<[term: string, row: RareTerm]>
   frequent(): Iterable<[woeid: number, term: string, state: TermState, key: string]>

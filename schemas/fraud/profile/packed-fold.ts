@@ -340,7 +340,7 @@ function writeNewestUser(old: Buffer, usersAt: number, tierAt: number, most: num
     if (readLong(old, cursor.at + idBytes, tierAt) >= at) return false
   }
   userBytes.length = writeString(userBytes, 0, rows.userOf(row))
-  // The place of the same user among the known ones, or of the one that has no room any more, or the end.
+  // Finds the entry that the new one replaces: the earlier entry of the same user, or the last one if no room is left.
   let sameAt = firstAt
   let index = 0
   let next = firstAt

@@ -77,7 +77,10 @@ function swipesInLog({ asked, logs }: Evidence): string[] {
   })
 }
 
-/** Only a repeated request, or an API that was killed before it noted an acknowledgement, writes a swipe twice. */
+/**
+ * A swipe may be in the log twice only if its request was repeated, or if an API was killed before it noted the
+ * acknowledgement.
+ */
 function repetitions({ asked, logs, inflicted }: Evidence): string[] {
   const requests = Map.groupBy(asked.filter(isAccepted), ({ body }) => body?.swipe_id as string | undefined)
   const keys = Map.groupBy(asked, ({ key }) => key)

@@ -149,7 +149,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     last = Math.max(last + 1, Date.now())
     const event = swipe(swiper, target, pick(random, DIRECTIONS), last)
     const fate = random()
-    // Some come late, as from a spool, and some twice.
+    // Some swipes arrive late, as if from a spool, and some arrive twice.
     if (fate < 0.1) late.push(event)
     else append(topics.swipeEvents, swiper, event)
     if (fate > 0.95) append(topics.swipeEvents, swiper, event)

@@ -175,8 +175,8 @@ function count(list: readonly string[], id: string): number {
 }
 
 /**
- * `scored` has what follows from the log, and the users' scores are the fold of `scored`. The scores of those who leave
- * begin again at a moment that the log does not show.
+ * The topic `scored` must contain what follows from the log, and the users' scores must follow from `scored`. The score
+ * of a user who leaves begins again at a moment that the log does not show.
  */
 function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs } = evidence
