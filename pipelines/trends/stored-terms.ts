@@ -5,7 +5,7 @@ import { type OnlyTweet, onlyTweetIn } from './only-tweet.ts'
 import { RareRow, type RareTerm, stateIn } from './rare-terms.ts'
 
 export interface TermStores {
-  /** By term. It also knows which terms are frequent. */
+  /** The rows of rare terms, by term. A row may be a note that its term is frequent. */
   readonly rare: Pick<PackedStore<string, RareTerm>, 'prefetch' | 'loadPrefetched' | 'findKey' | 'get' | 'scan'>
   /** By region and term. */
   readonly frequent: Pick<PackedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>

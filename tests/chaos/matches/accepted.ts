@@ -12,7 +12,7 @@ const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
  */
 const RETURN_LAG_MS = 2_000
 
-/** Every accepted request is in the log with what it says, and no answer is wrong. */
+/** Checks that every accepted request is in the log with its content, and that no answer is wrong. */
 export function accepted(evidence: Evidence): string[] {
   const { asked } = evidence
   return [

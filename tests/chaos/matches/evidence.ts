@@ -58,7 +58,7 @@ export interface ViewSample {
   readonly next: number
 }
 
-/** All that is known of a round when it is over. */
+/** All facts about a finished round. The verdict follows from them. */
 export interface Evidence {
   readonly users: readonly string[]
   readonly asked: readonly Asked[]

@@ -16,7 +16,7 @@ interface Side {
   readonly blockedAt: number
 }
 
-/** The deletion of the profile of one of the two. */
+/** One of the two users deletes the profile. */
 export interface PairDeletion {
   readonly side: 'a' | 'b'
   /** Epoch ms. */

@@ -51,17 +51,17 @@ export interface Episode {
 /** What happened between two users before one of them deletes the profile. */
 export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
 
-/** Somebody who deletes their profile. They have no episodes. */
+/** A user who deletes the profile. Such a user has no episode. */
 export interface Departure {
   /** Time after the start of the round. */
   readonly atMs: number
-  /** Index of the user, after those of the episodes. */
+  /** Index of the user. The users of the episodes have the lower indexes. */
   readonly user: number
   readonly partners: readonly { readonly other: number; readonly deed: Deed }[]
   /** The APIs of successive requests. */
   readonly apis: readonly number[]
   readonly pausesMs: readonly number[]
-  /** Whether they make a new profile, and like the same users with it. */
+  /** Whether the user creates a new profile, and likes the same users with it. */
   readonly returns: boolean
 }
 

@@ -50,7 +50,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const counted = logs.matchSwipes.map(({ value }) => value)
   const certain = counted.filter((swipe) => !mayBeVoid(swipe, from))
   found.push(...differences('match-swipes', fold.counted.map(text), certain.map(text)))
-  // The swipes that may be void need not be there, but none is made up or counts twice.
+  // Swipes that may be void may be missing, but no swipe is invented or counts twice.
   const sent = new Set(logs.swipeEvents.map(({ value }) => text(value)))
   const ids = new Set(counted.map(({ swipe_id }) => swipe_id))
   if (ids.size < counted.length) found.push('match-swipes has a swipe twice')
