@@ -190,7 +190,7 @@ export function termWindows(options: TermWindowsOptions) {
     leadersOf(ctx).addedRare(counted, allCounts)
   }
 
-  /** @param row that of the term, which `rareRow` has read */
+  /** @param row the row of the term, which `rareRow` has read */
   function countAgain(counted: CellsOfTerm, row: Readonly<ByteSpan>, ctx: Context, added: Added): void {
     const { record, start, end } = counted
     const { tracked, cellsAt } = rareRow

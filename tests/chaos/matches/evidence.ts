@@ -65,7 +65,7 @@ export interface Evidence {
   readonly inflicted: Inflicted
   readonly logs: Logs
   readonly tables: TableRows
-  /** In the order of their arrival. The same key may come again. */
+  /** The requests to the webhook, in the order of their arrival. A key may occur several times. */
   readonly delivered: readonly Delivered[]
   readonly lists: ReadonlyMap<string, Lists>
   readonly view: readonly ViewSample[]
