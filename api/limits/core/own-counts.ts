@@ -48,8 +48,10 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
       }
       if (isNegligible(counter, left, heldBefore)) continue
       const known = isLate ? recent.find(counter.key) : undefined
-      const age = known === undefined ? 1 : windowOf(counter, nowUs) - windowOf(counter, known.atUs)
-      if (age > 0) recent.set(counter.key, left, heldBefore, nowUs)
+      const age = known === undefined ? Number.POSITIVE_INFINITY : windowOf(counter, nowUs) - windowOf(counter, known.atUs)
+      // Requests that were allowed without the store at the end of a window may be in the next window of the store.
+      if (age === 1) recent.set(counter.key, left, Math.max(heldBefore, known!.held), nowUs)
+      else if (age > 0) recent.set(counter.key, left, heldBefore, nowUs)
       // A late answer does not include requests that were allowed after its batch was sent.
       else if (age === 0) {
         const most = isBucket ? Math.min(known!.held, left) : Math.max(known!.held, left)

@@ -47,9 +47,9 @@ test('without a command, and with --help, it lists all commands with their descr
   for (const [name, { does }] of Object.entries(TASKS)) expect(help.stdout).toMatch(new RegExp(`^  ${name} +${does}$`, 'm'))
 })
 
-test('every npm script is a command', () => {
+test('every npm script is a command, and replaces its shell so that signals for npm reach the command', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
-  const called = Object.values(scripts).map((line) => /^node scripts\/run\.mjs (\S+)$/.exec(line)?.[1])
+  const called = Object.values(scripts).map((line) => /^exec node scripts\/run\.mjs (\S+)$/.exec(line)?.[1])
   expect(new Set(called)).toEqual(new Set(Object.keys(TASKS)))
 })
 

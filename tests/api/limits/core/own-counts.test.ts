@@ -57,6 +57,17 @@ test('an answer in time replaces the known counts, and a late one only increases
   expect(admitted(WINDOW, 10, LATE)).toBe(7)
 })
 
+test('requests of a window that the store counts in the next window still count', () => {
+  const { clock, admitted, learn } = counts()
+  clock.ms = 59_999
+  expect(admitted(WINDOW, 20, LATE)).toBe(10)
+  clock.ms = 60_000
+  for (let held = 0; held < 10; held++) {
+    learn(WINDOW, 1, held, 0, true)
+    expect(admitted(WINDOW, 1, LATE)).toBe(0)
+  }
+})
+
 test('units that the store has not counted are owed, and count until they are charged', () => {
   const { own, ask, admitted, learn } = counts()
   const windowIndex = START_MS / 60_000

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 
-const NOW_US = 1_800_000_000_000_000
+/** Redis and the process have the same time. */
+export const NOW_US = Date.now() * 1_000
 const NUMBERS_PER_KIND = 5
 const GIVE_BACK = 3
 const UP_TO = 2
