@@ -1,4 +1,5 @@
 import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
+import { isOverloaded } from './rocksdb-load.ts'
 
 const ROWS_PER_FETCH = 256
 /**
@@ -11,7 +12,8 @@ const PAUSE_MS = 8
 const END = Buffer.alloc(5, 0xff)
 
 /**
- * Starts to copy all rows in their state at the time of the call.
+ * Starts to copy all rows in their state at the time of the call. The copy waits while the other database is behind
+ * with its flushes, because RocksDB would delay the next write, and with it the whole thread.
  * @param mayGoOn called between slices; false stops the copy
  * @returns a promise of whether the copy is complete
  */
@@ -40,7 +42,7 @@ export function copyRows(binding: RocksdbBinding, from: Database, to: Database, 
       for (;;) {
         if (!mayGoOn()) return false
         const until = performance.now() + SLICE_MS
-        while (performance.now() < until) if (copySome()) return true
+        while (performance.now() < until && !isOverloaded(binding, to)) if (copySome()) return true
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
       }
     } finally {

@@ -92,16 +92,20 @@ test('a copy makes no progress while the database is overloaded', async () => {
   await at.worker(standing)
   await countedWords(at, 5)
   const backend = memoryBackend()
-  let isOverloaded = true
+  let isOverloaded = false
   const copySession = (name: string) => ({ ...backend.copySession(name), isOverloaded: () => isOverloaded })
   const second = await at.worker(standing, { backend: { ...backend, copySession } })
-  const copies = () => second.status().standbys.filter(({ behind }) => behind > 0)
-  await until(() => copies().length > 0, 'a copy begins')
+  const copies = () => second.status().standbys
+  const areCompleteAfter = (ms: number) =>
+    copies().length > 0 && copies().every(({ behind, completeAt }) => behind === 0 && (completeAt ?? 0) > ms)
+  await until(() => second.status().ready && areCompleteAfter(0), 'its tasks run, and the copies are complete')
+  isOverloaded = true
   const before = copies()
   await countedWords(at, 5)
   expect(copies()).toEqual(before)
   isOverloaded = false
-  await until(() => second.status().standbys.length > 0 && copies().length === 0, 'the copies are complete')
+  const latest = Math.max(...before.map(({ completeAt }) => completeAt as number))
+  await until(() => areCompleteAfter(latest), 'the copies are complete again')
 })
 
 test('state of partitions that moved away is kept, and when they come back only later records are read', async () => {
