@@ -154,6 +154,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     memberId,
     runsHere: tasks.hasId,
     isBusy: () => tasks.running().length > 0,
+    isRestoring: () => starts.restoring,
     runtime,
   })
   function createTask(part: number, partition: number): StreamTask {
