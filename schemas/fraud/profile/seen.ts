@@ -22,6 +22,13 @@ export interface Sighting {
  */
 const MOST_SEARCHES = 4
 
+/** Returns when each entity of the rows was first and last seen, by its hash. */
+export function sightingsIn(rows: Buffer): Map<number, readonly [first: number, last: number]> {
+  const seen = new Map<number, readonly [number, number]>()
+  for (let row = 0; row < rows.length; row += SEEN_BYTES) seen.set(rows.readUInt32BE(row), [firstOf(rows, row), lastOf(rows, row)])
+  return seen
+}
+
 /** @param newest greatest time of the profile's transactions, from which ages are counted */
 export function withSightings(rows: Buffer, sightings: readonly Sighting[], limit: SeenLimit, newest: number): Buffer {
   const next = Buffer.allocUnsafe(rows.length + sightings.length * SEEN_BYTES)
