@@ -13,6 +13,13 @@ export interface RunningFold {
   add(events: readonly FraudEvent[]): void
 }
 
+/** The entities of a kind that were seen, in the profile and since. */
+interface SeenEntities {
+  readonly times: Map<number, readonly [first: number, last: number]>
+  /** One that was seen since; undefined: none was. */
+  hash: number | undefined
+}
+
 /**
  * Gives the same profile as a single `foldEvents` of all transactions, except for rounding in mean and deviation. For
  * that, it remembers what leaves the columns of the profile while transactions are added: a profile that has reached
@@ -20,13 +27,13 @@ export interface RunningFold {
  * @param start the profile without these transactions
  */
 export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFold {
-  const seen = new Map<EntityKind, Map<number, readonly [first: number, last: number]>>()
+  const seen = new Map<EntityKind, SeenEntities>()
   let current = start
 
-  function seenOf(kind: EntityKind): Map<number, readonly [first: number, last: number]> {
+  function seenOf(kind: EntityKind): SeenEntities {
     let known = seen.get(kind)
     if (known === undefined) {
-      known = sightingsIn(start[SEEN_COLUMNS[kind]])
+      known = { times: sightingsIn(start[SEEN_COLUMNS[kind]]), hash: undefined }
       seen.set(kind, known)
     }
     return known
@@ -38,12 +45,13 @@ export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFo
     for (const event of added) {
       const hash = event[kind]
       if (hash === null) continue
-      const [first, last] = known.get(hash) ?? [event.at, event.at]
-      const [from, to] = [Math.min(first, event.at), Math.max(last, event.at)]
-      known.set(hash, [from, to])
-      sightings.push({ hash, at: from })
-      if (to !== from) sightings.push({ hash, at: to })
+      const [first, last] = known.times.get(hash) ?? [event.at, event.at]
+      known.times.set(hash, [Math.min(first, event.at), Math.max(last, event.at)])
+      known.hash = hash
+      pushSightings(sightings, known, hash)
     }
+    // Only a sighting makes a column forget what is too old. The single fold has one if an earlier transaction had one.
+    if (sightings.length === 0 && known.hash !== undefined) pushSightings(sightings, known, known.hash)
     return sightings
   }
 
@@ -56,4 +64,8 @@ export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFo
       if (added.length > 0) current = withNewEvents(current, shape, added, sightingsOf)
     },
   }
+}
+
+function pushSightings(into: Sighting[], { times }: SeenEntities, hash: number): void {
+  for (const at of times.get(hash)!) into.push({ hash, at })
 }
