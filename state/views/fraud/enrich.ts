@@ -89,9 +89,10 @@ end
 local entities = (#KEYS - 1) / 3
 local counters = 1 + 2 * entities
 local found = redis.call('MGET', unpack(KEYS, 1, counters))
+local isCounted = redis.call('EXISTS', unpack(KEYS, counters + 1)) > 0
 for entity = 1, entities do
   local countedKey = KEYS[counters + entity]
-  local counted = redis.call('HGETALL', countedKey)
+  local counted = isCounted and redis.call('HGETALL', countedKey) or {}
   found[counters + entity] = counted
   local row = ARGV[8 + entity]
   if row ~= '' then addTransaction(KEYS[2 * entity + 1], countedKey, found[2 * entity + 1], counted, row) end
