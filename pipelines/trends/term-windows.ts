@@ -2,7 +2,6 @@ import { byteWriter } from '../../schemas/codec.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type {
-  RegionCandidates,
   SavedStandings,
   TermBaseline,
   TermState,
@@ -42,9 +41,10 @@ import {
   UNTRACKED,
 } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
+import { type RegionReport, reportWriter } from './region-report.ts'
 import { regionsOf } from './regions-of.ts'
 import { savedStandings } from './saved-standings.ts'
-import { type RegionStanding, standings } from './standings.ts'
+import { standings } from './standings.ts'
 import { isFrequent, storedTerms } from './stored-terms.ts'
 import type { CellsOfTerm, TermCells } from './term-cells.ts'
 import { termFilter } from './term-filter.ts'
@@ -76,7 +76,7 @@ export interface TermWindowsOptions {
   readonly baselines: KeyedStore<string, TermBaseline>
   readonly volumesRound: KeyedStore<string, VolumesRound>
   readonly standings: KeyedStore<string, SavedStandings>
-  readonly candidates: Topic<number, RegionCandidates>
+  readonly reports: Topic<number, RegionReport>
   readonly volumes: Topic<string, TrendVolume>
   readonly rareVolumes: Topic<number, TrendRareVolumes | EncodedBody>
 }
@@ -92,7 +92,7 @@ const NOWHERE: readonly TrackedRegion[] = []
 
 /** Creates the second stage: one partition of all terms, with their windows, baselines and volumes in all regions. */
 export function termWindows(options: TermWindowsOptions) {
-  const { rare, frequent, baselines, candidates, volumes } = options
+  const { rare, frequent, baselines, reports, volumes } = options
   const stored = storedTerms(options)
   const rounds = volumeRounds(options.volumesRound)
   const rareRows = rareVolumes(options.rareVolumes)
@@ -104,6 +104,7 @@ export function termWindows(options: TermWindowsOptions) {
   const rareRow = new RareRow()
   const rowBytes = byteWriter()
   const hashOf = textHash()
+  const emptyReports = reportWriter()
   let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
@@ -394,7 +395,7 @@ export function termWindows(options: TermWindowsOptions) {
     reportedHour = hourOfMinute(lastMinute)
     // Late records of the missing partitions may still change hours that would otherwise be final.
     if (ctx.missing === 0) finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
-    const report = { window_end: windowEnd, partition: ctx.partition, missing_partitions: ctx.missing }
+    const ranking = { windowEnd, partition: ctx.partition, missing: ctx.missing }
     yield* leaders.prepare(lastMinute, (term) => {
       const row = rare.get(term)
       if (row === undefined || isFrequent(row)) return
@@ -406,17 +407,11 @@ export function termWindows(options: TermWindowsOptions) {
     // is incomplete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
     const silent = new Set(regions.filter((_, index) => isOwn(index)).map((region) => region.woeid))
-    yield* leaders.rank(function emitRegion(standing: RegionStanding) {
-      silent.delete(standing.woeid)
-      ctx.emit(candidates, standing.woeid, {
-        ...report,
-        woeid: standing.woeid,
-        entries: standing.entries,
-        rest_new: standing.restNew,
-        rest_known: standing.restKnown,
-      })
+    yield* leaders.rank(ranking, function emitRegion(report) {
+      silent.delete(report.woeid)
+      ctx.emit(reports, report.woeid, report)
     })
-    for (const woeid of silent) ctx.emit(candidates, woeid, { ...report, woeid, entries: [], rest_new: 0, rest_known: 0 })
+    for (const woeid of silent) ctx.emit(reports, woeid, emptyReports.finish({ ...ranking, woeid, restNew: 0, restKnown: 0 }))
     if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
     const walkedBefore = rareSweep.completed
     rareSweep.run(reportedHour)
