@@ -37,20 +37,20 @@ export const ABSENT = 0
 export const PRESENT = 2
 
 /**
- * Appends what is known of a candidate besides its count and baseline, which change more often. The name, the language
- * and the samples are written as Avro, so that they can be copied into the list.
+ * Appends what is known of a candidate besides its count, its baseline and whether it is tracked, which change while
+ * everything else stays the same. The name, the language and the samples are written as Avro, so that they can be copied
+ * into the list.
  */
 export function writeDetails(candidate: TrendCandidate, out: ByteWriter): void {
-  const { term, name, hour_ago, day, users, tracked, lang, sample_tweets, drawn } = candidate
+  const { term, name, hour_ago, day, users, lang, sample_tweets, drawn } = candidate
   let at = wellFormed(writeString(out, out.length, term))
   at = wellFormed(writeString(out, at, name))
   out.length = at
-  out.reserve(MAX_VARINT * (7 + sample_tweets.length) + ID_BYTES * drawn.length + lang.length)
+  out.reserve(MAX_VARINT * (6 + sample_tweets.length) + ID_BYTES * drawn.length + lang.length)
   const { buffer } = out
   at = writeLong(buffer, at, hour_ago)
   at = writeLong(buffer, at, day)
   at = writeLong(buffer, at, users)
-  buffer[at++] = Number(tracked)
   if (lang === '') buffer[at++] = ABSENT
   else {
     buffer[at++] = PRESENT
@@ -81,7 +81,6 @@ export class CandidateDetails {
   readonly hourAgo: number
   readonly day: number
   readonly users: number
-  readonly tracked: boolean
   readonly langAt: number
   readonly langEnd: number
   readonly samplesEnd: number
@@ -97,8 +96,7 @@ export class CandidateDetails {
     this.hourAgo = readLong(buffer, this.nameEnd, end)
     this.day = readLong(buffer, cursor.at, end)
     this.users = readLong(buffer, cursor.at, end)
-    this.tracked = buffer[cursor.at] === 1
-    this.langAt = cursor.at + 1
+    this.langAt = cursor.at
     this.langEnd = buffer[this.langAt] === ABSENT ? this.langAt + 1 : skipText(buffer, this.langAt + 1)
     let next = this.langEnd
     for (let left = readLong(buffer, next, end); left > 0; left = readLong(buffer, next, end)) {

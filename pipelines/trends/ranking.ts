@@ -1,4 +1,5 @@
 import { CandidateDetails, compareTerms } from './candidate.ts'
+import type { ReportedCounts } from './region-report.ts'
 import { trendScore } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
@@ -15,15 +16,17 @@ export class RankedTerm {
   readonly count: number
   /** The usual count; `NO_BASELINE` if there is none. */
   readonly baseline: number
+  readonly tracked: boolean
   readonly score: number
   readonly #buffer: Buffer
   readonly #at: number
   #details: CandidateDetails | undefined
 
   /** @param at the position of the details in the buffer */
-  constructor(count: number, baseline: number, meanOfNewTerms: number, buffer: Buffer, at: number) {
+  constructor({ count, baseline, tracked }: ReportedCounts, meanOfNewTerms: number, buffer: Buffer, at: number) {
     this.count = count
     this.baseline = baseline
+    this.tracked = tracked
     this.score = trendScore(count, baseline === NO_BASELINE ? meanOfNewTerms : baseline)
     this.#buffer = buffer
     this.#at = at

@@ -78,7 +78,7 @@ export function regionLists(options: RegionListsOptions) {
       ctx.count('trends_incomplete_lists')
       return
     }
-    for (const { details } of ranked) if (!details.tracked) ctx.emit(tracked, details.term, { woeid, window_end: windowEnd })
+    for (const term of ranked) if (!term.tracked) ctx.emit(tracked, term.details.term, { woeid, window_end: windowEnd })
   }
 
   /**

@@ -12,6 +12,8 @@ import { RENEWAL_MS } from './time.ts'
 const MAX_NUMBER_BYTES = 5
 const TIME_BYTES = 6
 const DOUBLE_BYTES = 8
+/** The lowest bit of an entry's first number. The other bits are the number of the reference; 0: the report itself. */
+const TRACKED = 1
 
 /** What a report says of all its candidates. */
 export interface ReportHead {
@@ -34,8 +36,11 @@ export interface ReportReference {
   readonly id: number
 }
 
+/** What a report says of each candidate, whether its details are new or not. */
+export type ReportedCounts = Pick<TrendCandidate, 'count' | 'baseline' | 'tracked'>
+
 /** Receives an entry of a report. @param details undefined if the report itself has the details */
-export type VisitEntry = (count: number, baseline: number, details: ReportReference | undefined, at: number) => void
+export type VisitEntry = (entry: ReportedCounts, details: ReportReference | undefined, at: number) => void
 
 /**
  * The best terms of a region in one partition at one moment: first those without baseline by count, and then those with
@@ -97,11 +102,12 @@ export class RegionReport implements ReportHead {
     const { buffer, references, entries } = this
     const reader = new CellReader(buffer, this.#entriesAt, this.detailsAt)
     for (let i = 0; i < entries; i++) {
-      const reference = reader.number()
+      const first = reader.number()
+      const reference = first >>> 1
       const at = reader.number()
       const count = reader.number()
       const baseline = i < this.#fresh ? NO_BASELINE : readDouble(buffer, reader.skip(DOUBLE_BYTES))
-      visit(count, baseline, reference === 0 ? undefined : references[reference - 1], at)
+      visit({ count, baseline, tracked: (first & TRACKED) !== 0 }, reference === 0 ? undefined : references[reference - 1], at)
     }
   }
 
@@ -117,7 +123,7 @@ export class RegionReport implements ReportHead {
   toJSON() {
     const { woeid, partition, windowEnd, missing, restNew, restKnown, references } = this
     const entries: unknown[] = []
-    this.eachEntry((count, baseline, details, at) => entries.push({ count, baseline, details: details?.windowEnd ?? windowEnd, at }))
+    this.eachEntry((entry, details, at) => entries.push({ ...entry, details: details?.windowEnd ?? windowEnd, at }))
     return { woeid, partition, window_end: windowEnd, missing, rest_new: restNew, rest_known: restKnown, references, entries }
   }
 }
@@ -141,9 +147,9 @@ export function reportWriter() {
   let fresh = 0
   let known = 0
 
-  function add(reference: number, at: number, count: number, baseline: number): void {
+  function add(reference: number, at: number, { count, baseline, tracked }: ReportedCounts): void {
     entries.reserve(3 * MAX_NUMBER_BYTES + DOUBLE_BYTES)
-    writeNumber(reference, entries)
+    writeNumber(2 * reference + (tracked ? TRACKED : 0), entries)
     writeNumber(at, entries)
     writeNumber(count, entries)
     if (baseline === NO_BASELINE) fresh++
@@ -155,17 +161,17 @@ export function reportWriter() {
 
   return {
     /** Adds a candidate with its details. @returns the position of the details, for later references */
-    addNew(candidate: TrendCandidate, baseline = candidate.baseline): number {
+    addNew(candidate: TrendCandidate, counts: ReportedCounts = candidate): number {
       const at = details.length
       writeDetails(candidate, details)
-      add(0, at, candidate.count, baseline)
+      add(0, at, counts)
       return at
     },
     /** Adds a candidate whose details are in an earlier report. */
-    addSent(details: ReportReference, at: number, count: number, baseline: number): void {
+    addSent(details: ReportReference, at: number, counts: ReportedCounts): void {
       let place = references.indexOf(details)
       if (place < 0) place = references.push(details) - 1
-      add(place + 1, at, count, baseline)
+      add(place + 1, at, counts)
     },
     /** Returns the report, whose bytes are valid until the next one is finished. */
     finish({ woeid, windowEnd, partition, missing, restNew, restKnown }: ReportHead): RegionReport {

@@ -80,10 +80,10 @@ export function regionReports(store: PackedStore<string, RegionReport>, unknown:
       const ranked: RankedTerm[] = []
       for (const report of reports) {
         const sources = new Map(report.references.map((reference) => [reference, referred(report, reference)]))
-        report.eachEntry((count, baseline, reference, at) => {
+        report.eachEntry((entry, reference, at) => {
           const source = reference === undefined ? report : sources.get(reference)
           if (source === undefined) unknown()
-          else ranked.push(new RankedTerm(count, baseline, meanOfNewTerms, source.buffer, source.detailsAt + at))
+          else ranked.push(new RankedTerm(entry, meanOfNewTerms, source.buffer, source.detailsAt + at))
         })
       }
       // Each report is in order already, so there is little to sort.

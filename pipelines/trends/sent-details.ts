@@ -1,5 +1,5 @@
 import type { TrendCandidate } from './candidate.ts'
-import type { RegionReport, ReportHead, ReportReference, reportWriter } from './region-report.ts'
+import type { RegionReport, ReportedCounts, ReportHead, ReportReference, reportWriter } from './region-report.ts'
 import { RENEWAL_MS } from './time.ts'
 
 /**
@@ -10,13 +10,11 @@ const LEAST_RENEWALS = 10
 const FURTHER_RENEWALS = 10
 
 /** A candidate as it was sent. */
-export interface Details {
+export interface Details extends ReportedCounts {
   /** The whole candidate; undefined after it was sent. */
   candidate: TrendCandidate | undefined
   /** True if the candidate has its drawn tweets. */
   hasDrawn: boolean
-  readonly count: number
-  baseline: number
   /** The report with the details. */
   sentIn: ReportReference | undefined
   sentAt: number
@@ -49,13 +47,13 @@ export function sentDetails(): SentDetails {
       const added: Details[] = []
       let renewals = LEAST_RENEWALS
       for (const details of candidates) {
-        const { candidate, sentIn, sentAt, count, baseline } = details
+        const { candidate, sentIn, sentAt } = details
         if (sentIn !== undefined && candidate === undefined) {
-          writer.addSent(sentIn, sentAt, count, baseline)
+          writer.addSent(sentIn, sentAt, details)
           continue
         }
         if (candidate === undefined) throw new Error('a candidate that was never sent must be whole')
-        details.sentAt = writer.addNew(candidate, baseline)
+        details.sentAt = writer.addNew(candidate, details)
         details.candidate = undefined
         details.sentUntil = windowEnd + renewals * RENEWAL_MS
         renewals = renewals === LEAST_RENEWALS + FURTHER_RENEWALS ? LEAST_RENEWALS : renewals + 1

@@ -78,6 +78,8 @@ interface Look extends Evaluation, Details {
   /** By count, or by score if the term has a baseline. */
   value: number
   bound: number
+  baseline: number
+  tracked: boolean
   /** The usual counts of the term; undefined if it has no baseline. */
   readonly usual: HourlyUsual | undefined
   /** The greatest count that the term can have from now on without further contributions. */
@@ -328,6 +330,14 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     noteTracked(term, tracked)
   }
 
+  /** Must be called when a region has begun to track a rare term. Nothing changes until the term has a baseline. */
+  function trackedRare(term: string, { woeid, hour: since }: TrackedRegion): void {
+    if (!built) return
+    noteSoonKnown(knownFrom(since), termKey(woeid, term))
+    const look = byRegion.get(woeid)?.looks.get(term)
+    if (look !== undefined) look.tracked = true
+  }
+
   function noteTracked(term: string, tracked: readonly TrackedRegion[]): void {
     for (const { woeid, hour: since } of tracked) noteSoonKnown(knownFrom(since), termKey(woeid, term))
   }
@@ -414,10 +424,22 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   /** A rare term has no baseline yet. It becomes frequent before a region needs one. */
   function lookOfOnly(term: string, only: OnlyTweet): Look {
     const candidate = candidateOfOnly(term, only, lastMinute)
-    const { count, baseline } = candidate
+    const { count, baseline, tracked } = candidate
     const greatest = onlyCountFrom(only, lastMinute)
     const through = onlyUnchangedThrough(only, lastMinute)
-    return { ...NOT_SENT, candidate, hasDrawn: true, count, baseline, usual: undefined, greatest, value: count, bound: greatest, through }
+    return {
+      ...NOT_SENT,
+      candidate,
+      hasDrawn: true,
+      count,
+      baseline,
+      tracked,
+      usual: undefined,
+      greatest,
+      value: count,
+      bound: greatest,
+      through,
+    }
   }
 
   function lookOf(woeid: number, term: string, state: TermState): Look {
@@ -431,7 +453,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     // more.
     const hasDrawn = state.samples.length < KEPT_SAMPLES
     if (hasDrawn) candidate.drawn = drawnOf(state)
-    const { count } = candidate
+    const { count, tracked } = candidate
     const through = unchangedThrough(state, lastMinute)
     const look = {
       ...NOT_SENT,
@@ -439,6 +461,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       hasDrawn,
       count,
       baseline: candidate.baseline,
+      tracked,
       usual,
       greatest,
       value: count,
@@ -535,6 +558,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     offerAgain,
     changed,
     changedRare,
+    trackedRare,
     addedRare,
     rank,
     get contenders() {

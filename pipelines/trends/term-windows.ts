@@ -29,16 +29,17 @@ import type { TermCell } from './cells.ts'
 import { CellCounts, packedCells, unpackCells } from './packed-cells.ts'
 import { candidatesPerPartition, drawnPerPartition } from './ranking.ts'
 import {
-  APPENDED_BYTES,
   compacted,
   emptyStateIn,
   frequentNote,
   isRare,
+  mustCompact,
   RareRow,
   RareTerm,
   stateIn,
   type TrackedRegion,
   UNTRACKED,
+  writeTracked,
 } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
 import { type RegionReport, reportWriter } from './region-report.ts'
@@ -153,7 +154,8 @@ export function termWindows(options: TermWindowsOptions) {
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
     // A listed term was read for its list, so it is in memory. Nearly all listed terms are rare.
-    if (!isFrequent(rare.get(term))) return
+    const row = rare.findKey(term)
+    if (row === undefined || rareRow.read(row).frequentHour === 0) return
     const key = termKey(woeid, term)
     frequent.prefetch(key)
     baselines.prefetch(key)
@@ -214,7 +216,7 @@ export function termWindows(options: TermWindowsOptions) {
    */
   function putCells(counted: CellsOfTerm, row: Readonly<ByteSpan>, cellsAt: number, tracked: readonly TrackedRegion[]): void {
     const { record, termStart, termEnd, hash, start, end } = counted
-    if (row.end - cellsAt + end - start > APPENDED_BYTES) {
+    if (mustCompact(row.end - cellsAt, end - start)) {
       const all = packedCells(row.buffer, cellsAt, row.end) + packedCells(record, start, end)
       rare.put(counted.term, new RareTerm(0, compacted(all), tracked))
       return
@@ -353,10 +355,10 @@ export function termWindows(options: TermWindowsOptions) {
   /** Starts the baseline of a term in the region whose list it has entered. */
   function track({ woeid, window_end }: TermTracked, ctx: RecordContext<string>): void {
     const term = ctx.key
-    const row = rare.get(term)
+    const row = rare.findKey(term)
     if (row === undefined) return
     const hour = hourOfMinute(lastMinuteOf(window_end))
-    if (!isFrequent(row)) {
+    if (rareRow.read(row).frequentHour === 0) {
       trackRare(term, row, { woeid, hour }, ctx)
       return
     }
@@ -373,18 +375,22 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /** Most listed terms of quiet regions occur once, so they stay rare until a baseline is needed. */
-  function trackRare(term: string, { packed, tracked }: RareTerm, region: TrackedRegion, ctx: Context): void {
+  function trackRare(term: string, row: Readonly<ByteSpan>, region: TrackedRegion, ctx: Context): void {
+    const { tracked, cellsAt } = rareRow
     if (tracked.some(({ woeid }) => woeid === region.woeid)) return
-    const row = new RareTerm(0, packed, [...tracked, region])
-    const state = stateIn(row, region.woeid)
-    if (state === undefined) return
+    if (!allCounts.read(row.buffer, cellsAt, row.end).countsIn(region.woeid)) return
     const leaders = leadersOf(ctx)
-    if (leaders.isKnownSomewhere(row.tracked)) {
-      becomeFrequent(term, row, [], ctx)
+    const all = [...tracked, region]
+    if (leaders.isKnownSomewhere(all)) {
+      becomeFrequent(term, new RareTerm(0, packedCells(row.buffer, cellsAt, row.end), all), [], ctx)
       return
     }
-    rare.put(term, row)
-    leaders.changed(region.woeid, term, state, termKey(region.woeid, term))
+    rowBytes.length = 0
+    writeTracked(all, rowBytes)
+    rowBytes.reserve(row.end - cellsAt)
+    rowBytes.length += row.buffer.copy(rowBytes.buffer, rowBytes.length, cellsAt, row.end)
+    rare.writeKey(term, { buffer: rowBytes.buffer, start: 0, end: rowBytes.length })
+    leaders.trackedRare(term, region)
   }
 
   /** Reports the window that ends at `windowEnd`. */

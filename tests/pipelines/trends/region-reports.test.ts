@@ -43,7 +43,7 @@ function partition() {
       const details = known.get(term)
       if (details !== undefined && details.count === count && (details.candidate !== undefined || !sent.isDue(details, windowEnd)))
         return details
-      const changed = { ...NOT_SENT, candidate: candidate(term, count), hasDrawn: true, count, baseline: NO_BASELINE }
+      const changed = { ...NOT_SENT, candidate: candidate(term, count), hasDrawn: true, count, baseline: NO_BASELINE, tracked: false }
       known.set(term, changed)
       return changed
     })
