@@ -1,9 +1,9 @@
 import { locationUpdates } from '../../schemas/matches/topics.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { shownDistanceKm } from '../../state/views/matches/candidates/distance.ts'
-import { placeField } from '../../state/views/matches/recent.ts'
+import { activeField, placeField } from '../../state/views/matches/recent.ts'
 import { nextRefillAt, STACK_TTL_MS, type StackedCandidate } from '../../state/views/matches/stack.ts'
-import { placeOf, type UserState } from '../../state/views/matches/viewer.ts'
+import { lastActiveOf, placeOf, type UserState } from '../../state/views/matches/viewer.ts'
 import { jsonAnswer } from '../kit/answer.ts'
 import { ApiError, invalidRequest } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -15,6 +15,8 @@ import { feedRoute } from './routes.ts'
 import type { StackFor } from './stacks.ts'
 
 const MS_PER_SECOND = 1_000
+/** How often feed requests are reported as activity. This is often enough, as users count as active for a week. */
+const ACTIVITY_EVERY_MS = 600_000
 
 export interface FeedDeps {
   readonly facts: Facts
@@ -47,9 +49,21 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
       await people.tryToNote(userId, placeField({ lat, lon }, at))
       return { lat, lon, at }
     }
+    reportActivity(userId, state)
     const known = placeOf(state)
     if (known === undefined) throw new ApiError(matchesErrors.location_required)
     return known
+  }
+
+  /**
+   * Reports that a user is active. A report that Kafka does not accept is dropped, because a later feed request makes
+   * another one.
+   */
+  function reportActivity(userId: string, state: UserState): void {
+    const at = now()
+    if (at - lastActiveOf(state) < ACTIVITY_EVERY_MS) return
+    void people.tryToNote(userId, activeField(at))
+    facts.publish(locationUpdates, userId, { user_id: userId, lat: null, lon: null, accuracy_m: null, ts: at }).catch(() => undefined)
   }
 
   /** Reads only as many profiles as the response contains. If some of them are gone or switched off, it reads more. */

@@ -12,7 +12,6 @@ const MAX_DISTANCE_KM = 500
 const MAX_PHOTOS = 9
 const MAX_PHOTO_URL = 2_048
 export const MAX_CANDIDATES = 50
-const MAX_ACCURACY_M = 1_000_000
 const MAX_SWIPE_MS = 86_400_000
 const MAX_POSITION = 1_000_000
 
@@ -98,9 +97,7 @@ export const ProfileSchema = z
   })
   .openapi('MatchProfile')
 
-export const LocationBody = z
-  .object({ lat: latitude, lon: longitude, accuracy_m: z.number().min(0).max(MAX_ACCURACY_M).optional() })
-  .openapi('Location')
+export const LocationBody = z.object({ lat: latitude, lon: longitude, accuracy_m: z.number().min(0).optional() }).openapi('Location')
 
 export const SwipeBody = z
   .object({

@@ -16,6 +16,8 @@ import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblock
 
 /** Maximum length of the list of likes, which contains the newest likes. */
 const MAX_LIKES = 1_000
+/** Maximum number of likes that are examined for the list, because each of them costs the read of a profile. */
+const MAX_EXAMINED_LIKES = 10_000
 
 export interface PairDeps {
   readonly commands: Commands
@@ -68,19 +70,25 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     const exclusion = exclusionsOf(state, now())
     const liking = [...state.relations].filter(([otherId, { likedAt }]) => likedAt !== undefined && exclusion(otherId) === undefined)
     liking.sort(([, a], [, b]) => b.likedAt! - a.likedAt!)
-    const newest = liking.slice(0, MAX_LIKES)
-    const profiles = await people.shown(newest.map(([otherId]) => otherId))
     // The location does not matter, because the users in the list have already seen this user.
     const here = placeOf(state) ?? { lat: 0, lon: 0 }
     const viewer = viewerAt(state, here)
     /** Returns whether age and gender suit both. */
     const suits = (profile: MatchProfile) => passes(viewer, { ...viewerAt({ profile, self: undefined }, here), lastActiveAt: now() }, now())
-    const list = newest.flatMap(([otherId, relation]) => {
-      const profile = profiles.get(otherId)
-      if (profile === undefined || !suits(profile)) return []
-      return [{ ...personJson(profile, now()), liked_at: new Date(relation.likedAt!).toISOString(), super_like: relation.isSuperLike }]
-    })
-    return { count: list.length, more: liking.length > MAX_LIKES, likes: list }
+    const list = []
+    const examined = liking.slice(0, MAX_EXAMINED_LIKES)
+    // One user more than the list contains shows that there are further ones.
+    for (let from = 0; from < examined.length && list.length <= MAX_LIKES; from += MAX_LIKES) {
+      const next = examined.slice(from, from + MAX_LIKES)
+      const profiles = await people.shown(next.map(([otherId]) => otherId))
+      for (const [otherId, { likedAt, isSuperLike }] of next) {
+        const profile = profiles.get(otherId)
+        if (profile === undefined || !suits(profile)) continue
+        list.push({ ...personJson(profile, now()), liked_at: new Date(likedAt!).toISOString(), super_like: isSuperLike })
+      }
+    }
+    const likes = list.slice(0, MAX_LIKES)
+    return { count: likes.length, more: list.length > MAX_LIKES || liking.length > MAX_EXAMINED_LIKES, likes }
   }
 
   return [

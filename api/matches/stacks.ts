@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { BUILD_LOCK_MS, type BuildDeps, buildStack, lockBuild } from '../../state/views/matches/build.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
+import { passes } from '../../state/views/matches/candidates/filters.ts'
+import { indexedPlace } from '../../state/views/matches/candidates/index-member.ts'
+import { completenessOf } from '../../state/views/matches/candidates/person.ts'
+import { scoreOf } from '../../state/views/matches/candidates/ranking.ts'
 import { basisOf, isFresh, type Stack, type StackedCandidate } from '../../state/views/matches/stack.ts'
-import { exclusionsOf, lastSwipeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
+import { exclusionsOf, interestOf, lastSwipeOf, placeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { People } from './people.ts'
 
@@ -30,7 +34,7 @@ const WAIT_MS = BUILD_LOCK_MS + 500
 const RETRY_AFTER_SECONDS = 1
 
 /** Serves kept candidates, or searches while the request waits. Only one search per user runs at a time. */
-export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps): StackFor {
+export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps: BuildDeps): StackFor {
   let running = 0
 
   async function build(userId: string, token: string, state: UserState, place: Place): Promise<Served> {
@@ -45,6 +49,29 @@ export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps):
     }
   }
 
+  /** A candidate whom the user has just rewound comes first, even if the search ranks it low or omits it. */
+  async function withRewound(state: UserState, place: Place, { stack, left }: Served): Promise<Served> {
+    const last = lastSwipeOf(state)
+    if (last?.direction !== 'REWIND') return { stack, left }
+    const isRewound = ({ userId }: StackedCandidate) => userId === last.targetId
+    const rewound = left.find(isRewound) ?? (await candidateFor(state, place, last.targetId))
+    return rewound === undefined ? { stack, left } : { stack, left: [rewound, ...left.filter((candidate) => !isRewound(candidate))] }
+  }
+
+  /** Returns a user as a candidate; undefined if the viewer may not see them, or they cannot be read at the moment. */
+  async function candidateFor(state: UserState, place: Place, userId: string): Promise<StackedCandidate | undefined> {
+    const now = deps.now()
+    if (exclusionsOf(state, now)(userId) !== undefined) return undefined
+    const other = await people.stateOf(userId).catch(() => undefined)
+    const where = other && placeOf(other)
+    if (other === undefined || where === undefined || !other.profile.is_active) return undefined
+    const viewer = viewerAt(state, place)
+    const candidate = { ...viewerAt(other, indexedPlace(where)), completeness: completenessOf(other.profile) }
+    if (!passes(viewer, candidate, now)) return undefined
+    const score = scoreOf(viewer, candidate, interestOf(state.relations.get(userId)), now)
+    return { userId, place: candidate.place, score }
+  }
+
   return async function stackFor(userId, first, place) {
     const keys = people.keysOf(userId)
     const token = randomUUID()
@@ -52,7 +79,7 @@ export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps):
     let state = first
     for (;;) {
       const kept = served(state, place, deps.now())
-      if (kept !== undefined) return kept
+      if (kept !== undefined) return await withRewound(state, place, kept)
       if (running >= MAX_BUILDS) {
         throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
       }
@@ -60,7 +87,7 @@ export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps):
       const mayBuild = await lockBuild(deps, keys, token).catch(() => true)
       if (!mayBuild && deps.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
       state = await people.own(userId)
-      if (mayBuild || deps.now() >= until) return await build(userId, token, state, place)
+      if (mayBuild || deps.now() >= until) return await withRewound(state, place, await build(userId, token, state, place))
     }
   }
 }
@@ -73,14 +100,8 @@ function served(state: UserState, place: Place, now: number): Served | undefined
   return isFresh(stack, left.length, basisOf(viewerAt(state, place)), now) ? { stack, left } : undefined
 }
 
-/**
- * Returns the candidates whom the user may see now. If the user has just taken a swipe back, that profile comes first.
- */
+/** Returns the candidates whom the user may see now. */
 function allowed(state: UserState, { candidates }: Stack, now: number): StackedCandidate[] {
   const exclusion = exclusionsOf(state, now)
-  const left = candidates.filter(({ userId }) => exclusion(userId) === undefined)
-  const last = lastSwipeOf(state)
-  if (last?.direction !== 'REWIND') return left
-  const isRewound = ({ userId }: StackedCandidate) => userId === last.targetId
-  return [...left.filter(isRewound), ...left.filter((candidate) => !isRewound(candidate))]
+  return candidates.filter(({ userId }) => exclusion(userId) === undefined)
 }

@@ -6,6 +6,7 @@ import type { SwipeEvent } from '../../schemas/matches/types.ts'
 import { matchedField, type RecentSwipe } from '../../state/views/matches/recent.ts'
 import { lastSwipeOf } from '../../state/views/matches/viewer.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'
+import { idempotencyConflict } from '../kit/commands/idempotency.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
@@ -50,6 +51,7 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
     const { target_user_id: targetId, direction } = body
     if (targetId === userId) throw new ApiError(matchesErrors.invalid_target)
     const last = await checked(userId, targetId)
+    if (last?.swipeId === swipeId && (last.targetId !== targetId || last.direction !== direction)) throw idempotencyConflict()
     const made = { swipeId, targetId, direction, at: timeAfter(last) }
     const details = { duration_ms: body.swipe_duration_ms ?? null, position: body.feed_position ?? null }
     const published = await publish(userId, { ...eventOf(userId, made), ...details }, elapsedMs)

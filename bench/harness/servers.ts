@@ -26,6 +26,8 @@ export interface BenchServers {
   startWorkers(pipelines: string): Promise<Component[]>
   /** Runs a query in ClickHouse and returns the first column of the first row. */
   query(sql: string): Promise<number>
+  /** Runs a statement in ClickHouse. */
+  execute(sql: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -123,6 +125,9 @@ export async function startServers(folder: string, options: ServersOptions = {})
       const answer = await clickhouse.query({ query: sql, format: 'JSONCompactEachRow' })
       const [[value]] = await answer.json<[string]>()
       return Number(value)
+    },
+    async execute(sql) {
+      await clickhouse.command({ query: sql })
     },
     stop,
   }

@@ -1,5 +1,6 @@
 import { partitionKey, type Transport, type WorkerProducer } from '../../kafka/transport.ts'
 import { TIMED } from './topology.ts'
+import { SEQUENCE_AT, VALUE_BYTES } from './value-size.ts'
 
 /** An input record. */
 interface InputRecord {
@@ -22,27 +23,27 @@ export interface LoadFormat {
   readonly ordered: boolean
 }
 
-/** Size of a value, similar to that of a card's recent payments in job J2. */
-const VALUE_BYTES = 150
-const FLUSH_RECORDS = 50_000
+/** Maximum size of the values in a transaction that fills a topic. */
+const FLUSH_BYTES = 8 * 1_048_576
 const SEND_EVERY_MS = 10
 const READ_WAIT_MS = 20
 const MS_PER_SECOND = 1_000
-const SEQUENCE_AT = 1
 
 const keyOf = (number: number, partition: number) => Buffer.from(`key-${partition}-${number}`)
 
-/** The format of the topology that keeps the latest value of each key. */
-export const latestFormat: LoadFormat = {
-  first: (number, partition) => ({ key: keyOf(number, partition), value: Buffer.alloc(VALUE_BYTES, 'v') }),
-  timed(sequence, number, partition) {
-    const value = Buffer.alloc(VALUE_BYTES, 'v')
-    value[0] = TIMED
-    value.writeDoubleBE(sequence, SEQUENCE_AT)
-    return { key: keyOf(number, partition), value }
-  },
-  sequenceOf: (buffer, valueStart) => buffer.readDoubleBE(valueStart + SEQUENCE_AT),
-  ordered: true,
+/** Creates the format of the topology that keeps the latest value of each key. */
+export function latestFormat(valueBytes = VALUE_BYTES): LoadFormat {
+  return {
+    first: (number, partition) => ({ key: keyOf(number, partition), value: Buffer.alloc(valueBytes, 'v') }),
+    timed(sequence, number, partition) {
+      const value = Buffer.alloc(valueBytes, 'v')
+      value[0] = TIMED
+      value.writeDoubleBE(sequence, SEQUENCE_AT)
+      return { key: keyOf(number, partition), value }
+    },
+    sequenceOf: (buffer, valueStart) => buffer.readDoubleBE(valueStart + SEQUENCE_AT),
+    ordered: true,
+  }
 }
 
 export interface Load {
@@ -67,9 +68,10 @@ export async function fill(
   const commits: Promise<unknown>[] = []
   let [producer, other] = producers
   const perPartition = Math.ceil(keys / partitions)
-  let written = 0
+  let unsentBytes = 0
 
   async function flush(): Promise<void> {
+    unsentBytes = 0
     commits.push(producer.commit(new Map(), undefined))
     ;[producer, other] = [other, producer]
     if (commits.length === producers.length) await commits.shift()
@@ -78,8 +80,10 @@ export async function fill(
   for (let round = 0; round < rounds; round++) {
     for (let number = 0; number < perPartition; number++) {
       for (let partition = 0; partition < partitions; partition++) {
-        append(producer, topic, partition, format.first(number, partition))
-        if (++written % FLUSH_RECORDS === 0) await flush()
+        const record = format.first(number, partition)
+        append(producer, topic, partition, record)
+        unsentBytes += record.value.length
+        if (unsentBytes >= FLUSH_BYTES) await flush()
       }
     }
   }

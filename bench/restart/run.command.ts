@@ -1,6 +1,7 @@
 import { command } from '../../scripts/command-line/command.ts'
 import { choice, choices, integer } from '../../scripts/command-line/option.ts'
 import { CHANGES } from './changes.ts'
+import { SHORTEST_VALUE_BYTES, VALUE_BYTES } from './value-size.ts'
 
 const SCENARIOS = ['restore', 'in-place', 'kill', 'rolling', 'failover', 'scale', 'scale-job'] as const
 
@@ -12,6 +13,7 @@ export default command({
     only: choices('Scenarios to run; scale-job requires a peer.', SCENARIOS, { default: 'all' }),
     changes: choices('What happens to workers in the scenario scale; return needs stop.', CHANGES, { default: 'all' }),
     keys: integer('Number of keys in the state.', { default: 1_000_000, min: 1 }),
+    'value-bytes': integer('Size of a value in the scenario scale.', { default: VALUE_BYTES, min: SHORTEST_VALUE_BYTES }),
     rate: integer('Records per second in scenarios under load.', { default: 3_000, min: 1 }),
     runs: integer('Runs per scenario; the medians are reported.', { default: 3, min: 1 }),
     peer: choice('Peer to compare with. Missing peers are skipped.', ['kafka-streams']),
@@ -21,5 +23,8 @@ export default command({
     PEERS_DIR: "Folder of the peers' programs. Default: ../shared/peers.",
     KAFKA_BROKERS: 'An external broker. Default: the benchmark starts one.',
   },
-  examples: [['--only kill,rolling --keys 100000', 'Runs two scenarios with small state.']],
+  examples: [
+    ['--only kill,rolling --keys 100000', 'Runs two scenarios with small state.'],
+    ['--only scale --changes kill --keys 6000000 --value-bytes 1700', 'Kills one of two workers that have 10 GB of state.'],
+  ],
 })

@@ -129,14 +129,21 @@ const SCALE_HEADER = [
 
 function scaleRow({ what, before, concerned, moved, stayed, took }: ScaleStalls): string {
   const optional = (ms: number | undefined) => (ms === undefined ? '–' : seconds(ms))
-  return row([`${asked.keys} keys: ${what}`, seconds(before), seconds(concerned), optional(moved), optional(stayed), seconds(took)])
+  return row([
+    `${asked.keys} keys of ${asked['value-bytes']} bytes: ${what}`,
+    seconds(before),
+    seconds(concerned),
+    optional(moved),
+    optional(stayed),
+    seconds(took),
+  ])
 }
 
 async function scales(place: Place): Promise<void> {
   if (!asked.only.includes('scale')) return
   for (const line of SCALE_HEADER) say(line)
-  const { keys, rate, changes } = asked
-  await scale(place, { keys, rate, changes, report: (stalls) => say(scaleRow(stalls)) })
+  const { keys, 'value-bytes': valueBytes, rate, changes } = asked
+  await scale(place, { keys, valueBytes, rate, changes, report: (stalls) => say(scaleRow(stalls)) })
 }
 
 /** Measures the same faults in job J2 for the engine and the peer, by reading the results. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { CHANGES, type Change } from './changes.ts'
-import { fill, latestFormat, type TimedStream } from './load.ts'
+import { fill, type Load, latestFormat, type TimedStream } from './load.ts'
 import { BASELINE_MS, type Cluster, copied, openCluster, type Place, SETTLE_MS } from './scenarios.ts'
 import type { WorkerProcess } from './workers.ts'
 
@@ -35,6 +35,7 @@ export interface ScaleStalls {
 export interface Scaling {
   /** Number of rows in the state. */
   readonly keys: number
+  readonly valueBytes: number
   /** Records per second. */
   readonly rate: number
   readonly changes: readonly Change[]
@@ -46,11 +47,18 @@ export interface Scaling {
  * Adds a worker to two running workers, stops one, starts it again, and kills one. Before each change, the whole state
  * has a complete standby copy.
  */
-export async function scale(place: Place, { keys, rate, changes, report }: Scaling): Promise<void> {
-  const options = { workers: WORKERS, partitions: PARTITIONS, keys: PROCESSED_KEYS, standby: 1, keepPlaceOnStop: false } as const
+export async function scale(place: Place, { keys, valueBytes, rate, changes, report }: Scaling): Promise<void> {
+  const options = {
+    workers: WORKERS,
+    partitions: PARTITIONS,
+    keys: PROCESSED_KEYS,
+    standby: 1,
+    keepPlaceOnStop: false,
+    valueBytes,
+  } as const
   const cluster = await openCluster(place, options)
   try {
-    await fillState(place, cluster, keys)
+    await fillState(place, cluster, { keys, format: latestFormat(valueBytes) })
     const stream = await cluster.stream(rate, keys)
     try {
       let leaver = 0
@@ -74,9 +82,9 @@ export async function scale(place: Place, { keys, rate, changes, report }: Scali
 }
 
 /** Writes the state to the changelog while no worker is running, which is faster than processing that many records. */
-async function fillState({ transport }: Place, cluster: Cluster, keys: number): Promise<void> {
+async function fillState({ transport }: Place, cluster: Cluster, state: Pick<Load, 'keys' | 'format'>): Promise<void> {
   await Promise.all(cluster.workers.map((worker) => worker.stop()))
-  await fill(transport, cluster.changelog, { partitions: PARTITIONS, keys, format: latestFormat })
+  await fill(transport, cluster.changelog, { partitions: PARTITIONS, ...state })
   const started = cluster.workers.map((_, slot) => cluster.restart(slot))
   for (const worker of started) await worker.until(({ ready }) => ready, 'its state is restored', COPY_DEADLINE_MS)
 }

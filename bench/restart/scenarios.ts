@@ -22,6 +22,8 @@ export interface ClusterOptions {
   readonly keys: number
   readonly standby: 0 | 1
   readonly keepPlaceOnStop: boolean
+  /** Size of a value in bytes; by default, that of job J2. */
+  readonly valueBytes?: number
 }
 
 /** Workers of one topology whose state has been filled. */
@@ -48,7 +50,7 @@ export const SETTLE_MS = 3_000
 const LOOK_MS = 20
 
 export async function openCluster({ brokers, folder, transport }: Place, options: ClusterOptions): Promise<Cluster> {
-  const { workers: count, partitions, keys, standby, keepPlaceOnStop } = options
+  const { workers: count, partitions, keys, standby, keepPlaceOnStop, valueBytes } = options
   const name = `bench-restart-${randomUUID().slice(0, 8)}`
   const [input, output, changelog] = [`${name}-in`, `${name}-out`, `${name}-latest-changelog`]
   await transport.ensureTopics([
@@ -58,7 +60,7 @@ export async function openCluster({ brokers, folder, transport }: Place, options
   const folderOf = (slot: number) => join(folder, name, String(slot))
   const start = (slot: number) =>
     startWorker(slot, { name, input, output, partitions, standby, keepPlaceOnStop, brokers, folder: folderOf(slot) })
-  const load = { input, output, partitions, keys, format: latestFormat }
+  const load = { input, output, partitions, keys, format: latestFormat(valueBytes) }
   await fill(transport, input, load)
   const workers = Array.from({ length: count }, (_, slot) => start(slot))
   const share = partitions / count
@@ -106,7 +108,7 @@ export async function restore(place: Place, keys: number, rounds: number, runs: 
   try {
     if (rounds > 1) {
       await cluster.workers[0].stop()
-      await fill(place.transport, cluster.changelog, { partitions: 4, keys, format: latestFormat }, rounds - 1)
+      await fill(place.transport, cluster.changelog, { partitions: 4, keys, format: latestFormat() }, rounds - 1)
     }
     const figures: RestoreFigures[] = []
     for (let run = 0; run < runs; run++) {

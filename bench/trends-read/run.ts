@@ -1,6 +1,6 @@
 /**
- * `npm run bench:trends-read`: measures the read side of the trends service (GET /v1/trends) on separate servers, in a
- * closed loop with wrk on the same cores. `npm run bench:trends` measures the pipeline. See run.command.ts.
+ * `npm run bench:trends-read`: measures the read side of the trends service on separate servers: lists in a closed loop
+ * with wrk on the same cores, or histories. `npm run bench:trends` measures the pipeline. See run.command.ts.
  */
 import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
@@ -10,6 +10,7 @@ import { profileTo, startApiProcess, untilReady } from '../harness/node-process.
 import { cpuSeconds, describeMachine, machineCpuSeconds, peakRssMib } from '../harness/process-stats.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 import { row } from '../harness/table.ts'
+import { measureHistory, startHistoryServers } from './history.ts'
 import { applyLoad, type LoadResult, requireWrk } from './load.ts'
 import declaration from './run.command.ts'
 import { keepViewsFresh } from './views.ts'
@@ -19,7 +20,7 @@ const TOKEN_SECONDS = 3_600
 const WARM_UP_SECONDS = 3
 const MS_PER_SECOND = 1_000
 
-const { processes, seconds, connections, prof } = commandLine(declaration)
+const { part, processes, seconds, connections, prof } = commandLine(declaration)
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
@@ -122,6 +123,10 @@ async function run({ apis, views }: ReadServers, folder: string): Promise<void> 
 }
 
 async function main(): Promise<void> {
+  if (part === 'history') {
+    say(describeMachine())
+    return await withStarted(startHistoryServers, (servers) => measureHistory(servers, say))
+  }
   await requireWrk()
   say(`${describeMachine()}; ${processes} API process(es), ${connections} connections each, ${seconds} s`)
   await withStarted(startReadServers, run)

@@ -53,6 +53,8 @@ interface Member {
   /** The value of the term if it is known, otherwise the bound. */
   value: number
   exact: boolean
+  /** True once the term is no longer remembered. */
+  forgotten: boolean
 }
 
 /**
@@ -70,6 +72,11 @@ const TRIM_FACTOR = 2
  */
 export function contenders(keep: number, listener?: ContendersListener): Contenders {
   const members = new Map<string, Member>()
+  /**
+   * All members and some that are forgotten, in the order of the last ranking, and then those that were added since. An
+   * array that is almost in order is sorted much faster.
+   */
+  let order: Member[] = []
   /** The floor above which all terms are remembered. Without a floor, all terms are remembered. */
   let floor: Floor | undefined
   /** Number of loaded terms whose bounds are not known. */
@@ -80,7 +87,7 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
     if (member !== undefined) {
       if (member.bound === Infinity) unknown--
       member.bound = bound
-      if (bound === 0) members.delete(term)
+      if (bound === 0) forget(member)
       return
     }
     offerNew(term, bound)
@@ -88,9 +95,30 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
 
   function offerNew(term: string, bound: number): void {
     if (bound === 0 || (floor !== undefined && comesBefore(floor, term, bound))) return
-    members.set(term, { term, bound, value: bound, exact: false })
+    add(term, bound)
     listener?.added(term)
     trimIfFull()
+  }
+
+  function add(term: string, bound: number): void {
+    const member = { term, bound, value: bound, exact: false, forgotten: false }
+    members.set(term, member)
+    order.push(member)
+  }
+
+  function forget(member: Member): void {
+    member.forgotten = true
+    members.delete(member.term)
+  }
+
+  /** Sorts the members by their bounds. */
+  function sortByBound(): void {
+    order = order.filter((member) => !member.forgotten)
+    for (const member of order) {
+      member.value = member.bound
+      member.exact = false
+    }
+    order.sort(byRank)
   }
 
   /** While the bound of a term is unknown, the term cannot be compared with others, so nothing is trimmed. */
@@ -99,10 +127,9 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
   }
 
   function trim(): void {
-    for (const member of members.values()) member.value = member.bound
-    const sorted = [...members.values()].sort(byRank)
-    for (const member of sorted.slice(keep)) members.delete(member.term)
-    const last = { term: sorted[keep - 1].term, value: sorted[keep - 1].bound }
+    sortByBound()
+    for (const member of order.splice(keep)) forget(member)
+    const last = { term: order[keep - 1].term, value: order[keep - 1].bound }
     // The floor never falls. A term that was forgotten under a higher floor may still have a value of that height.
     if (floor === undefined || comesBefore(last, floor.term, floor.value)) {
       floor = last
@@ -111,24 +138,20 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
   }
 
   function best(count: number, evaluate: (terms: readonly string[]) => readonly Evaluation[]): Best | undefined {
-    for (const member of members.values()) {
-      member.value = member.bound
-      member.exact = false
-    }
-    let sorted = [...members.values()].sort(byRank)
+    sortByBound()
     for (;;) {
-      const open = sorted.slice(0, count).filter((member) => !member.exact)
+      const open = order.slice(0, count).filter((member) => !member.exact)
       if (open.length === 0) break
       const evaluations = evaluate(open.map((member) => member.term))
       open.forEach((member, i) => {
         member.bound = evaluations[i].bound
         member.value = evaluations[i].value
         member.exact = true
-        if (member.bound === 0) members.delete(member.term)
+        if (member.bound === 0) forget(member)
       })
-      sorted = sorted.filter((member) => member.value > 0).sort(byRank)
+      order = order.filter((member) => !member.forgotten).sort(byRank)
     }
-    const best = bestOf(sorted, count)
+    const best = bestOf(order, count)
     // Terms without a bound come first, so all of them were evaluated.
     if (unknown > 0) {
       unknown = 0
@@ -137,8 +160,9 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
     return best
   }
 
+  /** @param sorted members of value 0 come last */
   function bestOf(sorted: readonly Member[], count: number): Best | undefined {
-    const chosen = sorted.slice(0, count)
+    const chosen = sorted.slice(0, count).filter((member) => member.value > 0)
     const last = chosen.at(-1)
     if (floor !== undefined && (chosen.length < count || last === undefined || comesBefore(floor, last.term, last.value))) return undefined
     return { terms: chosen.map((member) => member.term), rest: Math.max(sorted[count]?.value ?? 0, floor?.value ?? 0) }
@@ -146,13 +170,14 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
 
   function restart(): void {
     members.clear()
+    order = []
     floor = undefined
     unknown = 0
   }
 
   function load(terms: Iterable<string>, loaded: Floor | undefined): void {
     floor = loaded
-    for (const term of terms) members.set(term, { term, bound: Infinity, value: Infinity, exact: false })
+    for (const term of terms) add(term, Infinity)
     unknown = members.size
   }
 

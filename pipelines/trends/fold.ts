@@ -1,5 +1,5 @@
 import { DRAWN_TWEETS, drawHash, LEAST_DRAWN } from './drawn-tweets.ts'
-import { FOLDED_TERMS, type RankedTerm } from './ranking.ts'
+import { byRank, FOLDED_TERMS, type RankedTerm } from './ranking.ts'
 
 /**
  * Overlap above which two terms count as one topic, because they share most of their tweets:
@@ -24,6 +24,7 @@ export interface Topic {
 /** One of the best terms of the region. */
 interface Member {
   readonly term: RankedTerm
+  readonly drawn: readonly bigint[]
   /** The hashes of the term's drawn tweets, in ascending order. */
   readonly hashes: readonly number[]
   readonly variants: RankedTerm[]
@@ -48,7 +49,8 @@ export function foldTopics(ranked: readonly RankedTerm[]): Topic[] {
   const leadersWith = new Map<number, Member[]>()
   const termsWith = new Map<number, number>()
   for (const term of ranked.slice(0, FOLDED_TERMS)) {
-    const member: Member = { term, hashes: term.candidate.drawn.map(drawHash), variants: [], related: [] }
+    const { drawn } = term.details
+    const member: Member = { term, drawn, hashes: drawn.map(drawHash), variants: [], related: [] }
     for (const hash of member.hashes) termsWith.set(hash, (termsWith.get(hash) ?? 0) + 1)
     const similar = similarOf(member, leadersWith)
     const [closest] = similar
@@ -68,8 +70,8 @@ export function foldTopics(ranked: readonly RankedTerm[]): Topic[] {
     }
   }
   const topics = leaders.map((leader): Topic => {
-    const { term, hashes, variants, related } = leader
-    return { leader: term, variants, related: mostRelated(related), typicalTweet: typicalOf(term, hashes, termsWith) }
+    const { term, variants, related } = leader
+    return { leader: term, variants, related: mostRelated(related), typicalTweet: typicalOf(leader, termsWith) }
   })
   return [...topics, ...ranked.slice(FOLDED_TERMS).map(alone)]
 }
@@ -96,11 +98,7 @@ function similarOf({ hashes }: Member, leadersWith: ReadonlyMap<number, readonly
  * order of their ranks.
  */
 function bySimilarity(a: Related, b: Related): number {
-  return (
-    b.overlap - a.overlap ||
-    b.member.term.score - a.member.term.score ||
-    (a.member.term.candidate.term < b.member.term.candidate.term ? -1 : 1)
-  )
+  return b.overlap - a.overlap || byRank(a.member.term, b.member.term)
 }
 
 /**
@@ -139,14 +137,14 @@ function mostRelated(related: Related[]): RankedTerm[] {
 }
 
 /** Returns the most typical tweet. Of equally typical tweets, it returns the one that is drawn first. */
-function typicalOf({ candidate }: RankedTerm, hashes: readonly number[], termsWith: ReadonlyMap<number, number>): bigint | null {
+function typicalOf({ drawn, hashes }: Member, termsWith: ReadonlyMap<number, number>): bigint | null {
   let typical: bigint | null = null
   let most = 0
   for (const [i, hash] of hashes.entries()) {
     const terms = termsWith.get(hash) ?? 0
     if (terms <= most) continue
     most = terms
-    typical = candidate.drawn[i]
+    typical = drawn[i]
   }
   return typical
 }

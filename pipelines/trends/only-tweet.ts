@@ -1,5 +1,6 @@
-import type { SampleTweet, TrendCandidate } from '../../schemas/trends/types.ts'
+import type { SampleTweet } from '../../schemas/trends/types.ts'
 import type { ByteSpan } from '../engine/index.ts'
+import type { TrendCandidate } from './candidate.ts'
 import { languageOf } from './languages.ts'
 import { CellReader } from './packed-cells.ts'
 import type { RareRow } from './rare-terms.ts'

@@ -311,6 +311,12 @@ export class CellCounts {
     return newest
   }
 
+  /** Returns true if there are contributions in a region. */
+  countsIn(woeid: number): boolean {
+    for (let i = 0; i < this.length; i++) if (regionsOf(this.places[i]).includes(woeid)) return true
+    return false
+  }
+
   /** Returns the woeids of the regions in which the contributions count. */
   regions(): Iterable<number> {
     if (this.#isOfOnePlace()) return this.length === 0 ? [] : regionsOf(this.places[0])

@@ -1,5 +1,6 @@
-import type { TrendCandidate } from '../../schemas/trends/types.ts'
-import { trendScore, velocityVsUsual } from './score.ts'
+import { CandidateDetails, compareTerms } from './candidate.ts'
+import type { ReportedCounts } from './region-report.ts'
+import { trendScore } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
 /**
@@ -10,25 +11,40 @@ export const KEPT_TERMS = 500
 /** Number of terms of a region, from the best down, that are grouped into topics: docs/services/trends.md#topics */
 export const FOLDED_TERMS = 100
 
-/** A ranked candidate before its trending_since is known. */
-export interface RankedTerm {
-  readonly candidate: TrendCandidate
+/** A candidate whose details stay bytes until they are needed. */
+export class RankedTerm {
+  readonly count: number
+  /** The usual count; `NO_BASELINE` if there is none. */
+  readonly baseline: number
+  readonly tracked: boolean
   readonly score: number
-  readonly velocityVsUsual: number
+  readonly #buffer: Buffer
+  readonly #at: number
+  #details: CandidateDetails | undefined
+
+  /** @param at the position of the details in the buffer */
+  constructor({ count, baseline, tracked }: ReportedCounts, meanOfNewTerms: number, buffer: Buffer, at: number) {
+    this.count = count
+    this.baseline = baseline
+    this.tracked = tracked
+    this.score = trendScore(count, baseline === NO_BASELINE ? meanOfNewTerms : baseline)
+    this.#buffer = buffer
+    this.#at = at
+  }
+
+  get details(): CandidateDetails {
+    this.#details ??= new CandidateDetails(this.#buffer, this.#at)
+    return this.#details
+  }
+
+  compareTerm(other: RankedTerm): number {
+    return compareTerms(this.#buffer, this.#at, other.#buffer, other.#at)
+  }
 }
 
-/**
- * Ranks the terms of a region by score, then by term. Terms without a baseline are compared with the mean of all terms
- * without a baseline in the region's list a minute ago.
- *   @param candidates the candidates of all partitions
- */
-export function rankTerms(candidates: readonly TrendCandidate[], meanOfNewTerms: number): RankedTerm[] {
-  const ranked = candidates.map((candidate): RankedTerm => {
-    const usual = candidate.baseline === NO_BASELINE ? meanOfNewTerms : candidate.baseline
-    return { candidate, score: trendScore(candidate.count, usual), velocityVsUsual: velocityVsUsual(candidate.count, usual) }
-  })
-  ranked.sort((a, b) => b.score - a.score || (a.candidate.term < b.candidate.term ? -1 : 1))
-  return ranked.slice(0, KEPT_TERMS)
+/** Compares by score, then by term. */
+export function byRank(a: RankedTerm, b: RankedTerm): number {
+  return b.score - a.score || a.compareTerm(b)
 }
 
 /** Margin above a partition's expected share of the best terms, in standard deviations. */

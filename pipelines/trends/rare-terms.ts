@@ -1,4 +1,4 @@
-import { byteWriter, type Codec } from '../../schemas/codec.ts'
+import { type ByteWriter, byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { TermState } from '../../schemas/trends/types.ts'
 import { type ByteSpan, rawValue } from '../engine/index.ts'
 import type { TermCell } from './cells.ts'
@@ -22,8 +22,11 @@ import { MINUTES_PER_HOUR } from './time.ts'
  * new one.
  */
 const MAX_CONTRIBUTIONS = 32
-/** Cells are appended to a row up to this size. Beyond it, cells of the same place are combined. */
-export const APPENDED_BYTES = 256
+/**
+ * Cells are appended to a row up to this size. When a row grows beyond it, or beyond a multiple by a power of two, cells
+ * of the same place are combined.
+ */
+const APPENDED_BYTES = 256
 /** The longest number. */
 const MAX_NUMBER_BYTES = 5
 
@@ -71,19 +74,28 @@ export function frequentNote(hour: number): RareTerm {
 
 const codec: Codec<RareTerm> = {
   encode({ frequentHour, packed, tracked }, out) {
-    out.reserve(MAX_NUMBER_BYTES * (2 + 2 * tracked.length))
-    writeNumber(frequentHour, out)
-    writeNumber(tracked.length, out)
-    for (const { woeid, hour } of tracked) {
-      writeNumber(woeid, out)
-      writeNumber(hour, out)
-    }
+    writeHead(frequentHour, tracked, out)
     writePacked(packed, out)
   },
   decode(buffer, start, end) {
     const { frequentHour, tracked, cellsAt } = new RareRow().read({ buffer, start, end })
     return new RareTerm(frequentHour, packedCells(buffer, cellsAt, end), tracked)
   },
+}
+
+function writeHead(frequentHour: number, tracked: readonly TrackedRegion[], out: ByteWriter): void {
+  out.reserve(MAX_NUMBER_BYTES * (2 + 2 * tracked.length))
+  writeNumber(frequentHour, out)
+  writeNumber(tracked.length, out)
+  for (const { woeid, hour } of tracked) {
+    writeNumber(woeid, out)
+    writeNumber(hour, out)
+  }
+}
+
+/** Writes the bytes before the cells in the row of a rare term. */
+export function writeTracked(tracked: readonly TrackedRegion[], out: ByteWriter): void {
+  writeHead(0, tracked, out)
 }
 
 /** The bytes before the cells in the row of a rare term that no region tracks. */
@@ -107,6 +119,18 @@ export class RareRow {
 }
 
 export const rareTerm = rawValue(codec)
+
+/**
+ * Returns true if the cells must be combined after an addition. Combining is rare, because it costs more than anything
+ * else that happens to a rare term.
+ */
+export function mustCompact(bytes: number, added: number): boolean {
+  return bytes + added > APPENDED_BYTES && sizeClass(bytes + added) > sizeClass(bytes)
+}
+
+function sizeClass(bytes: number): number {
+  return Math.clz32(APPENDED_BYTES) - Math.clz32(Math.max(0, bytes - 1))
+}
 
 /**
  * Combines the cells of each place if a row has become large. Rows contain no state per region; it is computed when it

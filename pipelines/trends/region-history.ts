@@ -42,10 +42,10 @@ export function historyAfter(
 function meanOf(ranked: readonly RankedTerm[]): number {
   let terms = 0
   let volume = 0
-  for (const { candidate } of ranked) {
-    if (candidate.baseline !== NO_BASELINE) continue
+  for (const { baseline, count } of ranked) {
+    if (baseline !== NO_BASELINE) continue
     terms++
-    volume += candidate.count
+    volume += count
   }
   return terms === 0 ? 0 : volume / terms
 }

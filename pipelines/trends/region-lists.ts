@@ -1,12 +1,14 @@
 import { partitionFor } from '../../kafka/partitioner.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
-import type { RegionCandidates, RegionHistory, TermTracked, TrendingSince, TrendOutput } from '../../schemas/trends/types.ts'
-import type { Context, KeyedStore, TimeContext, Topic } from '../engine/index.ts'
-import { entryOf, type Standing } from './entry.ts'
+import type { RegionHistory, TermTracked, TrendingSince, TrendOutput } from '../../schemas/trends/types.ts'
+import type { Context, EncodedBody, KeyedStore, PackedStore, TimeContext, Topic } from '../engine/index.ts'
 import { foldTopics, type Topic as RankedTopic } from './fold.ts'
+import { listWriter, type Standing } from './list-body.ts'
 import { earlierAfter, rankChanges } from './rank-changes.ts'
-import { KEPT_TERMS, rankTerms } from './ranking.ts'
+import { KEPT_TERMS } from './ranking.ts'
 import { historyAfter, mayLabel, meanOfNewTerms } from './region-history.ts'
+import type { RegionReport } from './region-report.ts'
+import { type RegionReports, regionReports } from './region-reports.ts'
 import { trendScore } from './score.ts'
 import { MINUTE_MS } from './time.ts'
 import { noteTrending, SERVED_TERMS, type TopicTerms } from './trending-since.ts'
@@ -15,59 +17,40 @@ import { noteTrending, SERVED_TERMS, type TopicTerms } from './trending-since.ts
 const LISTS_PER_PAUSE = 16
 
 export interface RegionListsOptions {
-  /** The report of each partition, by `arrivalKey`. */
-  readonly arrived: KeyedStore<string, RegionCandidates>
+  /** The reports of the partitions of the terms. */
+  readonly arrived: PackedStore<string, RegionReport>
   readonly history: KeyedStore<number, RegionHistory>
   readonly since: KeyedStore<number, TrendingSince>
   readonly tracked: Topic<string, TermTracked>
   /** Topic of the lists at whole minutes. */
-  readonly snapshots: Topic<number, TrendOutput>
+  readonly snapshots: Topic<number, TrendOutput | EncodedBody>
   /** Topic of the lists at half minutes. */
-  readonly renewals: Topic<number, TrendOutput>
-}
-
-/**
- * Returns the key of a report. Partitions progress independently, so one partition may report the next window before
- * another has reported the current one. Each report has a separate key, so that it is written once as received, and
- * read only when its window is complete. Reports of one region and window are adjacent.
- */
-function arrivalKey({ window_end, woeid, partition }: RegionCandidates): string {
-  return `${window_end}:${woeid}:${partition}`
+  readonly renewals: Topic<number, TrendOutput | EncodedBody>
 }
 
 /** Creates the third stage, which makes the ranked lists of the regions in one partition. */
 export function regionLists(options: RegionListsOptions) {
   const { arrived, history, since, tracked, snapshots, renewals } = options
+  const lists = listWriter()
   let own: readonly number[] | undefined
+  let context: Context | undefined
+  const reports: RegionReports = regionReports(arrived, () => context?.count('trends_candidates_without_details'))
 
-  function arrive(report: RegionCandidates): void {
-    arrived.put(arrivalKey(report), report)
+  function arrive(report: RegionReport): void {
+    reports.take(report)
   }
 
   /** Publishes the lists. Must be called when the partitions have reported the window that ends at `windowEnd`. */
   function* publish(windowEnd: number, ctx: TimeContext): Generator<void, void, void> {
     let made = 0
-    let region: RegionCandidates | undefined
-    const listed = new Set<number>()
-    for (const [key, report] of arrived.scan()) {
-      if (report.window_end > windowEnd) break
-      arrived.delete(key)
-      if (report.window_end < windowEnd) continue
-      if (region?.woeid === report.woeid) {
-        region = together(region, report)
-        continue
-      }
-      if (region !== undefined) {
-        publishRegion(region, ctx)
-        if (++made % LISTS_PER_PAUSE === 0) yield
-      }
-      region = report
-      listed.add(report.woeid)
+    for (const woeid of ownRegions(ctx)) {
+      const reported = reports.ofWindow(woeid, windowEnd)
+      // A missing partition cannot report its regions without tweets, and no other partition reports them.
+      if (reported.length === 0 && ctx.missing === 0) continue
+      publishRegion(woeid, windowEnd, reported, ctx)
+      reports.published(reported)
+      if (++made % LISTS_PER_PAUSE === 0) yield
     }
-    if (region !== undefined) publishRegion(region, ctx)
-    if (ctx.missing === 0) return
-    // A missing partition cannot report its regions without tweets, and no other partition reports them.
-    for (const woeid of ownRegions(ctx)) if (!listed.has(woeid)) publishRegion(noCandidates(woeid, windowEnd), ctx)
   }
 
   /** Returns the regions whose reports arrive in this partition. */
@@ -76,33 +59,34 @@ export function regionLists(options: RegionListsOptions) {
     return own
   }
 
-  function publishRegion(report: RegionCandidates, ctx: TimeContext): void {
-    const { woeid, window_end } = report
-    const missing = ctx.missing + report.missing_partitions
+  function publishRegion(woeid: number, windowEnd: number, reported: readonly RegionReport[], ctx: TimeContext): void {
+    const missing = ctx.missing + greatest(reported, (report) => report.missing)
     const known = history.get(woeid)
-    const mean = meanOfNewTerms(known, window_end)
-    const ranked = rankTerms(report.entries, mean)
-    const next = missing > 0 ? undefined : historyAfter(known, ranked, window_end)
+    const mean = meanOfNewTerms(known, windowEnd)
+    context = ctx
+    const ranked = reports.rank(reported, mean)
+    const next = missing > 0 ? undefined : historyAfter(known, ranked, windowEnd)
     if (next !== undefined) history.put(woeid, next)
-    countUncertain(report, ranked.at(KEPT_TERMS - 1)?.score ?? 0, mean, ctx)
+    countUncertain(reported, ranked.at(KEPT_TERMS - 1)?.score ?? 0, mean, ctx)
     const topics = foldTopics(ranked)
-    const standingOf = noteServed(woeid, topics.slice(0, SERVED_TERMS).map(termsOf), window_end, missing === 0)
-    const labels = mayLabel(known, window_end)
-    const entries = topics.map((topic) => entryOf(topic, standingOf(topic.leader.candidate.term), labels))
-    const list: TrendOutput = { woeid, window_end, source: 'pipeline', missing_partitions: missing, entries }
-    ctx.emit(window_end % MINUTE_MS === 0 ? snapshots : renewals, woeid, list)
+    const standings = noteServed(woeid, topics.slice(0, SERVED_TERMS).map(termsOf), windowEnd, missing === 0)
+    const head = { woeid, windowEnd, missing, meanOfNewTerms: mean, mayLabel: mayLabel(known, windowEnd) }
+    const notServed: Standing = { trendingSince: windowEnd, rankChange: null, peakRank: null }
+    const list = lists.write(head, topics, (_topic, rank) => standings[rank - 1] ?? notServed)
+    ctx.emit(windowEnd % MINUTE_MS === 0 ? snapshots : renewals, woeid, list)
     if (missing > 0) {
       ctx.count('trends_incomplete_lists')
       return
     }
-    for (const { candidate } of ranked) if (!candidate.tracked) ctx.emit(tracked, candidate.term, { woeid, window_end })
+    for (const term of ranked) if (!term.tracked) ctx.emit(tracked, term.details.term, { woeid, window_end: windowEnd })
   }
 
   /**
    * Records the served topics of a list. @param isComplete An incomplete list begins and ends no trend, and no later
    * list is compared with it.
+   * @returns the standings of the served topics, in their order
    */
-  function noteServed(woeid: number, served: readonly TopicTerms[], windowEnd: number, isComplete: boolean): (term: string) => Standing {
+  function noteServed(woeid: number, served: readonly TopicTerms[], windowEnd: number, isComplete: boolean): Standing[] {
     const known = since.get(woeid) ?? { terms: [], earlier: [] }
     const changes = rankChanges(known.earlier, served, windowEnd)
     const { trends, changed } = noteTrending(isComplete ? known : { ...known }, served, windowEnd)
@@ -113,38 +97,30 @@ export function regionLists(options: RegionListsOptions) {
       if (known.terms.length === 0 && earlier.length === 0) since.delete(woeid)
       else since.put(woeid, known)
     }
-    return function standingOf(term) {
+    return leaders.map((term): Standing => {
       const trend = trends.get(term)
       return {
         trendingSince: trend?.since ?? windowEnd,
         rankChange: changes.get(term) ?? null,
         peakRank: trend?.peakRank ?? null,
       }
-    }
+    })
   }
 
   /** Counts lists whose last ranks may be wrong because a partition omitted a term. */
-  function countUncertain({ rest_new, rest_known }: RegionCandidates, leastScore: number, mean: number, ctx: Context): void {
-    if (trendScore(rest_new, mean) > leastScore || rest_known > leastScore) ctx.count('trends_lists_with_uncertain_tail')
+  function countUncertain(reported: readonly RegionReport[], leastScore: number, mean: number, ctx: Context): void {
+    const restNew = greatest(reported, (report) => report.restNew)
+    const restKnown = greatest(reported, (report) => report.restKnown)
+    if (trendScore(restNew, mean) > leastScore || restKnown > leastScore) ctx.count('trends_lists_with_uncertain_tail')
   }
 
   return { arrive, publish }
 }
 
 function termsOf({ leader, variants }: RankedTopic): TopicTerms {
-  return [leader, ...variants].map(({ candidate }) => candidate.term)
+  return [leader, ...variants].map(({ details }) => details.term)
 }
 
-function together(known: RegionCandidates, report: RegionCandidates): RegionCandidates {
-  return {
-    ...known,
-    entries: known.entries.concat(report.entries),
-    missing_partitions: Math.max(known.missing_partitions, report.missing_partitions),
-    rest_new: Math.max(known.rest_new, report.rest_new),
-    rest_known: Math.max(known.rest_known, report.rest_known),
-  }
-}
-
-function noCandidates(woeid: number, windowEnd: number): RegionCandidates {
-  return { woeid, window_end: windowEnd, partition: 0, missing_partitions: 0, entries: [], rest_new: 0, rest_known: 0 }
+function greatest(reports: readonly RegionReport[], of: (report: RegionReport) => number): number {
+  return Math.max(0, ...reports.map(of))
 }

@@ -1,6 +1,6 @@
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
-import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
+import type { TermState } from '../../schemas/trends/types.ts'
 import { type HourlyUsual, isKnownAt, knownFrom, usualInWindow } from './baseline.ts'
 import { type Best, type Contenders, contenders, type Evaluation, type Floor } from './contenders.ts'
 import { drawFrom } from './drawn-tweets.ts'
@@ -8,11 +8,13 @@ import { exactTop } from './exact-top.ts'
 import { candidateOfOnly, type OnlyTweet, onlyCountFrom, onlyUnchangedThrough } from './only-tweet.ts'
 import { CellCounts } from './packed-cells.ts'
 import type { TrackedRegion } from './rare-terms.ts'
+import { type RegionReport, type ReportHead, reportWriter } from './region-report.ts'
 import { KEPT_SAMPLES } from './samples.ts'
 import type { Kind, savedStandings } from './saved-standings.ts'
 import { trendScore } from './score.ts'
+import { type Details, NOT_SENT, type SentDetails, sentDetails } from './sent-details.ts'
 import type { StoredTerms } from './stored-terms.ts'
-import { candidateOf, greatestCountFrom, NO_BASELINE, unchangedThrough, windowCount } from './term-state.ts'
+import { candidateOf, greatestCountFrom, unchangedThrough, windowCount } from './term-state.ts'
 import { hourOfMinute, WINDOW_MINUTES } from './time.ts'
 
 /**
@@ -26,6 +28,8 @@ const SPARE_SHARE = 0.25
 const SPARE_SHARE_KNOWN = 3
 /** Number of terms visited between two pauses. The pauses let the event loop send heartbeats. */
 const TERMS_PER_PAUSE = 2_000
+/** Number of evaluations kept per region in addition to those of the candidates. */
+const MAX_SPARE_LOOKS = 128
 /** Number of regions ranked between two pauses. */
 const REGIONS_PER_PAUSE = 8
 /**
@@ -54,15 +58,8 @@ interface Named {
   readonly term: string
 }
 
-/** A partition's report about one region. */
-export interface RegionStanding {
-  readonly woeid: number
-  readonly entries: TrendCandidate[]
-  /** Upper bound for the count of any omitted term without baseline. */
-  readonly restNew: number
-  /** Upper bound for the score of any omitted term with baseline. */
-  readonly restKnown: number
-}
+/** What all reports of a partition about one window have in common. */
+export type Ranking = Pick<ReportHead, 'windowEnd' | 'partition' | 'missing'>
 
 interface RegionContenders {
   readonly fresh: Contenders
@@ -72,21 +69,29 @@ interface RegionContenders {
    * and decoded again.
    */
   looks: Map<string, Look>
+  /** What the reports so far have said. */
+  readonly sent: SentDetails
 }
 
 /** The evaluation of a term. It is valid until something changes. */
-interface Look {
-  /** The candidate for the term. It contains the baseline as of the last ranking. */
-  candidate: TrendCandidate
+interface Look extends Evaluation, Details {
+  /** By count, or by score if the term has a baseline. */
+  value: number
+  bound: number
+  baseline: number
+  tracked: boolean
   /** The usual counts of the term; undefined if it has no baseline. */
   readonly usual: HourlyUsual | undefined
   /** The greatest count that the term can have from now on without further contributions. */
   readonly greatest: number
   /** Newest bucket of the last window for which the evaluation is valid if no contribution arrives. */
   readonly through: number
-  /** The drawn tweets of the window; undefined until they are needed. */
-  drawn: readonly bigint[] | undefined
 }
+
+const neverDue = () => false
+
+/** The evaluation of a term that is not a contender of a kind, or no longer. */
+const NOTHING: Evaluation = { value: 0, bound: 0 }
 
 /**
  * Tracks the leading terms of a partition in each region. Every change updates the standings, so a renewal does not
@@ -108,6 +113,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   let built = false
   /** The counts of the rare term that is being visited. */
   const counts = new CellCounts()
+  const writer = reportWriter()
   /** The hour (since 1970) for which it is decided which terms have a baseline. */
   let hour = 0
   /** The window's newest bucket at the last ranking. */
@@ -150,6 +156,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       fresh: contenders(keep, listener('fresh')),
       known: contenders(keepKnown, listener('known')),
       looks: new Map(),
+      sent: sentDetails(),
     }
     byRegion.set(woeid, added)
     return added
@@ -323,6 +330,14 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     noteTracked(term, tracked)
   }
 
+  /** Must be called when a region has begun to track a rare term. Nothing changes until the term has a baseline. */
+  function trackedRare(term: string, { woeid, hour: since }: TrackedRegion): void {
+    if (!built) return
+    noteSoonKnown(knownFrom(since), termKey(woeid, term))
+    const look = byRegion.get(woeid)?.looks.get(term)
+    if (look !== undefined) look.tracked = true
+  }
+
   function noteTracked(term: string, tracked: readonly TrackedRegion[]): void {
     for (const { woeid, hour: since } of tracked) noteSoonKnown(knownFrom(since), termKey(woeid, term))
   }
@@ -333,61 +348,51 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /** Reports the candidates of every region that has candidates. Yields at intervals. */
-  function* rank(take: (standing: RegionStanding) => void): Generator<void, void, void> {
+  function* rank(ranking: Ranking, take: (report: RegionReport) => void): Generator<void, void, void> {
     let ranked = 0
     const exhausted = new Map<number, RegionContenders>()
     for (const { woeid } of regions) {
       const region = byRegion.get(woeid)
       if (region === undefined) continue
-      const standing = rankRegion(woeid, region)
-      if (standing === undefined) exhausted.set(woeid, region)
-      else take(standing)
+      const report = rankRegion(woeid, region, ranking)
+      if (report === undefined) exhausted.set(woeid, region)
+      else take(report)
       if (++ranked % REGIONS_PER_PAUSE === 0) yield
     }
-    if (exhausted.size > 0) yield* revisit(exhausted, take)
+    if (exhausted.size > 0) yield* revisit(exhausted, ranking, take)
     saveSome()
   }
 
   /** Ranks the terms of a region. Returns undefined if all terms of the region must be visited. */
-  function rankRegion(woeid: number, region: RegionContenders): RegionStanding | undefined {
-    const evaluated: string[] = []
-    const best = (kind: Kind) =>
-      region[kind].best(perRegion, (names) => {
-        for (const name of names) evaluated.push(name)
-        return evaluate(woeid, region, names, kind)
-      })
+  function rankRegion(woeid: number, region: RegionContenders, ranking: Ranking): RegionReport | undefined {
+    const best = (kind: Kind) => region[kind].best(perRegion, (names) => evaluate(woeid, region, names, kind))
     const fresh = best('fresh')
     const known = best('known')
-    if (fresh !== undefined && known !== undefined) return standingOf(woeid, region, fresh, known, evaluated)
-    return undefined
+    return fresh && known && reportOf(woeid, region, fresh, known, ranking)
   }
 
   function evaluate(woeid: number, region: RegionContenders, names: readonly string[], kind: Kind): Evaluation[] {
-    lookAt(woeid, region, names)
+    lookAt(woeid, region, names, neverDue)
     return names.map((term) => {
       const look = region.looks.get(term)
       // At the beginning of an hour, a term may have got or lost its baseline. It was then offered among the terms of
       // its new kind.
-      if (look === undefined || (look.usual === undefined) !== (kind === 'fresh')) return { value: 0, bound: 0 }
-      const { candidate, greatest, usual } = look
-      if (usual !== undefined) return { value: worthOf(candidate.count, candidate.baseline), bound: trendScore(greatest, usual.least) }
-      return { value: candidate.count, bound: greatest }
+      return look === undefined || (look.usual === undefined) !== (kind === 'fresh') ? NOTHING : look
     })
   }
 
-  /** Returns the value that ranks a term among terms of the same kind. */
-  function worthOf(count: number, baseline: number): number {
-    return baseline === NO_BASELINE || count === 0 ? count : trendScore(count, baseline)
-  }
-
-  /** Reads and evaluates the terms whose evaluation is missing or may have changed. */
-  function lookAt(woeid: number, region: RegionContenders, names: readonly string[]): void {
+  /**
+   * Reads and evaluates the terms whose evaluation is missing or may have changed.
+   * @param isDue whether the details of a term are needed to be sent
+   */
+  function lookAt(woeid: number, region: RegionContenders, names: readonly string[], isDue: (look: Look, index: number) => boolean): void {
     const { looks } = region
     const changedOnes: string[] = []
-    for (const term of names) {
+    for (let i = 0; i < names.length; i++) {
+      const term = names[i]
       const look = looks.get(term)
-      if (look === undefined || look.through < lastMinute) changedOnes.push(term)
-      else if (look.usual !== undefined) look.candidate = { ...look.candidate, baseline: usualInWindow(look.usual, lastMinute) }
+      if (look === undefined || look.through < lastMinute || (look.candidate === undefined && isDue(look, i))) changedOnes.push(term)
+      else if (look.usual !== undefined) renew(look, look.usual)
     }
     if (changedOnes.length === 0) return
     const all = terms.found(woeid, changedOnes)
@@ -404,11 +409,37 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     }
   }
 
+  /** The baseline, and the score with it, changes from minute to minute. */
+  function renew(look: Look, usual: HourlyUsual): void {
+    look.baseline = usualInWindow(usual, lastMinute)
+    look.value = worthOf(look.count, look.baseline)
+    look.bound = trendScore(look.greatest, usual.least)
+  }
+
+  /** Returns the value that ranks a term among terms with a baseline. */
+  function worthOf(count: number, baseline: number): number {
+    return count === 0 ? 0 : trendScore(count, baseline)
+  }
+
   /** A rare term has no baseline yet. It becomes frequent before a region needs one. */
   function lookOfOnly(term: string, only: OnlyTweet): Look {
     const candidate = candidateOfOnly(term, only, lastMinute)
+    const { count, baseline, tracked } = candidate
     const greatest = onlyCountFrom(only, lastMinute)
-    return { candidate, usual: undefined, greatest, through: onlyUnchangedThrough(only, lastMinute), drawn: candidate.drawn }
+    const through = onlyUnchangedThrough(only, lastMinute)
+    return {
+      ...NOT_SENT,
+      candidate,
+      hasDrawn: true,
+      count,
+      baseline,
+      tracked,
+      usual: undefined,
+      greatest,
+      value: count,
+      bound: greatest,
+      through,
+    }
   }
 
   function lookOf(woeid: number, term: string, state: TermState): Look {
@@ -420,8 +451,25 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     const candidate = candidateOf(term, state, windowCount(state, lastMinute), baseline, lastMinute)
     // Most candidates have few tweets. Their tweets are drawn at once, because reading their states again would cost
     // more.
-    const drawn = state.samples.length < KEPT_SAMPLES ? drawnOf(state) : undefined
-    return { candidate, usual, greatest, through: unchangedThrough(state, lastMinute), drawn }
+    const hasDrawn = state.samples.length < KEPT_SAMPLES
+    if (hasDrawn) candidate.drawn = drawnOf(state)
+    const { count, tracked } = candidate
+    const through = unchangedThrough(state, lastMinute)
+    const look = {
+      ...NOT_SENT,
+      candidate,
+      hasDrawn,
+      count,
+      baseline: candidate.baseline,
+      tracked,
+      usual,
+      greatest,
+      value: count,
+      bound: greatest,
+      through,
+    }
+    if (usual !== undefined) renew(look, usual)
+    return look
   }
 
   function drawnOf({ samples, drawn }: TermState): readonly bigint[] {
@@ -429,14 +477,15 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /** Adds drawn tweets to the candidates that may be among the best of the region. */
-  function withDrawn(woeid: number, { looks }: RegionContenders, names: readonly string[]): TrendCandidate[] {
-    const open = names.filter((term) => looks.get(term)?.drawn === undefined)
+  function draw(woeid: number, { looks }: RegionContenders, names: readonly string[]): void {
+    const open = names.filter((term) => !looks.get(term)!.hasDrawn)
+    if (open.length === 0) return
     const states = terms.statesOf(woeid, open)
-    for (const [i, term] of open.entries()) looks.get(term)!.drawn = drawnOf(states[i]!)
-    return names.map((term) => {
-      const { candidate, drawn = [] } = looks.get(term)!
-      return drawn.length === 0 ? candidate : { ...candidate, drawn: [...drawn] }
-    })
+    for (const [i, term] of open.entries()) {
+      const look = looks.get(term)!
+      look.candidate!.drawn = drawnOf(states[i]!)
+      look.hasDrawn = true
+    }
   }
 
   /**
@@ -445,7 +494,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
    */
   function* revisit(
     exhausted: ReadonlyMap<number, RegionContenders>,
-    take: (standing: RegionStanding) => void,
+    ranking: Ranking,
+    take: (report: RegionReport) => void,
   ): Generator<void, void, void> {
     const best = new Map([...exhausted.keys()].map((woeid) => [woeid, { fresh: exactTop(perRegion), known: exactTop(perRegion) }]))
     const wanted = new Set(exhausted.keys())
@@ -472,30 +522,33 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     }
     for (const [woeid, region] of exhausted) {
       const { fresh, known } = best.get(woeid)!
-      take(standingOf(woeid, region, fresh.best(), known.best(), []))
+      take(reportOf(woeid, region, fresh.best(), known.best(), ranking))
       save(woeid)
     }
   }
 
-  /**
-   * Creates the report about a region. @param evaluated further terms whose evaluations are kept, because the next
-   * ranking will probably need them
-   */
-  function standingOf(woeid: number, region: RegionContenders, fresh: Best, known: Best, evaluated: readonly string[]): RegionStanding {
+  /** Creates the report about a region. */
+  function reportOf(woeid: number, region: RegionContenders, fresh: Best, known: Best, ranking: Ranking): RegionReport {
+    const { sent } = region
+    const { windowEnd } = ranking
+    const drawnKnown = fresh.terms.length + drawnPerRegion
+    const mayBeFolded = (i: number) => i < drawnPerRegion || (i >= fresh.terms.length && i < drawnKnown)
     const names = [...fresh.terms, ...known.terms]
-    lookAt(woeid, region, names)
-    const candidatesOf = (best: readonly string[]) => [
-      ...withDrawn(woeid, region, best.slice(0, drawnPerRegion)),
-      ...best.slice(drawnPerRegion).map((term) => region.looks.get(term)!.candidate),
-    ]
-    const entries = [...candidatesOf(fresh.terms), ...candidatesOf(known.terms)]
-    const looks = new Map<string, Look>()
-    for (const term of [...names, ...evaluated]) {
-      const look = region.looks.get(term)
-      if (look !== undefined) looks.set(term, look)
-    }
-    region.looks = looks
-    return { woeid, entries, restNew: fresh.rest, restKnown: known.rest }
+    lookAt(woeid, region, names, (look, i) => sent.isDue(look, windowEnd) || (!look.hasDrawn && mayBeFolded(i)))
+    draw(
+      woeid,
+      region,
+      names.filter((_, i) => mayBeFolded(i)),
+    )
+    const looks = names.map((term) => region.looks.get(term)!)
+    forgetLooks(region, names)
+    return sent.write(looks, { ...ranking, woeid, restNew: fresh.rest, restKnown: known.rest }, writer)
+  }
+
+  /** Forgets evaluations that are no longer needed, when they outnumber those of the candidates. */
+  function forgetLooks(region: RegionContenders, candidates: readonly string[]): void {
+    const { looks } = region
+    if (looks.size > MAX_SPARE_LOOKS + candidates.length) region.looks = new Map(candidates.map((term) => [term, looks.get(term)!]))
   }
 
   return {
@@ -505,6 +558,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     offerAgain,
     changed,
     changedRare,
+    trackedRare,
     addedRare,
     rank,
     get contenders() {

@@ -1,5 +1,6 @@
-import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
+import type { TermState } from '../../schemas/trends/types.ts'
 import { addTo, emptyBuckets, newestOf, sumOf } from '../../state/stores/buckets.ts'
+import type { TrendCandidate } from './candidate.ts'
 import { addNewest, type TermCell } from './cells.ts'
 import { addAllDrawn, NONE_DRAWN } from './drawn-tweets.ts'
 import { addForm, mostFrequentForm } from './forms.ts'

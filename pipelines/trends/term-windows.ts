@@ -2,7 +2,6 @@ import { byteWriter } from '../../schemas/codec.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type {
-  RegionCandidates,
   SavedStandings,
   TermBaseline,
   TermState,
@@ -30,21 +29,23 @@ import type { TermCell } from './cells.ts'
 import { CellCounts, packedCells, unpackCells } from './packed-cells.ts'
 import { candidatesPerPartition, drawnPerPartition } from './ranking.ts'
 import {
-  APPENDED_BYTES,
   compacted,
   emptyStateIn,
   frequentNote,
   isRare,
+  mustCompact,
   RareRow,
   RareTerm,
   stateIn,
   type TrackedRegion,
   UNTRACKED,
+  writeTracked,
 } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
+import { type RegionReport, reportWriter } from './region-report.ts'
 import { regionsOf } from './regions-of.ts'
 import { savedStandings } from './saved-standings.ts'
-import { type RegionStanding, standings } from './standings.ts'
+import { standings } from './standings.ts'
 import { isFrequent, storedTerms } from './stored-terms.ts'
 import type { CellsOfTerm, TermCells } from './term-cells.ts'
 import { termFilter } from './term-filter.ts'
@@ -76,7 +77,7 @@ export interface TermWindowsOptions {
   readonly baselines: KeyedStore<string, TermBaseline>
   readonly volumesRound: KeyedStore<string, VolumesRound>
   readonly standings: KeyedStore<string, SavedStandings>
-  readonly candidates: Topic<number, RegionCandidates>
+  readonly reports: Topic<number, RegionReport>
   readonly volumes: Topic<string, TrendVolume>
   readonly rareVolumes: Topic<number, TrendRareVolumes | EncodedBody>
 }
@@ -92,7 +93,7 @@ const NOWHERE: readonly TrackedRegion[] = []
 
 /** Creates the second stage: one partition of all terms, with their windows, baselines and volumes in all regions. */
 export function termWindows(options: TermWindowsOptions) {
-  const { rare, frequent, baselines, candidates, volumes } = options
+  const { rare, frequent, baselines, reports, volumes } = options
   const stored = storedTerms(options)
   const rounds = volumeRounds(options.volumesRound)
   const rareRows = rareVolumes(options.rareVolumes)
@@ -104,6 +105,7 @@ export function termWindows(options: TermWindowsOptions) {
   const rareRow = new RareRow()
   const rowBytes = byteWriter()
   const hashOf = textHash()
+  const emptyReports = reportWriter()
   let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
@@ -152,7 +154,8 @@ export function termWindows(options: TermWindowsOptions) {
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
     // A listed term was read for its list, so it is in memory. Nearly all listed terms are rare.
-    if (!isFrequent(rare.get(term))) return
+    const row = rare.findKey(term)
+    if (row === undefined || rareRow.read(row).frequentHour === 0) return
     const key = termKey(woeid, term)
     frequent.prefetch(key)
     baselines.prefetch(key)
@@ -213,7 +216,7 @@ export function termWindows(options: TermWindowsOptions) {
    */
   function putCells(counted: CellsOfTerm, row: Readonly<ByteSpan>, cellsAt: number, tracked: readonly TrackedRegion[]): void {
     const { record, termStart, termEnd, hash, start, end } = counted
-    if (row.end - cellsAt + end - start > APPENDED_BYTES) {
+    if (mustCompact(row.end - cellsAt, end - start)) {
       const all = packedCells(row.buffer, cellsAt, row.end) + packedCells(record, start, end)
       rare.put(counted.term, new RareTerm(0, compacted(all), tracked))
       return
@@ -355,10 +358,10 @@ export function termWindows(options: TermWindowsOptions) {
   /** Starts the baseline of a term in the region whose list it has entered. */
   function track({ woeid, window_end }: TermTracked, ctx: RecordContext<string>): void {
     const term = ctx.key
-    const row = rare.get(term)
+    const row = rare.findKey(term)
     if (row === undefined) return
     const hour = hourOfMinute(lastMinuteOf(window_end))
-    if (!isFrequent(row)) {
+    if (rareRow.read(row).frequentHour === 0) {
       trackRare(term, row, { woeid, hour }, ctx)
       return
     }
@@ -375,18 +378,22 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /** Most listed terms of quiet regions occur once, so they stay rare until a baseline is needed. */
-  function trackRare(term: string, { packed, tracked }: RareTerm, region: TrackedRegion, ctx: Context): void {
+  function trackRare(term: string, row: Readonly<ByteSpan>, region: TrackedRegion, ctx: Context): void {
+    const { tracked, cellsAt } = rareRow
     if (tracked.some(({ woeid }) => woeid === region.woeid)) return
-    const row = new RareTerm(0, packed, [...tracked, region])
-    const state = stateIn(row, region.woeid)
-    if (state === undefined) return
+    if (!allCounts.read(row.buffer, cellsAt, row.end).countsIn(region.woeid)) return
     const leaders = leadersOf(ctx)
-    if (leaders.isKnownSomewhere(row.tracked)) {
-      becomeFrequent(term, row, [], ctx)
+    const all = [...tracked, region]
+    if (leaders.isKnownSomewhere(all)) {
+      becomeFrequent(term, new RareTerm(0, packedCells(row.buffer, cellsAt, row.end), all), [], ctx)
       return
     }
-    rare.put(term, row)
-    leaders.changed(region.woeid, term, state, termKey(region.woeid, term))
+    rowBytes.length = 0
+    writeTracked(all, rowBytes)
+    rowBytes.reserve(row.end - cellsAt)
+    rowBytes.length += row.buffer.copy(rowBytes.buffer, rowBytes.length, cellsAt, row.end)
+    rare.writeKey(term, { buffer: rowBytes.buffer, start: 0, end: rowBytes.length })
+    leaders.trackedRare(term, region)
   }
 
   /** Reports the window that ends at `windowEnd`. */
@@ -397,7 +404,7 @@ export function termWindows(options: TermWindowsOptions) {
     reportedHour = hourOfMinute(lastMinute)
     // Late records of the missing partitions may still change hours that would otherwise be final.
     if (ctx.missing === 0) finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
-    const report = { window_end: windowEnd, partition: ctx.partition, missing_partitions: ctx.missing }
+    const ranking = { windowEnd, partition: ctx.partition, missing: ctx.missing }
     yield* leaders.prepare(lastMinute, (term) => {
       const row = rare.get(term)
       if (row === undefined || isFrequent(row)) return
@@ -409,17 +416,11 @@ export function termWindows(options: TermWindowsOptions) {
     // is incomplete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
     const silent = new Set(regions.filter((_, index) => isOwn(index)).map((region) => region.woeid))
-    yield* leaders.rank(function emitRegion(standing: RegionStanding) {
-      silent.delete(standing.woeid)
-      ctx.emit(candidates, standing.woeid, {
-        ...report,
-        woeid: standing.woeid,
-        entries: standing.entries,
-        rest_new: standing.restNew,
-        rest_known: standing.restKnown,
-      })
+    yield* leaders.rank(ranking, function emitRegion(report) {
+      silent.delete(report.woeid)
+      ctx.emit(reports, report.woeid, report)
     })
-    for (const woeid of silent) ctx.emit(candidates, woeid, { ...report, woeid, entries: [], rest_new: 0, rest_known: 0 })
+    for (const woeid of silent) ctx.emit(reports, woeid, emptyReports.finish({ ...ranking, woeid, restNew: 0, restKnown: 0 }))
     if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
     const walkedBefore = rareSweep.completed
     rareSweep.run(reportedHour)

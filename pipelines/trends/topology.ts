@@ -3,6 +3,7 @@ import { avro, decimalId, decimalInt, encodedBody, keyedStore, packedStore, topo
 import { userContributions } from './cap.ts'
 import { rareTerm } from './rare-terms.ts'
 import { regionLists } from './region-lists.ts'
+import { regionReport } from './region-report.ts'
 import { termCells } from './term-cells.ts'
 import { termWindows } from './term-windows.ts'
 import { CLOSE_WITHOUT, RENEWAL_MS } from './time.ts'
@@ -33,6 +34,8 @@ const FORGET_EVERY_MS = 60_000
 /** Only this topology writes its repartition topics, so a bad record in them is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
+const encodedOutput = { ...trendOutput, value: encodedBody(trendOutput.value) }
+const encodedRenewals = { ...trendRenewals, value: encodedBody(trendRenewals.value) }
 const encodedRareVolumes = { ...trendRareVolumes, value: encodedBody(trendRareVolumes.value) }
 
 /** Tweets → contributions per user → windows per term and region → ranked lists per region. */
@@ -41,7 +44,7 @@ export const trends = topology(
   function declareTrends(t) {
     const cells = t.repartition('drawn-cells', { key: decimalInt, value: termCells, ...TERM_PARTITIONS })
     const tracked = t.repartition('listed', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
-    const candidates = t.repartition('candidates', { key: decimalInt, value: avro('trends/RegionCandidates'), ...REGION_PARTITIONS })
+    const reports = t.repartition('reports', { key: decimalInt, value: regionReport, ...REGION_PARTITIONS })
 
     const users = packedStore('user-terms', { key: decimalId, value: userContributions })
     const tweet = tweetCounts({ users, cells })
@@ -58,7 +61,7 @@ export const trends = topology(
     const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
     const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings') })
-    const topics = { candidates, volumes: trendVolumes, rareVolumes: encodedRareVolumes }
+    const topics = { reports, volumes: trendVolumes, rareVolumes: encodedRareVolumes }
     const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })
     const stores = [rare, frequent, baselines, volumesRound, standings]
     t.source(cells, INTERNAL)
@@ -66,20 +69,21 @@ export const trends = topology(
       .beforeCommit('publish-volumes', { stores: [volumesRound, standings], emits: [trendVolumes] }, term.beforeCommit)
       .onTime(
         'report-candidates',
-        { stores, emits: [candidates, trendVolumes], forwardTo: candidates, thinBehindMs: RENEWAL_MS, closeWithout: CLOSE_WITHOUT },
+        { stores, emits: [reports, trendVolumes], forwardTo: reports, thinBehindMs: RENEWAL_MS, closeWithout: CLOSE_WITHOUT },
         term.report,
       )
     t.source(tracked, INTERNAL).process('track-term', { stores, reads: term.prefetchTracked, emits: [trendVolumes] }, term.track)
 
-    const arrived = keyedStore('arrived', { key: utf8, value: avro('trends/RegionCandidates') })
+    // Reports are kept in memory, so rows of the store are read only after a start.
+    const arrived = packedStore('reports', { key: utf8, value: regionReport, cacheBytes: 0 })
     const history = keyedStore('history', { key: decimalInt, value: avro('trends/RegionHistory') })
     const since = keyedStore('since', { key: decimalInt, value: avro('trends/TrendingSince') })
-    const lists = regionLists({ arrived, history, since, tracked, snapshots: trendOutput, renewals: trendRenewals })
-    t.source(candidates, INTERNAL)
-      .process('take-candidates', { stores: [arrived] }, lists.arrive)
+    const lists = regionLists({ arrived, history, since, tracked, snapshots: encodedOutput, renewals: encodedRenewals })
+    t.source(reports, INTERNAL)
+      .process('take-reports', { stores: [arrived] }, lists.arrive)
       .onTime(
         'publish-lists',
-        { stores: [arrived, history, since], emits: [trendOutput, trendRenewals, tracked], closeWithout: CLOSE_WITHOUT },
+        { stores: [arrived, history, since], emits: [encodedOutput, encodedRenewals, tracked], closeWithout: CLOSE_WITHOUT },
         lists.publish,
       )
   },

@@ -2,6 +2,13 @@
  * Keys of the records of one user in `match-seen` and `match-relations`. User ids are UUIDs, so they contain no colon.
  */
 
+const USER_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** Returns whether a text is a user's id as records contain it: a UUID in lower case. */
+export function isUserId(text: string): boolean {
+  return USER_ID.test(text)
+}
+
 const SELF = 'self'
 const PAGE = 'page-'
 

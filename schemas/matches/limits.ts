@@ -1,13 +1,22 @@
 import { type LimitRule, ruleOf } from '../limit-rule.ts'
+import { perMinute } from '../seeded-limit.ts'
 
 const MINUTE_SECONDS = 60
-const perMinute = { window_seconds: MINUTE_SECONDS, key: ['user' as const] }
+const perUser = { window_seconds: MINUTE_SECONDS, key: ['user' as const] }
 
 /**
  * Limits that stop bots, and users who try to compute another user's place; see docs/services/matches.md#rate-limits.
+ * The other limits are generous and only protect the capacity of an API.
  */
 export const MATCHES_LIMITS: readonly LimitRule[] = [
-  ruleOf({ rule_id: 'matches-swipe', endpoint_pattern: 'POST /v1/swipe', limit_count: 100, ...perMinute }),
-  ruleOf({ rule_id: 'matches-feed', endpoint_pattern: 'GET /v1/feed', limit_count: 60, ...perMinute }),
-  ruleOf({ rule_id: 'matches-location', endpoint_pattern: 'POST /v1/location', limit_count: 30, ...perMinute }),
+  ruleOf({ rule_id: 'matches-swipe', endpoint_pattern: 'POST /v1/swipe', limit_count: 100, ...perUser }),
+  ruleOf({ rule_id: 'matches-feed', endpoint_pattern: 'GET /v1/feed', limit_count: 60, ...perUser }),
+  ruleOf({ rule_id: 'matches-location', endpoint_pattern: 'POST /v1/location', limit_count: 30, ...perUser }),
+  perMinute('matches-rewind', 'POST /v1/swipe/rewind', 300),
+  perMinute('matches-profile', '/v1/me', 600),
+  perMinute('matches-likes', 'GET /v1/likes', 600),
+  perMinute('matches-list', 'GET /v1/matches', 600),
+  perMinute('matches-unmatch', 'DELETE /v1/matches/*', 300),
+  perMinute('matches-blocks', 'GET /v1/blocks', 600),
+  perMinute('matches-block', '/v1/blocks/*', 300),
 ]

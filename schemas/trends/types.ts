@@ -10,42 +10,6 @@ export interface BlockedTerm {
   blocked_at: number
 }
 
-/** The best terms of a region in one partition at one moment. Topic trends-candidates-repartition, key: woeid. */
-export interface RegionCandidates {
-  woeid: number
-  window_end: number
-  /** of the terms */
-  partition: number
-  entries: TrendCandidate[]
-  /** greatest count among the terms without baseline that were left out */
-  rest_new: number
-  /** partitions of the first stage whose contributions are not complete */
-  missing_partitions: number
-  /** greatest score among the terms with baseline that were left out */
-  rest_known: number
-}
-
-export interface TrendCandidate {
-  term: string
-  name: string
-  /** the window */
-  count: number
-  /** the window one hour ago */
-  hour_ago: number
-  /** the last 24 hours */
-  day: number
-  /** for this hour of the week; -1: none */
-  baseline: number
-  tracked: boolean
-  /** distinct users in the window */
-  users: number
-  sample_tweets: bigint[]
-  /** the most common language of the newest tweets of up to 20 users; empty: none */
-  lang: string
-  /** up to 24 tweets of the window with the least hashes, in their order; only for terms that may be among the region's best 100 */
-  drawn: bigint[]
-}
-
 /** What a region's list needs to know about earlier ones. Store trends-history, key: woeid. */
 export interface RegionHistory {
   /** end of the first window with terms */
@@ -278,7 +242,6 @@ export interface VolumesRound {
 declare module '../load.ts' {
   interface RecordTypes {
     'trends/BlockedTerm': BlockedTerm
-    'trends/RegionCandidates': RegionCandidates
     'trends/RegionHistory': RegionHistory
     'trends/SavedStandings': SavedStandings
     'trends/TermBaseline': TermBaseline

@@ -32,6 +32,8 @@ export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'rol
   findKey(key: K): Readonly<ByteSpan> | undefined
   /** Replaces a row by these bytes, which must be an encoded value. */
   write(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan>): void
+  /** Does the same with a key that is not encoded. */
+  writeKey(key: K, value: Readonly<ByteSpan>): void
 }
 
 interface Change<K> extends ChangedKey {
@@ -227,6 +229,11 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     write(key, start, end, hash, value) {
       guard.check()
       put(changed, key, start, end, hash, value)
+    },
+    writeKey(key, value) {
+      guard.check()
+      const hash = encoded(key)
+      put(changed, keyBytes.buffer, 0, keyBytes.length, hash, value)
     },
     delete(key) {
       guard.check()

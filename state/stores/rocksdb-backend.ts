@@ -3,7 +3,7 @@ import { StateCorrupted, StateLocked, StateUnavailable } from './errors.ts'
 import { type Directory, directoryRange, FORMAT_VERSION, formatEntry, readDirectory } from './key-spaces.ts'
 import { type Database, loadRocksdbBinding, type RocksdbBinding } from './rocksdb-binding.ts'
 import { scratch } from './rocksdb-column.ts'
-import { copyRows } from './rocksdb-copy.ts'
+import { catchUp, copyRows } from './rocksdb-copy.ts'
 import { currentGeneration, databaseFolder, nextGeneration, removeOtherGenerations, setGeneration } from './rocksdb-folders.ts'
 import { type LiveDatabase, liveDatabase } from './rocksdb-live.ts'
 import { deleteRows, rocksdbSession, type SharedDatabase } from './rocksdb-session.ts'
@@ -111,8 +111,9 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     const follower = live.follow()
     try {
       mustScrub = false
-      const isComplete = await copyRows(binding, old, copy, () => !isClosing && !follower.isOverrun)
-      if (!isComplete || isClosing || follower.isOverrun) throw new StateUnavailable('rewriting the state', new Error('interrupted'))
+      const mayGoOn = () => !isClosing && !follower.isOverrun
+      const isComplete = (await copyRows(binding, old, copy, mayGoOn)) && (await catchUp(binding, follower, copy, mayGoOn))
+      if (!isComplete || !mayGoOn()) throw new StateUnavailable('rewriting the state', new Error('interrupted'))
       // Nothing else runs from here until the copy has taken the place of the database.
       follower.replace(copy)
       const last = binding.batch_init()

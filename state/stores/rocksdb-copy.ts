@@ -1,4 +1,6 @@
 import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
+import type { Follower } from './rocksdb-live.ts'
+import { isOverloaded } from './rocksdb-load.ts'
 
 const ROWS_PER_FETCH = 256
 /**
@@ -7,15 +9,25 @@ const ROWS_PER_FETCH = 256
  */
 const SLICE_MS = 4
 const PAUSE_MS = 8
+/** Pause between slices while the copy catches up. With a longer pause, it would fall behind again. */
+const SHORT_PAUSE_MS = 1
 /** A key that is greater than every other key, because numbers of key spaces have four bytes. */
 const END = Buffer.alloc(5, 0xff)
+
+/** Decides between slices whether the work continues. */
+type MayGoOn = () => boolean
+
+interface Slices {
+  readonly mayGoOn: MayGoOn
+  readonly pauseMs: number
+}
 
 /**
  * Starts to copy all rows in their state at the time of the call.
  * @param mayGoOn called between slices; false stops the copy
  * @returns a promise of whether the copy is complete
  */
-export function copyRows(binding: RocksdbBinding, from: Database, to: Database, mayGoOn: () => boolean): Promise<boolean> {
+export function copyRows(binding: RocksdbBinding, from: Database, to: Database, mayGoOn: MayGoOn): Promise<boolean> {
   const iterator = binding.iterator_init(from, {
     gte: Buffer.alloc(1),
     lt: END,
@@ -35,18 +47,33 @@ export function copyRows(binding: RocksdbBinding, from: Database, to: Database, 
     return finished
   }
 
-  async function copyAll(): Promise<boolean> {
-    try {
-      for (;;) {
-        if (!mayGoOn()) return false
-        const until = performance.now() + SLICE_MS
-        while (performance.now() < until) if (copySome()) return true
-        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
-      }
-    } finally {
-      binding.iterator_close(iterator)
-    }
-  }
+  return inSlices(binding, to, { mayGoOn, pauseMs: PAUSE_MS }, copySome).finally(() => binding.iterator_close(iterator))
+}
 
-  return copyAll()
+/**
+ * Applies the changes that were made while the rows were copied. Only the changes that are made in the meantime are
+ * left for the moment at which the copy takes the place of its database.
+ * @param mayGoOn called between slices; false stops it
+ * @returns a promise of whether these changes are applied
+ */
+export function catchUp(binding: RocksdbBinding, follower: Follower, copy: Database, mayGoOn: MayGoOn): Promise<boolean> {
+  // A fast writer would make changes faster than they are applied between its turns, so the later ones do not count.
+  let left = follower.changes
+  return inSlices(binding, copy, { mayGoOn, pauseMs: SHORT_PAUSE_MS }, () => {
+    if (left > 0) follower.applyNext(copy)
+    return --left <= 0
+  })
+}
+
+/**
+ * Repeats a step until it returns true. The steps wait while the database that they fill is behind with its flushes,
+ * because RocksDB would delay the next write, and with it the whole thread.
+ */
+async function inSlices(binding: RocksdbBinding, to: Database, { mayGoOn, pauseMs }: Slices, step: () => boolean): Promise<boolean> {
+  for (;;) {
+    if (!mayGoOn()) return false
+    const until = performance.now() + SLICE_MS
+    while (performance.now() < until && !isOverloaded(binding, to)) if (step()) return true
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
 }

@@ -20,7 +20,11 @@ export interface LiveDatabase {
 export interface Follower {
   /** True if too many changes have been made, so that the copy must be abandoned. */
   readonly isOverrun: boolean
-  /** Applies all changes to the copy, which then replaces the database. */
+  /** Number of changes that have not been applied to the copy. */
+  readonly changes: number
+  /** Applies the oldest change to the copy, which must be complete in all other respects. */
+  applyNext(copy: Database): void
+  /** Applies all other changes to the copy, which then replaces the database. */
   replace(copy: Database): void
   stop(): void
 }
@@ -39,6 +43,13 @@ export function liveDatabase(binding: RocksdbBinding, first: Database, writeOpti
     if (rows > MAX_KEPT_ROWS) kept = undefined
     return kept !== undefined && kept.push(change) > 0
   }
+
+  function apply(copy: Database, change: Batch | Range): void {
+    if ('gte' in change) binding.db_clear(copy, change)
+    else binding.batch_write(copy, change, undefined)
+  }
+
+  const rowsOf = (change: Batch | Range) => ('gte' in change ? 1 : binding.batch_count(change))
 
   return {
     get current() {
@@ -60,12 +71,18 @@ export function liveDatabase(binding: RocksdbBinding, first: Database, writeOpti
         get isOverrun() {
           return kept !== own
         },
+        get changes() {
+          return own.length
+        },
+        applyNext(copy) {
+          const change = own.shift()
+          if (change === undefined) return
+          apply(copy, change)
+          rows -= rowsOf(change)
+        },
         replace(copy) {
           if (kept !== own) throw new StateUnavailable('replacing the state with its copy', new Error('the copy is out of date'))
-          for (const change of own) {
-            if ('gte' in change) binding.db_clear(copy, change)
-            else binding.batch_write(copy, change, undefined)
-          }
+          for (const change of own) apply(copy, change)
           kept = undefined
           current = copy
         },

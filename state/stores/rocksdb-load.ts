@@ -8,9 +8,15 @@ import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
 const MOST_WAITING_MEMTABLES = 3
 const MOST_FILES_IN_FIRST_LEVEL = 10
 
-/** Returns true if the database's flushes and compactions are behind its writes. */
+/**
+ * Returns true if the database's flushes and compactions are behind its writes. After a failure of a flush or
+ * compaction, such as one on a full disk, neither of them continues until the database is opened again. The next write
+ * reports the failure, so it must not wait.
+ */
 export function isOverloaded(binding: Pick<RocksdbBinding, 'db_get_property'>, database: Database): boolean {
   const property = (name: string) => Number(binding.db_get_property(database, name)) || 0
-  if (property('rocksdb.num-immutable-mem-table') >= MOST_WAITING_MEMTABLES) return true
-  return property('rocksdb.num-files-at-level0') >= MOST_FILES_IN_FIRST_LEVEL
+  const isBehind =
+    property('rocksdb.num-immutable-mem-table') >= MOST_WAITING_MEMTABLES ||
+    property('rocksdb.num-files-at-level0') >= MOST_FILES_IN_FIRST_LEVEL
+  return isBehind && property('rocksdb.background-errors') === 0
 }

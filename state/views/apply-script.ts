@@ -69,21 +69,41 @@ while ARGV[at] do
       end
     end
     at = at + 4
-  elseif code == 'hdelorsub' then
-    local last = at + 5 + tonumber(ARGV[at + 5])
-    if redis.call('HDEL', key, ARGV[at + 2]) == 0 then
-      local counters = KEYS[tonumber(ARGV[at + 3])]
-      for index = at + 6, last do
-        local count, sum = string.match(redis.call('HGET', counters, ARGV[index]) or '', '^(%d+) (%d+)$')
-        if count then
-          count, sum = tonumber(count) - 1, math.max(0, tonumber(sum) - tonumber(ARGV[at + 4]))
-          if count == 0 then redis.call('HDEL', counters, ARGV[index])
-          else redis.call('HSET', counters, ARGV[index], string.format('%d %.0f', count, sum)) end
-          break
+  elseif code == 'removerows' then
+    local counters, rowBytes, items = KEYS[tonumber(ARGV[at + 2])], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+    local first = at + 5
+    local isIncluded, startBytes = {}, #ARGV[first]
+    at = first
+    for _ = 1, items do
+      isIncluded[ARGV[at]] = true
+      at = at + 3 + tonumber(ARGV[at + 2])
+    end
+    local rows, kept, isRemoved = redis.call('GET', key) or '', {}, {}
+    for row = 1, #rows, rowBytes do
+      local start = string.sub(rows, row, row + startBytes - 1)
+      if isIncluded[start] then isRemoved[start] = true
+      else table.insert(kept, string.sub(rows, row, row + rowBytes - 1)) end
+    end
+    if #kept * rowBytes < #rows then
+      if #kept == 0 then redis.call('DEL', key) else redis.call('SET', key, table.concat(kept), 'KEEPTTL') end
+    end
+    local item = first
+    for _ = 1, items do
+      local last = item + 2 + tonumber(ARGV[item + 2])
+      if isRemoved[ARGV[item]] then isRemoved[ARGV[item]] = nil
+      else
+        for index = item + 3, last do
+          local count, sum = string.match(redis.call('HGET', counters, ARGV[index]) or '', '^(%d+) (%d+)$')
+          if count then
+            count, sum = tonumber(count) - 1, math.max(0, tonumber(sum) - tonumber(ARGV[item + 1]))
+            if count == 0 then redis.call('HDEL', counters, ARGV[index])
+            else redis.call('HSET', counters, ARGV[index], string.format('%d %.0f', count, sum)) end
+            break
+          end
         end
       end
+      item = last + 1
     end
-    at = last + 1
   elseif code == 'zadd' then
     redis.call('ZADD', key, ARGV[at + 2], ARGV[at + 3])
     at = at + 4

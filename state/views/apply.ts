@@ -193,17 +193,10 @@ function appendOperation(args: ViewValue[], operation: ViewOperation, keyIndex: 
     case 'hkeep':
       args.push('hkeep', keyIndex(operation.key), operation.suffix, String(operation.number))
       return
-    case 'hdelOrSubtract': {
-      const { key, field, counters, amount } = operation
-      args.push(
-        'hdelorsub',
-        keyIndex(key),
-        field,
-        keyIndex(counters.key),
-        String(amount),
-        String(counters.fields.length),
-        ...counters.fields,
-      )
+    case 'removeRows': {
+      const { key, rowBytes, items, counters } = operation
+      args.push('removerows', keyIndex(key), keyIndex(counters), String(rowBytes), String(items.length))
+      for (const { start, amount, counters: fields } of items) args.push(start, String(amount), String(fields.length), ...fields)
       return
     }
     case 'zadd':

@@ -28,23 +28,34 @@ export type ViewOperation =
    */
   | { readonly op: 'hkeep'; readonly key: string; readonly suffix: string; readonly number: number }
   /**
-   * Removes a field of the hash at `key`. If the field does not exist, its item was added to a counter: the first of
-   * the fields `counters.fields` that exists. The value of a counter is `<count> <sum>`. Its count is reduced by 1 and
-   * its sum by `amount`. A counter with the count 0 is removed.
+   * Removes items from a string that consists of rows of `rowBytes` bytes. If no row begins with `start`, the item was
+   * added to a counter: the first of the fields `item.counters` that exists in the hash `counters`. The value of a
+   * counter is `<count> <sum>`. Its count is reduced by 1 and its sum by `amount`. A counter with the count 0 is
+   * removed.
    */
   | {
-      readonly op: 'hdelOrSubtract'
+      readonly op: 'removeRows'
       readonly key: string
-      readonly field: string
-      readonly counters: { readonly key: string; readonly fields: readonly string[] }
-      /** A whole number. */
-      readonly amount: number
+      readonly rowBytes: number
+      /** At least one. */
+      readonly items: readonly RowItem[]
+      readonly counters: string
     }
   /** Adds a member to a sorted set. Members sort by score and then by their bytes. */
   | { readonly op: 'zadd'; readonly key: string; readonly score: number; readonly member: string }
   | { readonly op: 'zrem'; readonly key: string; readonly member: string }
   | { readonly op: 'expire'; readonly key: string; readonly seconds: number }
   | { readonly op: 'publish'; readonly channel: string; readonly message: string }
+
+/** An item of a `removeRows` operation. */
+export interface RowItem {
+  /** The bytes with which the item's row begins. All items have equally many. */
+  readonly start: Buffer
+  /** The fields of counters that may include the item, the most likely one first. */
+  readonly counters: readonly string[]
+  /** A whole number. */
+  readonly amount: number
+}
 
 /** The version of a field of a hash. The value of the field begins with `<number> <text> `. */
 export interface FieldVersion {

@@ -9,6 +9,7 @@ import * as limitsRoutes from '../../api/limits/routes.ts'
 import { apiServices } from '../../api/services.ts'
 import { seededLimits } from '../../schemas/catalogue.ts'
 import { linksApi } from './links/harness.ts'
+import { matchesApi } from './matches/harness.ts'
 import { snippetsApi } from './snippets/harness.ts'
 import { trendsApi } from './trends/harness.ts'
 
@@ -19,6 +20,8 @@ const CHEAP: Readonly<Record<string, string>> = {
   'GET /v1/trends/closest': 'it compares 500 positions, which takes microseconds',
   'GET /v1/trends/stream': 'its readers are bounded, and their lists come from the same cache',
   'GET /trends/files/{file}': 'it is one file, which is read once',
+  'GET /match': 'it is one file, which is read once',
+  'GET /match/{file}': 'the same',
   'GET /v1/me/interests': 'it is one read of Redis',
   'GET /api/v1/pastes/{paste_id}': 'it is one read; concurrent large transfers are bounded, and only creations make limited reads',
   'GET /api/v1/pastes/{paste_id}/raw': 'the same',
@@ -29,7 +32,7 @@ const USER: LimitedCaller = { clientId: 'user:42', tier: 'free', userId: '42', i
 type Definition = BoundRoute['definition']
 
 async function definitions(): Promise<Definition[]> {
-  const services = await Promise.all([linksApi(), snippetsApi(), trendsApi()])
+  const services = await Promise.all([linksApi(), snippetsApi(), trendsApi(), matchesApi()])
   const bound = services.flatMap(({ service }) => service.routes.map(({ definition }) => definition))
   return [...bound, ...(Object.values(limitsRoutes) as unknown as Definition[])]
 }

@@ -93,7 +93,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     inputs: [
       { ...tweets, partitions },
       ...['drawn-cells', 'listed'].map((name) => ({ name: `trends-${name}-repartition`, partitions })),
-      { name: 'trends-candidates-repartition', partitions: 2 },
+      { name: 'trends-reports-repartition', partitions: 2 },
       { ...trendOutput, partitions: 1 },
       { ...trendRenewals, partitions: 1 },
     ],

@@ -1,10 +1,9 @@
+import { MOST_CATEGORIES } from '../../../schemas/catalog/documents/limits.ts'
 import type { Category } from '../../../schemas/catalog/types.ts'
 import type { CategoryTree } from './tree.ts'
 
 /** Maximum number of slugs in a path. It is also the maximum number of categories that a request reads. */
 export const MOST_LEVELS = 16
-/** Maximum number of categories. Every process keeps all categories in memory, at some 200 bytes each. */
-export const MOST_CATEGORIES = 100_000
 
 export type CategoryFault = 'unknown_parent' | 'cycle' | 'too_deep' | 'slug_taken' | 'too_many'
 

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { text } from '../text.ts'
 
 /** Category ids are positive 32-bit integers. */
 const MOST_CATEGORY_ID = 2 ** 31 - 1
@@ -27,11 +28,7 @@ export const category = z
 
 export const newCategory = z
   .strictObject({
-    name: z
-      .string()
-      .transform((name) => name.normalize('NFC').trim())
-      .refine((name) => name.length > 0 && [...name].length <= MOST_NAME_CHARACTERS, `must have 1 to ${MOST_NAME_CHARACTERS} characters`)
-      .openapi({ type: 'string', minLength: 1, maxLength: MOST_NAME_CHARACTERS, example: 'Saws' }),
+    name: text(MOST_NAME_CHARACTERS, 1, 'The name that buyers see.').openapi({ example: 'Saws' }),
     slug: z
       .string()
       .max(MOST_SLUG_CHARACTERS)

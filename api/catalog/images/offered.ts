@@ -1,11 +1,14 @@
 import { z } from '@hono/zod-openapi'
 import { imageIdOf } from '../../../schemas/catalog/products/image-id.ts'
-import { MOST_IMAGES } from '../../../schemas/catalog/products/limits.ts'
+import { MOST_IMAGES, MOST_SKU } from '../../../schemas/catalog/products/limits.ts'
 import type { CatalogImage, CatalogOfferedImage, CatalogVariant } from '../../../schemas/catalog/types.ts'
 import { type ApiError, invalidRequest } from '../../kit/errors.ts'
+import { text } from '../text.ts'
 import type { StoredImage } from './images.ts'
 
 const MOST_ALT_TEXT = 300
+/** The specification's type is a smallint. */
+const MOST_POSITION = 2 ** 15 - 1
 
 const OfferedImage = z
   .strictObject({
@@ -16,12 +19,14 @@ const OfferedImage = z
       .max(MOST_IMAGES - 1)
       .optional()
       .openapi({ description: 'The position of a file in the form, counted from 0.' }),
-    alt_text: z
-      .string()
-      .transform((text) => text.normalize('NFC').trim())
-      .refine((text) => [...text].length <= MOST_ALT_TEXT, `must have at most ${MOST_ALT_TEXT} characters`)
-      .nullish(),
-    sku: z.string().nullish().openapi({ description: 'The variant that the image shows. Omit it if the image shows all variants.' }),
+    position: z
+      .int()
+      .min(0)
+      .max(MOST_POSITION)
+      .optional()
+      .openapi({ description: 'The place in the display order. Default: the place in this list, counted from 0.' }),
+    alt_text: text(MOST_ALT_TEXT, 0, 'What the image shows.').nullish(),
+    sku: text(MOST_SKU, 0, 'The variant that the image shows. Omit it if the image shows all variants.').nullish(),
   })
   .refine(({ image_id, upload }) => (image_id === undefined) !== (upload === undefined), 'must have either image_id or upload')
   .openapi('OfferedImage')
@@ -59,25 +64,26 @@ export function offeredImages({ list, uploads, skus }: AskedImages, present: Pre
   const used = new Set(list.map(({ upload }) => upload))
   const unused = uploads.findIndex((_upload, index) => !used.has(index))
   if (unused >= 0) throw invalidRequest('body.images', `does not mention the file ${unused}`)
-  return unique(
-    list.map(({ image_id, upload, alt_text, sku }, index) => {
-      if (sku !== undefined && sku !== null && !skus.includes(sku)) throw faultAt(index, 'sku', 'is the sku of no variant')
-      if (upload !== undefined) {
-        if (upload >= uploads.length) throw faultAt(index, 'upload', 'names no file of the form')
-        return offered(uploads[upload], present.product_id, alt_text ?? null, sku ?? null)
-      }
-      const known = present.images.find((image) => image.image_id === image_id)
-      if (known === undefined) throw faultAt(index, 'image_id', 'is not an image of the product')
-      const { content_hash, content_type, width, height } = known
-      const knownSku = present.variants.find(({ variant_id }) => variant_id === known.variant_id)?.sku ?? null
-      return {
-        image_id: known.image_id,
-        sku: sku === undefined ? knownSku : sku,
-        alt_text: alt_text === undefined ? known.alt_text : alt_text,
-        ...{ content_hash, content_type, width, height },
-      }
-    }),
-  )
+  const placeOf = (index: number) => list[index].position ?? index
+  const inOrder = [...list.keys()].sort((one, other) => placeOf(one) - placeOf(other))
+  const images = list.map(({ image_id, upload, alt_text, sku }, index) => {
+    if (sku !== undefined && sku !== null && !skus.includes(sku)) throw faultAt(index, 'sku', 'is the sku of no variant')
+    if (upload !== undefined) {
+      if (upload >= uploads.length) throw faultAt(index, 'upload', 'names no file of the form')
+      return offered(uploads[upload], present.product_id, alt_text ?? null, sku ?? null)
+    }
+    const known = present.images.find((image) => image.image_id === image_id)
+    if (known === undefined) throw faultAt(index, 'image_id', 'is not an image of the product')
+    const { content_hash, content_type, width, height } = known
+    const knownSku = present.variants.find(({ variant_id }) => variant_id === known.variant_id)?.sku ?? null
+    return {
+      image_id: known.image_id,
+      sku: sku === undefined ? knownSku : sku,
+      alt_text: alt_text === undefined ? known.alt_text : alt_text,
+      ...{ content_hash, content_type, width, height },
+    }
+  })
+  return unique(inOrder.map((index) => images[index]))
 }
 
 function offered(stored: StoredImage, productId: number, alt_text: string | null, sku: string | null): CatalogOfferedImage {

@@ -1,13 +1,13 @@
 import { z } from '@hono/zod-openapi'
-import { MOST_ACTIVE_VARIANTS, MOST_PERIODS } from '../../../schemas/catalog/products/limits.ts'
+import { MOST_ACTIVE_VARIANTS, MOST_PERIODS, MOST_SKU } from '../../../schemas/catalog/products/limits.ts'
 import { detailFields, variantFields } from '../detail/model.ts'
 import { offeredImageList } from '../images/offered.ts'
+import { isLine, text, within } from '../text.ts'
 
 /** Limits of what sellers send, in code points: docs/services/catalog.md#products */
 const MOST_TITLE = 500
 const MOST_DESCRIPTION = 20_000
 const MOST_BRAND = 200
-const MOST_SKU = 50
 const MOST_ATTRIBUTES = 20
 const MOST_ATTRIBUTE_NAME = 50
 const MOST_ATTRIBUTE_VALUE = 200
@@ -28,27 +28,6 @@ const OWN_FIELDS = [
   ...['weight_grams', 'status', 'inventory', 'images', 'periods', 'attributes'],
 ]
 const RESERVED_NAMES: ReadonlySet<string> = new Set(OWN_FIELDS)
-
-/** Control characters, without line breaks and tabs. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it finds them in order to refuse them
-const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
-const LINE_BREAK = /[\t\n\r]/
-
-function text(most: number, least: number, description: string, form: 'line' | 'lines' = 'line') {
-  return z
-    .string()
-    .transform((value) => value.normalize('NFC').trim())
-    .refine((value) => within(value, least, most), `must have ${least} to ${most} characters`)
-    .refine((value) => !CONTROL.test(value) && (form === 'lines' || !LINE_BREAK.test(value)), 'must not contain control characters')
-    .openapi({ type: 'string', minLength: least, maxLength: most, description })
-}
-
-function within(value: string, least: number, most: number): boolean {
-  // A code point has at most two UTF-16 units, so very short and very long texts need no counting.
-  if (value.length > 2 * most) return false
-  const count = value.length <= most ? value.length : [...value].length
-  return count <= most && value.length >= least
-}
 
 const cents = z
   .int('must be a whole number of cents')
@@ -76,7 +55,7 @@ const attributes = z
 function faultOfName(name: string): string | undefined {
   if (!within(name, 1, MOST_ATTRIBUTE_NAME)) return `names must have 1 to ${MOST_ATTRIBUTE_NAME} characters`
   if (RESERVED_NAMES.has(name.toLowerCase())) return `${name} is a field of the variant itself`
-  if (CONTROL.test(name) || LINE_BREAK.test(name) || name.includes(':')) return 'names must not contain colons or control characters'
+  if (!isLine(name) || name.includes(':')) return 'names must not contain colons or control characters'
   return undefined
 }
 

@@ -40,7 +40,7 @@ import {
 } from './routes.ts'
 import { skuClaims } from './sku-claims.ts'
 import { mayForce, sellerOf, whoIs } from './who.ts'
-import { contentOf, NOTHING_ASKED, productWriter, type Written } from './write.ts'
+import { contentOf, expectedBy, NOTHING_ASKED, productWriter, type Written } from './write.ts'
 
 export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'sharedViews' | 'facts' | 'commands' | 'monotonic' | 'now'> {
   readonly categories: Pick<CategoryTable, 'tree'>
@@ -104,7 +104,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
   ): Promise<StoredProduct> {
     const { actor, owner } = whoIs(from.caller!)
     const open = await commands.open(from, [name, productId, from.expectedVersion ?? null, asked])
-    const expected_version = from.expectedVersion ?? null
+    const expected_version = expectedBy(from.expectedVersion)
     const product = decided(
       await open.run(productFlow, String(productId), { ...NOTHING_ASKED, actor, seller_id: owner, expected_version, ...asked }),
     )

@@ -56,6 +56,14 @@ export interface ProductWriter {
   ): Promise<StoredProduct>
 }
 
+/** Greatest version that a command can contain. No product reaches it. */
+const GREATEST_VERSION = 2 ** 31 - 1
+
+/** Returns the version that a command expects for the version in If-Match; null if there is none. */
+export function expectedBy(ifMatch: number | undefined): number | null {
+  return ifMatch === undefined ? null : Math.min(ifMatch, GREATEST_VERSION)
+}
+
 /** Maximum number of ids to try. With 500M products, the probability that all of these ids are used is about 10^-19. */
 const MOST_IDS = 4
 /**
@@ -98,7 +106,7 @@ export function productWriter(claims: SkuClaims): ProductWriter {
       const command = commandOf('replace', written, {
         claimed_at,
         claimed_skus: missing,
-        expected_version: written.expectedVersion ?? null,
+        expected_version: expectedBy(written.expectedVersion),
       })
       answer = await open.run(productFlow, String(productId), command, `${round}-replace`)
     }

@@ -2,16 +2,13 @@ import { z } from '@hono/zod-openapi'
 import { isDecimalUserId } from '../../kit/auth/authorize.ts'
 import { errors } from '../../kit/errors.ts'
 import { defineRoute } from '../../kit/route.ts'
+import { text } from '../text.ts'
 
 const MOST_NAME_CHARACTERS = 200
 
 const newSeller = z
   .strictObject({
-    name: z
-      .string()
-      .transform((name) => name.normalize('NFC').trim())
-      .refine((name) => name.length > 0 && [...name].length <= MOST_NAME_CHARACTERS, `must have 1 to ${MOST_NAME_CHARACTERS} characters`)
-      .openapi({ type: 'string', minLength: 1, maxLength: MOST_NAME_CHARACTERS, example: 'Miller & Sons' }),
+    name: text(MOST_NAME_CHARACTERS, 1, 'The name that buyers see.').openapi({ example: 'Miller & Sons' }),
     rating: z
       .number()
       .min(1)

@@ -7,14 +7,17 @@ import {
   type EnrichedEntity,
   enrichArguments,
   enrichKeys,
+  type HeldBytes,
   type HeldEntity,
-  heldEntities,
+  heldBytes,
+  heldEntity,
   WITHDRAW,
   withdrawal,
 } from '../../../state/views/fraud/enrich.ts'
 import { IN_FLIGHT_MS } from '../../../state/views/fraud/in-flight.ts'
 import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
+import { HotEntities } from './hot-entities.ts'
 
 /** Time limit for the look-ups of a transaction, which all run at once. */
 export const ENRICHMENT_MS = 15
@@ -48,27 +51,41 @@ export interface EntityProfilesDeps {
   now(): number
 }
 
+/** An entity of a transaction, and the hash of the transaction's id. */
+interface LocatedEntity extends EnrichedEntity {
+  readonly kind: EntityKind
+  readonly id: number
+}
+
+const BEING_BUILT = 'the view is being built'
+
 export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = IN_FLIGHT_MS, now }: EntityProfilesDeps): EntityProfiles {
   const limit = { timeoutMs: ENRICHMENT_MS, busyTimeoutMs: BUSY_MS }
 
-  /** Looks up entities of one partition with a single script. */
-  async function look(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<(HeldEntity | 'failed')[]> {
+  const hot = new HotEntities()
+
+  /** Looks up entities of one partition with a single script. Returns undefined if that failed. */
+  async function look(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<HeldBytes[] | undefined> {
     try {
       const answer = await scripts.run(ENRICH, enrichKeys(partition, entities), enrichArguments(entities, at, inFlightMs), limit)
-      return heldEntities(answer, at).map((held) => {
-        if (held === undefined) onFailure('the view is being built')
-        return held ?? 'failed'
-      })
+      const held = heldBytes(answer, entities.length)
+      if (held === undefined) onFailure(BEING_BUILT)
+      return held
     } catch (error) {
       onFailure((error as Error).message)
-      return entities.map(() => 'failed')
+      return undefined
     }
+  }
+
+  function orFailed(held: HeldEntity | undefined): HeldEntity | 'failed' {
+    if (held === undefined) onFailure('a different version wrote a profile')
+    return held ?? 'failed'
   }
 
   /** Returns the entities of a transaction by partition, and the entities whose partition is unknown. */
   function located(request: FraudRequest) {
     const unknown: EntityKind[] = []
-    const byPartition = new Map<number, (EnrichedEntity & { readonly kind: EntityKind })[]>()
+    const byPartition = new Map<number, LocatedEntity[]>()
     for (const { kind, entityId, event } of eventsOf(request)) {
       const entity = entityKey(kind, entityId)
       const partition = partitionFor(entity)
@@ -77,7 +94,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
         continue
       }
       // For a merchant, no transactions in flight are noted, because they would be most of its recent transactions.
-      const asked = { kind, entity, event: kind === 'merchant' ? undefined : event }
+      const asked = { kind, entity, id: event.id, event: kind === 'merchant' ? undefined : event }
       const others = byPartition.get(partition)
       if (others === undefined) byPartition.set(partition, [asked])
       else others.push(asked)
@@ -92,7 +109,8 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
       for (const kind of unknown) found[kind] = 'failed'
       const looks = Array.from(byPartition, async ([partition, entities]) => {
         const held = await look(partition, entities, at)
-        for (const [index, { kind }] of entities.entries()) found[kind] = held[index]
+        for (const [index, { kind, entity, id }] of entities.entries())
+          found[kind] = held === undefined ? 'failed' : orFailed(hot.read(kind, entity, held[index], id, at))
       })
       await Promise.all(looks)
       return found
@@ -101,8 +119,8 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
       const { byPartition } = located(request)
       const withdrawals = Array.from(byPartition, ([partition, entities]) => withdrawal(partition, entities, at))
       await Promise.all(
-        withdrawals.map(async ({ keys, values }) => {
-          if (keys.length > 0) await scripts.run(WITHDRAW, keys, values, limit).catch((error: Error) => onFailure(error.message))
+        withdrawals.map(async ({ keys, rows }) => {
+          if (keys.length > 0) await scripts.run(WITHDRAW, keys, rows, limit).catch((error: Error) => onFailure(error.message))
         }),
       )
     },
@@ -110,8 +128,9 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
       const entity = entityKey(kind, id)
       const partition = partitionFor(entity)
       if (partition === undefined) return 'failed'
-      const [held] = await look(partition, [{ entity, event: undefined }], now())
-      return held
+      const at = now()
+      const held = await look(partition, [{ entity, event: undefined }], at)
+      return held === undefined ? 'failed' : orFailed(heldEntity(held[0], at))
     },
   }
 

@@ -4,6 +4,11 @@ const MAX_DIGITS = 19
 /** What people write between groups of digits. */
 const SEPARATORS = /[\s\-\u2010-\u2015]+/
 const DIGITS = /^\d+$/
+/**
+ * A UUID with a letter, which no card number has. Its first three groups may be 16 digits with a valid check digit: one
+ * of 8,000 random UUIDs would be refused as a card number.
+ */
+const UUID = /(?<![\p{L}\p{N}])(?=[\d-]*[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}(?![\p{L}\p{N}])/giu
 const RADIX = 10
 const ASCII = /^[\x20-\x7e]*$/
 /** Largest parsed number that has certainly lost no digits. */
@@ -34,7 +39,8 @@ function isCardNumber(value: number): boolean {
 
 function isCardText(text: string): boolean {
   if (text.length < MIN_DIGITS) return false
-  const words = (ASCII.test(text) ? text : text.normalize('NFKC')).split(/[^\p{L}\p{N}\s\-\u2010-\u2015]+/u)
+  const plain = ASCII.test(text) ? text : text.normalize('NFKC')
+  const words = plain.replaceAll(UUID, '').split(/[^\p{L}\p{N}\s\-\u2010-\u2015]+/u)
   return words.some(hasCardGroups)
 }
 

@@ -7,7 +7,7 @@ import { PROFILE_SHAPES } from '../../../schemas/fraud/profile/shape.ts'
 import { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 import { heldEntity } from '../../../state/views/fraud/enrich.ts'
-import { flightField, packFlight } from '../../../state/views/fraud/in-flight.ts'
+import { flightRow } from '../../../state/views/fraud/in-flight.ts'
 import type { ViewScripts } from '../../../state/views/view.ts'
 import type { BlocklistInForce, ModelScorer, SettingsInForce } from '../in-force.ts'
 import { type EntityProfiles, entityProfiles } from '../profiles/entity-profiles.ts'
@@ -80,8 +80,8 @@ function withHistory({ enrich }: EntityProfiles, now: () => number): EntityProfi
     await enrich(request, at)
     const found: Partial<Record<EntityKind, unknown>> = {}
     for (const { kind, event } of eventsOf(request)) {
-      const flight = [Buffer.from(flightField(event.id + 1)), packFlight(event, now())]
-      found[kind] = heldEntity([historyOf(kind, request), flight, []], now())
+      const flight = flightRow({ ...event, id: event.id + 1 }, now())
+      found[kind] = heldEntity({ profile: historyOf(kind, request), flight, counted: [] }, now())
     }
     return Object.fromEntries(ENTITY_KINDS.map((kind) => [kind, found[kind]])) as Enrichments
   }

@@ -1,5 +1,5 @@
 import type { SpoolFiles } from './files.ts'
-import { recordFrame, type SpooledRecord, topicFrame } from './frames.ts'
+import { recordFrame, type SpooledRecord, type SpooledTopic, topicFrame } from './frames.ts'
 import { Segment } from './segment.ts'
 
 /**
@@ -34,7 +34,13 @@ export class Journal {
   readonly #folder: string
   readonly #files: SpoolFiles
   readonly #onSegment: (segment: Segment) => void
+  /** Numbers of topics, by name and schema. */
   readonly #topics = new Map<string, number>()
+  /**
+   * The same numbers by the objects that name topics. Publishers use one object for all records of a topic, and a
+   * look-up by text would copy a schema of several KB for each record.
+   */
+  readonly #known = new WeakMap<SpooledTopic, number>()
   #queue: Waiting[] = []
   #unsynced: { readonly segment: Segment; readonly waiting: Waiting }[] = []
   #active: Segment | undefined
@@ -69,12 +75,7 @@ export class Journal {
    * Resolves when the record is in the file, or on disk if the record must be durable. Rejects if it cannot be written.
    */
   append(record: SpooledRecord, isDurable: boolean, onPlaced: (placed: Placed) => void): Promise<void> {
-    const topicKey = `${record.topic.name} ${record.topic.schema}`
-    let topic = this.#topics.get(topicKey)
-    if (topic === undefined) {
-      topic = this.#topics.size
-      this.#topics.set(topicKey, topic)
-    }
+    const topic = this.#known.get(record.topic) ?? this.#numberOf(record.topic)
     const frame = recordFrame(topic, record)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#queue.push({ topic, record, frame, isDurable, onPlaced, resolve, reject })
@@ -93,6 +94,14 @@ export class Journal {
     this.#writing = this.#roll()
       .catch(() => undefined)
       .finally(() => this.#written())
+  }
+
+  #numberOf(topic: SpooledTopic): number {
+    const key = `${topic.name} ${topic.schema}`
+    const number = this.#topics.get(key) ?? this.#topics.size
+    this.#topics.set(key, number)
+    this.#known.set(topic, number)
+    return number
   }
 
   #write(): void {

@@ -67,6 +67,10 @@ const PAGE_BITS = 16
 const PAGE_ROWS = 2 ** PAGE_BITS
 const PAGE_MASK = PAGE_ROWS - 1
 const MS_PER_SECOND = 1_000
+/** The last second that a column of times can hold, in the year 2106. The first one is the beginning of 1970. */
+const LAST_SECOND = 2 ** 32 - 1
+/** Maximum number of genres, which are numbers of 16 bits. Items of further genres count as items without a genre. */
+const MOST_GENRES = 2 ** 16
 const IS_ITEM = 1
 const IS_ACTIVE = 2
 
@@ -123,6 +127,7 @@ export function itemTable(): ItemTable {
   function numberOf(genre: string): number {
     const known = genres.get(genre)
     if (known !== undefined) return known
+    if (genreNames.length === MOST_GENRES) return 0
     genres.set(genre, genreNames.length)
     return genreNames.push(genre) - 1
   }
@@ -150,7 +155,7 @@ export function itemTable(): ItemTable {
       if (item.updated_at < columns.updated[at]) return
       columns.flags[at] = IS_ITEM | (item.status === 'ACTIVE' ? IS_ACTIVE : 0)
       columns.genre[at] = numberOf(genreOf(item))
-      columns.created[at] = Math.floor(item.created_at / MS_PER_SECOND)
+      columns.created[at] = Math.min(LAST_SECOND, Math.max(0, Math.floor(item.created_at / MS_PER_SECOND)))
       columns.updated[at] = item.updated_at
       columns.given[at] = item.popularity
     },

@@ -109,6 +109,8 @@ export interface StandbyDeps {
   readonly runsHere: (taskId: string) => boolean
   /** Returns true when any task runs on this worker. */
   readonly isBusy: () => boolean
+  /** Returns true while tasks of this worker restore their state. Copies wait, because nobody processes those tasks. */
+  readonly isRestoring: () => boolean
   readonly exactlyOnce: boolean
   readonly runtime: Runtime
 }
@@ -311,7 +313,7 @@ export function standbys(deps: StandbyDeps): Standbys {
       try {
         for (const answer of arrived) answer()
         let taken = false
-        if (owners.size > 0 && !session.isOverloaded()) {
+        if (owners.size > 0 && !deps.isRestoring() && !session.isOverloaded()) {
           const maxBytes = deps.isBusy() ? SHARED_POLL_BYTES : undefined
           for (const data of await fetcher.poll(0, maxBytes)) taken = take(data) || taken
         }

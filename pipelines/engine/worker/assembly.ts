@@ -122,12 +122,14 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   // This worker has read nothing from partitions that were added while it was running, so it reads them from their
   // beginning.
   const resetOf = (source: TopicPartition): OffsetReset => (counts.isNew(source) ? 'earliest' : (resets.get(source.topic) ?? 'earliest'))
-  const { assign, unassign, wake } = fetcher
+  const { assign, unassign, pause, resume, wake } = fetcher
   const starts = taskStarts({
     topology: topology.name,
     session: copySession,
     assign,
     unassign,
+    pause,
+    resume,
     resetOf,
     exactlyOnce,
     runtime,
@@ -152,6 +154,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     memberId,
     runsHere: tasks.hasId,
     isBusy: () => tasks.running().length > 0,
+    isRestoring: () => starts.restoring,
     runtime,
   })
   function createTask(part: number, partition: number): StreamTask {

@@ -61,6 +61,12 @@ export interface TaskStarts {
   /** Plans the restore of the tasks. Tasks with nothing to read start at the next `finish`. */
   begin(tasks: readonly StreamTask[], offsets: TaskOffsets): void
   /**
+   * Pauses the changelogs while the database is behind with its flushes and compactions, and resumes them afterwards.
+   * RocksDB would otherwise delay the next write by seconds, and with it the whole loop.
+   * @returns true while they are paused
+   */
+  holdBack(): boolean
+  /**
    * Copies fetched changelog records into the session's open batch.
    * @returns false when the partition belongs to no restoring task
    */
@@ -79,6 +85,8 @@ export interface TaskStartDeps {
   readonly session: StateSession
   readonly assign: (partition: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch?: number) => void
   readonly unassign: (partition: TopicPartition) => void
+  readonly pause: (partition: TopicPartition) => void
+  readonly resume: (partition: TopicPartition) => void
   readonly resetOf: (source: TopicPartition) => OffsetReset
   readonly exactlyOnce: boolean
   readonly runtime: Runtime
@@ -132,7 +140,7 @@ function isCommitted({ sources }: StreamTask, committed: TaskOffsets['committed'
 }
 
 export function taskStarts(deps: TaskStartDeps): TaskStarts {
-  const { topology, session, assign, unassign, runtime } = deps
+  const { topology, session, assign, unassign, pause, resume, runtime } = deps
   const { log } = runtime
   const copy = changelogCopy(session)
   const changelogs = new Map<string, OpenChangelog>()
@@ -205,6 +213,12 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   return {
     begin(wanted, offsets) {
       for (const task of wanted) begin(task, offsets)
+    },
+    holdBack() {
+      if (changelogs.size === 0) return false
+      const isOverloaded = session.isOverloaded()
+      for (const { changelog } of changelogs.values()) (isOverloaded ? pause : resume)(changelog)
+      return isOverloaded
     },
     take(data) {
       const key = partitionKey(data.topic, data.partition)

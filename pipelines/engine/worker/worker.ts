@@ -14,6 +14,8 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 
 /** Longest wait of a poll. It can be a second, because the other duties of the loop are due at most once a second. */
 const LONGEST_POLL_MS = 1_000
+/** Longest wait of a poll while a restore is paused. A flush of a memtable takes tens of milliseconds. */
+const LONGEST_POLL_WHILE_HELD_BACK_MS = 20
 /** Longest wait of a poll on workers with standby copies, whose records are handled between two polls. */
 const LONGEST_POLL_WITH_COPIES_MS = 100
 /**
@@ -176,6 +178,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     // Aligns this loop with the other loops of the process, so that the process wakes up once for all of them.
     const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
+    if (starts.holdBack()) until = Math.min(until, now + LONGEST_POLL_WHILE_HELD_BACK_MS)
     for (const task of tasks.running()) {
       until = Math.min(until, task.nextTickAt)
       if (task.idlesUntil > now) until = Math.min(until, task.idlesUntil)

@@ -1,5 +1,5 @@
 import type { Decision } from '../../../schemas/commands/topics.ts'
-import { pageKey, relationKey, selfKey } from '../../../schemas/matches/keys.ts'
+import { isUserId, pageKey, relationKey, selfKey } from '../../../schemas/matches/keys.ts'
 import { pairKey } from '../../../schemas/matches/pair.ts'
 import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
 import {
@@ -25,6 +25,7 @@ import { indexCellOf } from '../../../state/views/matches/candidates/index-membe
 import {
   avro,
   type Context,
+  deadLetter,
   drop,
   keyedStore,
   type RecordContext,
@@ -35,6 +36,7 @@ import {
   utf8,
 } from '../../engine/index.ts'
 import { indexEntry } from './index-entry.ts'
+import { isNewPlace, isPlaceOrNone } from './places.ts'
 import { applySwipe } from './swipes.ts'
 import { isShown, isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
 
@@ -42,6 +44,8 @@ import { isShown, isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** The topology itself writes these, so a bad record is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
+
+const BAD_ID = deadLetter('bad_user_id', 'a user id is not a UUID in lower case, or not the key of its record')
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 
@@ -74,6 +78,8 @@ export const matchUsers = topology(
     const scored = t.repartition('scored', { key: utf8, value: avro('matches/DesirabilitySwipe'), ...BY_USER })
 
     t.source(locationUpdates, { onError: SKIPPED }).process('locate', { emits: [located] }, function locate(update, ctx) {
+      if (!isUserId(update.user_id)) return BAD_ID
+      if (!isPlaceOrNone(update)) return deadLetter('bad_place', 'the place is not on earth, or only half of it is given')
       ctx.emit(located, update.user_id, update)
     })
 
@@ -130,12 +136,13 @@ export const matchUsers = topology(
       if (isVoid(known, ts)) return drop('before_deletion')
       const active = { ...known, last_active_at: Math.max(known.last_active_at, ts) }
       show(user_id)
-      const isNewer = lat !== null && ts >= (known.location_updated_at ?? 0)
-      keep(user_id, isNewer ? { ...active, lat, lon, location_updated_at: ts } : active, ctx)
+      keep(user_id, isNewPlace(known, { lat, lon, ts }) ? { ...active, lat, lon, location_updated_at: ts } : active, ctx)
     }
 
     function takeSwipe(event: SwipeEvent, ctx: RecordContext<string>) {
       const { swiper_id, target_id, direction, ts } = event
+      // Another key would put the state of the user into a partition where nothing finds it.
+      if (ctx.key !== swiper_id || !isUserId(swiper_id) || !isUserId(target_id)) return BAD_ID
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
       if (isVoid(swiper, ts)) {

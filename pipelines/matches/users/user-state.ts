@@ -1,5 +1,6 @@
 import type { MatchProfile, MatchSelf, MatchUser } from '../../../schemas/matches/types.ts'
 import { FIRST_ELO } from '../../../state/views/matches/candidates/desirability.ts'
+import { completenessOf } from '../../../state/views/matches/candidates/person.ts'
 
 /** A user about whom nothing is known yet. */
 export const NEW_USER: MatchUser = {
@@ -22,15 +23,11 @@ export const NEW_USER: MatchUser = {
   last_swipe: null,
 }
 
-/** Number of optional parts of a profile. Each of them makes the profile more complete. */
-const OPTIONAL_PARTS = 4
-
 export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
-  const { deleted_at, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active, bio, photo_urls } = profile
+  const { deleted_at, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active } = profile
   // The index entry is kept, so that it can be removed from the index.
   if (deleted_at !== null) return { ...NEW_USER, deleted_at, index_key: user.index_key }
-  const parts = [gender !== null, bio !== null && bio !== '', photo_urls.length > 0, photo_urls.length > 2]
-  const completeness = parts.filter(Boolean).length / OPTIONAL_PARTS
+  const completeness = completenessOf(profile)
   return { ...user, has_profile: true, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active, completeness }
 }
 

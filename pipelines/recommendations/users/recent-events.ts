@@ -35,3 +35,9 @@ export function withEvent(known: Uint8Array | undefined, eventId: string, arrive
   out.writeUInt32LE(Math.floor(arrivedAt / MS_PER_SECOND), last + HASH_BYTES)
   return out
 }
+
+/** Returns the time after which a repetition of the newest event counts again, epoch ms. There must be an event. */
+export function rememberedUntil(known: Uint8Array): number {
+  const bytes = Buffer.from(known.buffer, known.byteOffset, known.byteLength)
+  return (bytes.readUInt32LE(bytes.length - ENTRY_BYTES + HASH_BYTES) + 1) * MS_PER_SECOND + DAY_MS
+}

@@ -29,7 +29,7 @@ import {
   topology,
 } from '../../engine/index.ts'
 import { activities } from './activities.ts'
-import { withEvent } from './recent-events.ts'
+import { rememberedUntil, withEvent } from './recent-events.ts'
 import {
   FORGET_AFTER_MS,
   NEW_USER,
@@ -113,17 +113,24 @@ export const userFeaturesTopology = topology(
       keep(ctx.key, after)
     }
 
+    /** Forgets the events that a user sent within a day. An event may be much older than its arrival. */
+    function forgetEvents(userId: bigint, now: number): void {
+      const events = recent.get(userId)
+      const until = events === undefined ? now : rememberedUntil(events)
+      if (until > now) idle.schedule(userId, until)
+      else recent.delete(userId)
+    }
+
     function forgetVisits(now: number): void {
       for (const { key } of idle.takeDue(now, FORGOTTEN_PER_TICK)) {
         const user = users.get(key)
-        if (user === undefined || user.last_event_at === null) continue
-        const due = user.last_event_at + FORGET_AFTER_MS
-        if (due > now) {
-          idle.schedule(key, due)
+        const lastAt = user?.last_event_at ?? undefined
+        if (lastAt !== undefined && lastAt + FORGET_AFTER_MS > now) {
+          idle.schedule(key, lastAt + FORGET_AFTER_MS)
           continue
         }
-        recent.delete(key)
-        keep(key, withoutVisit(user))
+        if (user !== undefined && lastAt !== undefined) keep(key, withoutVisit(user))
+        forgetEvents(key, now)
       }
     }
 

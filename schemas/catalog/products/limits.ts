@@ -5,6 +5,8 @@ export const MOST_ACTIVE_VARIANTS = 50
  */
 export { MOST_VARIANT_NUMBER as MOST_VARIANTS_EVER } from '../ids.ts'
 export const MOST_IMAGES = 20
+/** Code points of a sku. */
+export const MOST_SKU = 50
 /**
  * Maximum size of an encoded product, in bytes. It keeps a record with a product far below the broker's limit of 1 MiB.
  */

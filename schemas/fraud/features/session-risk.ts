@@ -9,17 +9,17 @@ export interface SessionSigns {
 }
 
 /** Risk by login method, in lower case. Methods that resist phishing are first. */
-const LOGIN_RISK: Readonly<Record<string, number>> = {
-  passkey: 0,
-  biometric: 0,
-  mfa: 0.05,
-  otp: 0.1,
-  sso: 0.1,
-  social: 0.15,
-  password: 0.2,
-  magic_link: 0.2,
-  sms: 0.25,
-}
+const LOGIN_RISK: ReadonlyMap<string, number> = new Map([
+  ['passkey', 0],
+  ['biometric', 0],
+  ['mfa', 0.05],
+  ['otp', 0.1],
+  ['sso', 0.1],
+  ['social', 0.15],
+  ['password', 0.2],
+  ['magic_link', 0.2],
+  ['sms', 0.25],
+])
 const OTHER_LOGIN_RISK = 0.3
 const NEW_DEVICE_RISK = 0.3
 const FOREIGN_IP_RISK = 0.3
@@ -40,7 +40,7 @@ const LOGIN_AGE_RISK = [
  */
 export function sessionRisk({ loginMethod, secondsSinceLogin, isNewDevice, ipCountry, cardCountry }: SessionSigns): number | null {
   const risks: number[] = []
-  if (loginMethod !== null) risks.push(LOGIN_RISK[loginMethod.toLowerCase()] ?? OTHER_LOGIN_RISK)
+  if (loginMethod !== null) risks.push(LOGIN_RISK.get(loginMethod.toLowerCase()) ?? OTHER_LOGIN_RISK)
   if (secondsSinceLogin !== null) risks.push(LOGIN_AGE_RISK.find(({ belowSeconds }) => secondsSinceLogin < belowSeconds)?.risk ?? 0)
   if (isNewDevice !== null) risks.push(isNewDevice ? NEW_DEVICE_RISK : 0)
   if (ipCountry !== null && cardCountry !== null) risks.push(ipCountry === cardCountry ? 0 : FOREIGN_IP_RISK)

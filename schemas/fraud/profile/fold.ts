@@ -45,7 +45,7 @@ export interface CountedSecond {
 export type Amounts = Pick<FraudProfile, 'txn_count' | 'txn_units' | 'mean_usd' | 'm2_usd'>
 
 /** The columns of a profile that list entities of a kind. */
-const SEEN_COLUMNS = { user: 'users', device: 'devices', ip: 'ips', card: 'cards', merchant: 'merchants' } as const
+export const SEEN_COLUMNS = { user: 'users', device: 'devices', ip: 'ips', card: 'cards', merchant: 'merchants' } as const
 
 /**
  * Adds transactions to a profile. Transactions that the profile still contains individually are not added again. The
@@ -55,7 +55,20 @@ const SEEN_COLUMNS = { user: 'users', device: 'devices', ip: 'ips', card: 'cards
  */
 export function foldEvents(profile: FraudProfile, shape: ProfileShape, events: readonly FraudEvent[]): FraudProfile {
   const added = newEvents(profile, events)
-  if (added.length === 0) return profile
+  return added.length === 0 ? profile : withNewEvents(profile, shape, added, sightingsOf)
+}
+
+/**
+ * Adds transactions that the profile does not include, as `foldEvents` does.
+ * @param added at least one, in order
+ * @param seenIn returns the entities of a kind that were seen in transactions, and when
+ */
+export function withNewEvents(
+  profile: FraudProfile,
+  shape: ProfileShape,
+  added: readonly FraudEvent[],
+  seenIn: (kind: EntityKind, added: readonly FraudEvent[]) => Sighting[],
+): FraudProfile {
   const next = { ...profile }
   next.newest_at = Math.max(profile.newest_at, added[added.length - 1].at)
   next.first_seen = profile.txn_count === 0 ? added[0].at : Math.min(profile.first_seen, added[0].at)
@@ -64,7 +77,7 @@ export function foldEvents(profile: FraudProfile, shape: ProfileShape, events: r
   for (const kind of ENTITY_KINDS) {
     const limit = shape.seen[kind]
     if (limit === undefined) continue
-    const sightings = sightingsOf(kind, added)
+    const sightings = seenIn(kind, added)
     const column = SEEN_COLUMNS[kind]
     if (sightings.length > 0) next[column] = withSightings(profile[column], sightings, limit, next.newest_at)
   }
@@ -91,7 +104,7 @@ export function foldSeconds(profile: FraudProfile, shape: ProfileShape, seconds:
 }
 
 /** Returns the transactions that the profile does not contain yet, in order. */
-function newEvents({ events: rows }: FraudProfile, events: readonly FraudEvent[]): readonly FraudEvent[] {
+export function newEvents({ events: rows }: FraudProfile, events: readonly FraudEvent[]): readonly FraudEvent[] {
   if (events.length === 1) return hasEvent(rows, events[0]) ? NO_EVENTS : events
   const added = events.filter((event) => !hasEvent(rows, event))
   if (added.length < 2) return added

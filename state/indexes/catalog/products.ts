@@ -1,3 +1,4 @@
+import { MOST_CATEGORIES } from '../../../schemas/catalog/documents/limits.ts'
 import { meanWithPrior } from '../../../schemas/catalog/documents/rating.ts'
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { priceBandOf } from './bands.ts'
@@ -6,6 +7,9 @@ import { headOf, wordsOf } from './words.ts'
 
 /** The name of the alias that searches use. Fed by `catalog-documents`. A document's id is its product_id. */
 export const PRODUCTS_INDEX = 'catalog-products'
+
+/** Maximum number of products that the search server sorts for a page. Only cursors lead to later products. */
+export const MOST_PAGED = 10_000
 
 /**
  * Settings of the index. `wordsOf` splits the text before it reaches the index, so the analyzers only split at spaces
@@ -17,6 +21,10 @@ export const productsSettings = {
   number_of_replicas: 0,
   // Searches find a change within a second.
   refresh_interval: '1s',
+  // A search asks for one product more than its page has.
+  max_result_window: MOST_PAGED + 1,
+  // A filter by a category names all categories below it.
+  max_terms_count: MOST_CATEGORIES,
   // A position and the documents up to it may be in different shards, so no shard may lose a write that it has
   // acknowledged.
   translog: { durability: 'request' },

@@ -64,7 +64,8 @@ function tokensOf(text: string): string[] {
 
 /**
  * Removes differences in spelling that do not change the meaning: case, accents, separators of thousands, signs of
- * units.
+ * units. In each pattern, only one part can match a given space. Otherwise the time would grow with the square of the
+ * number of spaces.
  */
 function tidied(text: string): string {
   return text
@@ -81,7 +82,7 @@ function tidied(text: string): string {
     .replace(/(\d)\s+(?=\d+\/\d)/g, '$1-')
     .replace(/(\d)\s*(?:["”″]|'')/g, '$1 in ')
     .replace(/(\d)\s*['’′](?!\p{L})/gu, '$1 ft ')
-    .replace(/(\d\s*(?:in|ft|cm|mm)?\.?)\s*[x*×]\s*(?=\d|\.\d)/g, '$1 x ')
+    .replace(/(\d(?:\s*(?:in|ft|cm|mm))?\.?)\s*[x*×]\s*(?=\d|\.\d)/g, '$1 x ')
 }
 
 /**

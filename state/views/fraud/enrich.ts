@@ -4,47 +4,69 @@ import type { CountedSecond } from '../../../schemas/fraud/profile/fold.ts'
 import type { FraudProfile } from '../../../schemas/fraud/types.ts'
 import type { ViewScript } from '../view.ts'
 import {
+  ADDED_AT,
   COUNTED_FOR_MS,
-  flightField,
+  FLIGHT_BYTES,
+  flightId,
+  flightRow,
   IN_FLIGHT_MS,
+  inFlightAt,
   MOST_COUNTERS,
   MOST_IN_FLIGHT,
-  packFlight,
   secondField,
   unpackCounter,
-  unpackFlight,
 } from './in-flight.ts'
 import { profileKeys } from './profiles.ts'
+
+/** Lua: finds where text begins that is the beginning of a row; nil without one. */
+const ROW_OF = `
+local rowBytes = ${FLIGHT_BYTES}
+local function rowOf(rows, start)
+  local at = string.find(rows, start, 1, true)
+  while at and (at - 1) % rowBytes ~= 0 do at = string.find(rows, start, at + 1, true) end
+  return at
+end
+`
 
 /**
  * Reads the profiles of entities of one partition and their transactions in flight. Then adds a transaction to those in
  * flight of each entity, unless it is already there. One script for all entities of a transaction saves four fifths of
  * the requests.
  *
- * KEYS: 1 the view's caught-up flag, then of each entity the profile, the transactions in flight and their counters.
- * ARGV: 1 field of the transaction, 2 most in flight, 3 time to live in ms, 4 second and 5 amount for the counters, 6
- * number of counters from which seconds are joined into minutes, 7 first minute to keep then, 8 first second in which a
- * transaction must have been added to stay in flight, then of each entity the value of the transaction, or an empty
- * text to read only. Returns the flag, and of each entity the profile, the transactions in flight and the counters, the
- * last two as alternating fields and values.
+ * KEYS: 1 the view's caught-up flag, then of each entity the profile and the transactions in flight, then of each
+ * entity the counters. ARGV: 1 beginning of the transaction's row, 2 most in flight, 3 time to live in ms, 4 second and
+ * 5 amount for the counters, 6 number of counters from which seconds are joined into minutes, 7 first minute to keep
+ * then, 8 first second in which a transaction must have been added to stay in flight, then of each entity the row of
+ * the transaction, or an empty text to read only. Returns the flag, and of each entity the profile and the transactions
+ * in flight, then of each entity the counters as alternating fields and values.
  */
 export const ENRICH: ViewScript = {
   name: 'enrich',
   returnsBytes: true,
   source: `
-local field, most, ttl, ofSecond, units = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+${ROW_OF}
+local id, most, ttl, ofSecond, units = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local mostCounters, firstMinute, firstSecond = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local function addTransaction(flightKey, countedKey, flight, counted, value)
-  if #flight < 2 * most or redis.call('HEXISTS', flightKey, field) == 1 then
-    redis.call('HSETNX', flightKey, field, value)
+local function withoutOld(flightKey, rows)
+  local kept = {}
+  for at = 1, #rows, rowBytes do
+    if struct.unpack('>I4', rows, at + ${ADDED_AT}) >= firstSecond then table.insert(kept, string.sub(rows, at, at + rowBytes - 1)) end
+  end
+  if #kept == 0 then redis.call('DEL', flightKey)
+  elseif #kept * rowBytes < #rows then redis.call('SET', flightKey, table.concat(kept), 'KEEPTTL') end
+end
+local function addTransaction(flightKey, countedKey, rows, counted, row)
+  if not rows then
+    redis.call('SET', flightKey, row, 'PX', ttl)
+    return
+  end
+  local isIn = rowOf(rows, id)
+  if isIn or #rows < most * rowBytes then
+    if not isIn then redis.call('APPEND', flightKey, row) end
     redis.call('PEXPIRE', flightKey, ttl)
     return
   end
-  if #counted == 0 or #counted >= 2 * mostCounters then
-    for index = 1, #flight, 2 do
-      if struct.unpack('>I4', flight[index + 1], 2) < firstSecond then redis.call('HDEL', flightKey, flight[index]) end
-    end
-  end
+  if #counted == 0 or #counted >= 2 * mostCounters then withoutOld(flightKey, rows) end
   local function add(counter, count, sum)
     local heldCount, heldSum = string.match(redis.call('HGET', countedKey, counter) or '', '^(%d+) (%d+)$')
     redis.call('HSET', countedKey, counter, string.format('%d %.0f', (heldCount or 0) + count, (heldSum or 0) + sum))
@@ -64,12 +86,16 @@ local function addTransaction(flightKey, countedKey, flight, counted, value)
     end
   end
 end
-local found = {redis.call('GET', KEYS[1])}
-for at = 2, #KEYS, 3 do
-  local flight, counted = redis.call('HGETALL', KEYS[at + 1]), redis.call('HGETALL', KEYS[at + 2])
-  found[at], found[at + 1], found[at + 2] = redis.call('GET', KEYS[at]), flight, counted
-  local value = ARGV[9 + (at - 2) / 3]
-  if value ~= '' then addTransaction(KEYS[at + 1], KEYS[at + 2], flight, counted, value) end
+local entities = (#KEYS - 1) / 3
+local counters = 1 + 2 * entities
+local found = redis.call('MGET', unpack(KEYS, 1, counters))
+local isCounted = redis.call('EXISTS', unpack(KEYS, counters + 1)) > 0
+for entity = 1, entities do
+  local countedKey = KEYS[counters + entity]
+  local counted = isCounted and redis.call('HGETALL', countedKey) or {}
+  found[counters + entity] = counted
+  local row = ARGV[8 + entity]
+  if row ~= '' then addTransaction(KEYS[2 * entity + 1], countedKey, found[2 * entity + 1], counted, row) end
 end
 return found
 `,
@@ -77,14 +103,17 @@ return found
 
 /**
  * Removes what `ENRICH` has added, unless it was added to a counter. KEYS: of each entity the transactions in flight.
- * ARGV: 1 field of the transaction, then of each entity its value. The value of another request with the same id is not
- * removed.
+ * ARGV: of each entity the row of the transaction. The row of another request with the same id is not removed.
  */
 export const WITHDRAW: ViewScript = {
   name: 'withdraw',
   source: `
-for at = 1, #KEYS do
-  if redis.call('HGET', KEYS[at], ARGV[1]) == ARGV[at + 1] then redis.call('HDEL', KEYS[at], ARGV[1]) end
+${ROW_OF}
+for index = 1, #KEYS do
+  local rows = redis.call('GET', KEYS[index])
+  local at = rows and rowOf(rows, ARGV[index])
+  if at and #rows == rowBytes then redis.call('DEL', KEYS[index])
+  elseif at then redis.call('SET', KEYS[index], string.sub(rows, 1, at - 1) .. string.sub(rows, at + rowBytes), 'KEEPTTL') end
 end
 `,
 }
@@ -102,10 +131,13 @@ export interface EnrichedEntity {
 /** @param entities at least one entity; all belong to the partition */
 export function enrichKeys(partition: number, entities: readonly EnrichedEntity[]): string[] {
   const keys = [profileKeys(partition, entities[0].entity).caughtUp]
+  const counters: string[] = []
   for (const { entity } of entities) {
     const { profile, flight, counted } = profileKeys(partition, entity)
-    keys.push(profile, flight, counted)
+    keys.push(profile, flight)
+    counters.push(counted)
   }
+  keys.push(...counters)
   return keys
 }
 
@@ -115,14 +147,13 @@ export function enrichKeys(partition: number, entities: readonly EnrichedEntity[
  */
 export function withdrawal(partition: number, entities: readonly EnrichedEntity[], now: number) {
   const keys: string[] = []
-  const values: (string | Buffer)[] = []
+  const rows: Buffer[] = []
   for (const { entity, event } of entities) {
     if (event === undefined) continue
-    if (values.length === 0) values.push(flightField(event.id))
     keys.push(profileKeys(partition, entity).flight)
-    values.push(packFlight(event, now))
+    rows.push(flightRow(event, now))
   }
-  return { keys, values }
+  return { keys, rows }
 }
 
 const READ_ONLY = ''
@@ -136,8 +167,8 @@ export function enrichArguments(entities: readonly EnrichedEntity[], now: number
   const { id, at, units } = entities.find(({ event }) => event !== undefined)?.event ?? NO_EVENT
   const firstMinute = Math.floor((now - COUNTED_FOR_MS) / MINUTE_MS)
   const firstSecond = Math.floor((now - IN_FLIGHT_MS) / SECOND_MS)
-  const common = [flightField(id), MOST_IN_FLIGHT, inFlightMs, secondField(at), units, MOST_COUNTERS, firstMinute, firstSecond]
-  return [...common, ...entities.map(({ event }) => (event === undefined ? READ_ONLY : packFlight(event, now)))]
+  const common = [flightId(id), MOST_IN_FLIGHT, inFlightMs, secondField(at), units, MOST_COUNTERS, firstMinute, firstSecond]
+  return [...common, ...entities.map(({ event }) => (event === undefined ? READ_ONLY : flightRow(event, now)))]
 }
 
 const NO_EVENT = { id: 0, at: 0, units: 0 }
@@ -150,36 +181,47 @@ export interface HeldEntity {
   readonly inFlightSeconds: readonly CountedSecond[]
 }
 
-const VALUES_PER_ENTITY = 3
-
-/**
- * Reads the answer to `ENRICH`.
- * @returns the values of each entity, or undefined for an entity whose data is unusable because the view is being built
- * or a different version wrote it
- */
-export function heldEntities(answer: unknown, now: number): (HeldEntity | undefined)[] {
-  const [flag, ...values] = answer as [Buffer | null, ...HeldValues]
-  return Array.from({ length: values.length / VALUES_PER_ENTITY }, (_, index) => {
-    const at = index * VALUES_PER_ENTITY
-    return flag === null ? undefined : heldEntity(values.slice(at, at + VALUES_PER_ENTITY) as HeldValues, now)
-  })
+/** The profile, the transactions in flight and the counters of an entity, as in Redis. */
+export interface HeldBytes {
+  readonly profile: Buffer | null
+  readonly flight: Buffer | null
+  /** Alternating fields and values. */
+  readonly counted: readonly Buffer[]
 }
 
-/** The profile, the transactions in flight and the counters of an entity. */
-export type HeldValues = [profile: Buffer | null, flight: Buffer[], counted: Buffer[]]
+/**
+ * Reads the answer to `ENRICH` about a number of entities.
+ * @returns undefined while the view is being built
+ */
+export function heldBytes(answer: unknown, entities: number): HeldBytes[] | undefined {
+  const found = answer as (Buffer | null)[]
+  if (found[0] === null) return undefined
+  const counters = (answer as Buffer[][]).slice(1 + 2 * entities)
+  return counters.map((counted, index) => ({ profile: found[1 + 2 * index], flight: found[2 + 2 * index], counted }))
+}
 
 /** @returns undefined if a different version wrote the profile */
-export function heldEntity([bytes, flight, counted]: HeldValues, now: number): HeldEntity | undefined {
+export function heldEntity({ profile: bytes, flight, counted }: HeldBytes, now: number): HeldEntity | undefined {
   const profile = bytes === null ? undefined : profileFromBytes(bytes)
   if (bytes !== null && profile === undefined) return undefined
   const inFlight: FraudEvent[] = []
-  for (let index = 0; index < flight.length; index += 2) {
-    const { event, addedAt } = unpackFlight(flight[index].toString('latin1'), flight[index + 1])
-    if (addedAt > now - IN_FLIGHT_MS) inFlight.push(event)
+  for (let at = 0; flight !== null && at < flight.length; at += FLIGHT_BYTES) {
+    const { event, addedAt } = inFlightAt(flight, at)
+    if (isInFlight(addedAt, now)) inFlight.push(event)
   }
-  const inFlightSeconds: CountedSecond[] = []
+  return { profile, inFlight, inFlightSeconds: heldSeconds(counted) }
+}
+
+/** Returns whether a transaction is still in flight. @param addedAt epoch ms */
+export function isInFlight(addedAt: number, now: number): boolean {
+  return addedAt > now - IN_FLIGHT_MS
+}
+
+/** @param counted alternating fields and values */
+export function heldSeconds(counted: readonly Buffer[]): CountedSecond[] {
+  const seconds: CountedSecond[] = []
   for (let index = 0; index < counted.length; index += 2) {
-    inFlightSeconds.push(unpackCounter(counted[index].toString('latin1'), counted[index + 1].toString('latin1')))
+    seconds.push(unpackCounter(counted[index].toString('latin1'), counted[index + 1].toString('latin1')))
   }
-  return { profile, inFlight, inFlightSeconds }
+  return seconds
 }

@@ -1,26 +1,32 @@
-import type { EntityKind } from '../../../schemas/fraud/entity.ts'
+import { ENTITY_KINDS } from '../../../schemas/fraud/entity.ts'
 import type { FraudEvent } from '../../../schemas/fraud/event.ts'
 import type { CountedSecond } from '../../../schemas/fraud/profile/fold.ts'
 import { PER_DEGREE } from '../../../schemas/fraud/profile/places.ts'
+import { readUint48, writeUint48 } from '../../../schemas/fraud/profile/uint48.ts'
 
 /**
- * Transactions of an entity that were scored and that its profile may not include yet. Each is a field of a hash: the
- * hash of the transaction's id in hexadecimal digits. Its value is bytes:
+ * Transactions of an entity that were scored and that its profile may not include yet. They are rows of a string, in
+ * the order in which they were added. Numbers are big-endian:
  *
  * | bytes | content |
  * |---|---|
- * | 1 | which of the optional parts follow: bit 0 place, then user, device, IP, card, merchant |
+ * | 6 | hash of the transaction's id |
  * | 4 | when it was added, seconds since 1970 |
  * | 6, 6 | time of the transaction in epoch ms, amount in 1/10,000 USD |
  * | 4, 4 | latitude and longitude in millionths of a degree |
  * | 4 each | hashes of user, device, IP, card and merchant |
+ * | 1 | which of the optional parts are known: bits 0 to 4 the hashes, bit 5 the place |
  *
- * They take at most 45 bytes. Redis stores a hash of such small values without pointers.
+ * Only the end of the string grows. A reader that knows a string that begins with the same rows therefore needs to read
+ * only the others. Rows are removed when the profile comes to include their transactions.
  *
  * An entity has at most MOST_IN_FLIGHT of them. Further transactions are added up in counters, which are the fields of
- * another hash. The field is the second of the transaction's time or, from MOST_COUNTERS counters on, its minute
+ * a hash. The field is the second of the transaction's time or, from MOST_COUNTERS counters on, its minute
  * (`m<minute>`), both since 1970. The value of a counter is `<transactions> <amount>`.
  */
+export const FLIGHT_BYTES = 51
+/** Where a row has the time at which it was added. */
+export const ADDED_AT = 6
 export const MOST_IN_FLIGHT = 256
 /** Number of counters above which seconds are joined into minutes. */
 export const MOST_COUNTERS = 512
@@ -29,19 +35,19 @@ export const IN_FLIGHT_MS = 86_400_000
 /** Age above which counters are dropped when counters are joined, because no window includes them. */
 export const COUNTED_FOR_MS = 8 * IN_FLIGHT_MS
 
-const HEX = 16
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const MINUTE_PREFIX = 'm'
 
-const ADDED_AT = 1
-const TIME_AT = 5
-const UNITS_AT = 11
-const OPTIONAL_AT = 17
-const LONG_BYTES = 6
+const ID_BYTES = 6
+const TIME_AT = 10
+const UNITS_AT = 16
+const LAT_AT = 22
+const LNG_AT = 26
+const HASHES_AT = 30
 const HASH_BYTES = 4
-const PLACE_BYTES = 8
-const HASHED: readonly EntityKind[] = ['user', 'device', 'ip', 'card', 'merchant']
+const FLAGS_AT = 50
+const HAS_PLACE = 1 << 5
 
 /** A transaction in flight. It lacks the user's id, which only the pipeline needs. */
 export interface InFlight {
@@ -50,54 +56,51 @@ export interface InFlight {
   readonly addedAt: number
 }
 
-export function flightField(id: number): string {
-  return id.toString(HEX)
-}
-
-/** @param addedAt epoch ms */
-export function packFlight(event: FraudEvent, addedAt: number): Buffer {
-  const { place } = event
-  const hashes = HASHED.filter((kind) => event[kind] !== null)
-  const bytes = Buffer.allocUnsafe(OPTIONAL_AT + (place === null ? 0 : PLACE_BYTES) + hashes.length * HASH_BYTES)
-  bytes[0] = HASHED.reduce((flags, kind, index) => flags | (event[kind] === null ? 0 : 2 << index), place === null ? 0 : 1)
-  bytes.writeUInt32BE(Math.floor(addedAt / SECOND_MS), ADDED_AT)
-  bytes.writeUIntBE(event.at, TIME_AT, LONG_BYTES)
-  bytes.writeUIntBE(event.units, UNITS_AT, LONG_BYTES)
-  let at = OPTIONAL_AT
-  if (place !== null) {
-    at = bytes.writeInt32BE(Math.round(place.lat * PER_DEGREE), at)
-    at = bytes.writeInt32BE(Math.round(place.lng * PER_DEGREE), at)
-  }
-  for (const kind of hashes) at = bytes.writeUInt32BE(event[kind] as number, at)
+/** Returns the bytes with which the row of a transaction begins. @param id hash of its id */
+export function flightId(id: number): Buffer {
+  const bytes = Buffer.allocUnsafe(ID_BYTES)
+  writeUint48(bytes, id, 0)
   return bytes
 }
 
-export function unpackFlight(field: string, bytes: Buffer): InFlight {
-  const flags = bytes[0]
-  let at = OPTIONAL_AT
-  let place: FraudEvent['place'] = null
-  if ((flags & 1) !== 0) {
-    place = { lat: bytes.readInt32BE(at) / PER_DEGREE, lng: bytes.readInt32BE(at + HASH_BYTES) / PER_DEGREE }
-    at += PLACE_BYTES
+/** @param addedAt epoch ms */
+export function flightRow(event: FraudEvent, addedAt: number): Buffer {
+  const row = Buffer.allocUnsafe(FLIGHT_BYTES)
+  const { place } = event
+  writeUint48(row, event.id, 0)
+  row.writeUInt32BE(Math.floor(addedAt / SECOND_MS), ADDED_AT)
+  writeUint48(row, event.at, TIME_AT)
+  writeUint48(row, event.units, UNITS_AT)
+  row.writeInt32BE(place === null ? 0 : Math.round(place.lat * PER_DEGREE), LAT_AT)
+  row.writeInt32BE(place === null ? 0 : Math.round(place.lng * PER_DEGREE), LNG_AT)
+  let flags = place === null ? 0 : HAS_PLACE
+  for (let kind = 0; kind < ENTITY_KINDS.length; kind++) {
+    const hash = event[ENTITY_KINDS[kind]]
+    if (hash !== null) flags |= 1 << kind
+    row.writeUInt32BE(hash ?? 0, HASHES_AT + kind * HASH_BYTES)
   }
-  const hash = (flag: number): number | null => {
-    if ((flags & flag) === 0) return null
-    at += HASH_BYTES
-    return bytes.readUInt32BE(at - HASH_BYTES)
-  }
+  row[FLAGS_AT] = flags
+  return row
+}
+
+/** @param at where a row begins */
+export function inFlightAt(rows: Buffer, at: number): InFlight {
+  const flags = rows[at + FLAGS_AT]
+  const hash = (kind: number): number | null => ((flags & (1 << kind)) === 0 ? null : rows.readUInt32BE(at + HASHES_AT + kind * HASH_BYTES))
+  const hasPlace = (flags & HAS_PLACE) !== 0
   const event: FraudEvent = {
-    id: Number.parseInt(field, HEX),
-    at: bytes.readUIntBE(TIME_AT, LONG_BYTES),
-    units: bytes.readUIntBE(UNITS_AT, LONG_BYTES),
-    place,
-    user: hash(2),
-    device: hash(4),
-    ip: hash(8),
-    card: hash(16),
-    merchant: hash(32),
+    id: readUint48(rows, at),
+    at: readUint48(rows, at + TIME_AT),
+    units: readUint48(rows, at + UNITS_AT),
+    place: hasPlace ? { lat: rows.readInt32BE(at + LAT_AT) / PER_DEGREE, lng: rows.readInt32BE(at + LNG_AT) / PER_DEGREE } : null,
+    user: hash(0),
+    device: hash(1),
+    ip: hash(2),
+    card: hash(3),
+    merchant: hash(4),
     user_id: null,
   }
-  return { event, addedAt: bytes.readUInt32BE(ADDED_AT) * SECOND_MS }
+  return { event, addedAt: rows.readUInt32BE(at + ADDED_AT) * SECOND_MS }
 }
 
 /** Returns the counters that may contain a transaction with this time (epoch ms), the most likely one first. */

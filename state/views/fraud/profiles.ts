@@ -2,7 +2,7 @@ import { packedProfileBytes } from '../../../schemas/fraud/profile/bytes.ts'
 import { EVENT_BYTES, eventId, eventTime, eventUnits } from '../../../schemas/fraud/profile/events.ts'
 import { type PackedProfile, parseProfile } from '../../../schemas/fraud/profile/packed.ts'
 import { caughtUpKey, type View, type ViewOperation, viewTag } from '../view.ts'
-import { counterFields, flightField } from './in-flight.ts'
+import { counterFields, FLIGHT_BYTES, flightId } from './in-flight.ts'
 
 /**
  * Profiles of entities, and their transactions in flight. Fed by the changelog of the profiles, partitioned like it.
@@ -12,7 +12,7 @@ import { counterFields, flightField } from './in-flight.ts'
  * | key | value |
  * |---|---|
  * | `{fraud-profiles:<p>}:profile:<kind>:<id>` | the profile: schemas/fraud/profile/bytes.ts |
- * | `{fraud-profiles:<p>}:flight:<kind>:<id>` | hash: transactions in flight: see in-flight.ts |
+ * | `{fraud-profiles:<p>}:in-flight:<kind>:<id>` | transactions in flight: see in-flight.ts |
  * | `{fraud-profiles:<p>}:counted:<kind>:<id>` | hash: counters of the transactions above the limit: see in-flight.ts |
  */
 export const FRAUD_PROFILES_VIEW = 'fraud-profiles'
@@ -24,15 +24,12 @@ export const fraudProfilesView: View<string, PackedProfile> = {
     if (profile === null) return [{ op: 'del', key: keys.profile }]
     const operations: ViewOperation[] = [{ op: 'set', key: keys.profile, value: packedProfileBytes(profile) }]
     const included = profile.bytes.subarray(parseProfile(profile).includedRowsAt, profile.end)
-    for (let row = 0; row < included.length / EVENT_BYTES; row++) {
-      operations.push({
-        op: 'hdelOrSubtract',
-        key: keys.flight,
-        field: flightField(eventId(included, row)),
-        counters: { key: keys.counted, fields: counterFields(eventTime(included, row)) },
-        amount: eventUnits(included, row),
-      })
-    }
+    const items = Array.from({ length: included.length / EVENT_BYTES }, (_, row) => ({
+      start: flightId(eventId(included, row)),
+      counters: counterFields(eventTime(included, row)),
+      amount: eventUnits(included, row),
+    }))
+    if (items.length > 0) operations.push({ op: 'removeRows', key: keys.flight, rowBytes: FLIGHT_BYTES, items, counters: keys.counted })
     return operations
   },
 }
@@ -43,7 +40,7 @@ export function profileKeys(partition: number, entity: string) {
   return {
     caughtUp: caughtUpKey(FRAUD_PROFILES_VIEW, partition),
     profile: `${tag}:profile:${entity}`,
-    flight: `${tag}:flight:${entity}`,
+    flight: `${tag}:in-flight:${entity}`,
     counted: `${tag}:counted:${entity}`,
   }
 }

@@ -11,6 +11,7 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * | `x:<user_id>:<cause>` | the other user must not be shown, because one of the users blocks the other, or their match has ended |
  * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
+ * | `active` | time at which a feed request was last reported as activity |
  * | `left` | time at which the user deleted their profile; earlier events of the user are no longer noted |
  *
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so a field
@@ -32,6 +33,8 @@ export interface Recent {
   /** Times at which swipes were answered with a match, epoch ms, by the other user. */
   readonly matched: ReadonlyMap<string, number>
   readonly place: { readonly lat: number; readonly lon: number; readonly at: number } | undefined
+  /** Time at which a feed request was last reported as activity, epoch ms; undefined if there is none. */
+  readonly activeAt: number | undefined
 }
 
 export interface RecentSwipe {
@@ -63,6 +66,7 @@ export const LAST_SWIPE = 'last'
 const SEVERED = 'x:'
 const MATCHED = 'm:'
 const PLACE = 'place'
+const ACTIVE = 'active'
 /** Name of the field with the time at which the user deleted their profile. */
 export const LEFT = 'left'
 /** Suffix of the value of a field whose cause was lifted. */
@@ -186,6 +190,11 @@ export function placeField({ lat, lon }: { readonly lat: number; readonly lon: n
 /** The field of `placeField`. */
 export const PLACE_FIELD = PLACE
 
+/** @param at epoch ms */
+export function activeField(at: number): Record<string, string> {
+  return { [ACTIVE]: String(at) }
+}
+
 /** @param value of the field `last` */
 export function parseLastSwipe(value: string): RecentSwipe {
   const [at, swipeId, direction, targetId, undone] = value.split(' ')
@@ -213,12 +222,14 @@ export function parseRecent(fields: Readonly<Record<string, string>>): Recent {
   }
   const last = fields[LAST_SWIPE] as string | undefined
   const place = fields[PLACE] as string | undefined
+  const active = fields[ACTIVE] as string | undefined
   return {
     swipes,
     last: last === undefined ? undefined : parseLastSwipe(last),
     severed,
     matched,
     place: place === undefined ? undefined : parsePlace(place),
+    activeAt: active === undefined ? undefined : Number(active),
   }
 }
 

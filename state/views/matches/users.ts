@@ -72,9 +72,12 @@ function profileOperations(partition: number, userId: string, profile: MatchProf
   return [...[keys.profile, ...notedKeys(keys)].map((key): ViewOperation => ({ op: 'del', key })), ...left]
 }
 
-/** Keys that the API writes, apart from recent events. */
-function notedKeys({ stack, building, refill, resume, jumps }: UserKeys): string[] {
-  return [stack, building, refill, resume, jumps]
+/**
+ * Keys that the API writes, apart from recent events. The times of jumps are not among them: they expire within an hour
+ * by themselves, and without them a user could jump on by leaving and returning.
+ */
+function notedKeys({ stack, building, refill, resume }: UserKeys): string[] {
+  return [stack, building, refill, resume]
 }
 
 function selfOperations(keys: UserKeys, value: MatchSeen | null): ViewOperation[] {

@@ -173,6 +173,11 @@ export function placeOf({
   return recent.place
 }
 
+/** Returns the time of the last known activity of a user, epoch ms; 0 if none is known. */
+export function lastActiveOf({ self, recent: { activeAt, place, last } }: Pick<UserState, 'self' | 'recent'>): number {
+  return Math.max(self?.last_active_at ?? 0, activeAt ?? 0, place?.at ?? 0, last?.at ?? 0)
+}
+
 /** Returns the last swipe or rewind, by the time at which an API instance received it. */
 export function lastSwipeOf({
   self,

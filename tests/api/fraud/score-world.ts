@@ -24,8 +24,6 @@ import { NO_IP_FACTS, NOON } from '../../schemas/fraud/payments.ts'
 const NOTHING_TO_CLOSE = { probes: [], close: async () => undefined }
 const DAY_MS = 86_400_000
 const NEVER = new Promise<never>(() => undefined)
-/** Redis's answer about an entity without history. */
-const NO_HISTORY = [null, [], []]
 /** Keys of an entity. */
 const ENTITY_KEYS = 3
 
@@ -77,7 +75,8 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
       case ENRICH:
         return [
           state.view === 'cleared' ? null : Buffer.from('1'),
-          ...Array.from({ length: others.length / ENTITY_KEYS }, () => NO_HISTORY).flat(),
+          ...Array.from({ length: (2 * others.length) / ENTITY_KEYS }, () => null),
+          ...Array.from({ length: others.length / ENTITY_KEYS }, () => []),
         ]
       case READ_ANSWER:
         return now

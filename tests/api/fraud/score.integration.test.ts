@@ -76,7 +76,7 @@ test('without Redis and Kafka payments are scored and logged, and count afterwar
 async function flying(): Promise<string[]> {
   const { Redis } = await import('ioredis')
   const redis = new Redis(system.redis.address)
-  const keys = await redis.keys('*:flight:*')
+  const keys = await redis.keys('*:in-flight:*')
   redis.disconnect()
   return keys
 }

@@ -1,19 +1,28 @@
 import { expect, test } from 'vitest'
 import { stacks } from '../../../api/matches/stacks.ts'
 import type { MatchProfile } from '../../../schemas/matches/types.ts'
+import { parseRecent } from '../../../state/views/matches/recent.ts'
 import { basisOf, STORE_STACK } from '../../../state/views/matches/stack.ts'
 import { userKeys } from '../../../state/views/matches/users.ts'
-import { type UserState, viewerAt } from '../../../state/views/matches/viewer.ts'
+import { type OwnState, type UserState, viewerAt } from '../../../state/views/matches/viewer.ts'
 import { BOB } from '../../pipelines/matches/swipes.ts'
 import { fakeRedis } from '../../state/views/fake-redis.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const PLACE = { lat: 1, lon: 1 }
-const profile = { birth_date: '1990-05-01', seeking_gender: [], gender: null, max_dist_km: 50 } as Partial<MatchProfile> as MatchProfile
+const profile = {
+  birth_date: '1990-05-01',
+  seeking_gender: [],
+  gender: null,
+  min_age_pref: 18,
+  max_age_pref: 99,
+  max_dist_km: 50,
+} as Partial<MatchProfile> as MatchProfile
+
+const NOTHING_RECENT = parseRecent({})
 
 function stateOf(stack: UserState['stack']): UserState {
-  const recent = { swipes: new Map(), last: undefined, severed: new Map(), matched: new Map(), place: undefined }
-  return { profile, self: undefined, relations: new Map(), recent, seenPages: {}, stack }
+  return { profile, self: undefined, relations: new Map(), recent: NOTHING_RECENT, seenPages: {}, stack }
 }
 
 /**
@@ -21,7 +30,13 @@ function stateOf(stack: UserState['stack']): UserState {
  */
 function world(scripts: (name: string) => Promise<unknown>) {
   const clock = { now: NOW }
-  const stored = { stack: undefined as UserState['stack'], searches: 0, gate: Promise.resolve() }
+  const stored = {
+    stack: undefined as UserState['stack'],
+    last: undefined as UserState['recent']['last'],
+    people: new Map<string, OwnState>(),
+    searches: 0,
+    gate: Promise.resolve(),
+  }
   const { reader } = fakeRedis()
   const deps = {
     reader: {
@@ -36,7 +51,11 @@ function world(scripts: (name: string) => Promise<unknown>) {
     partitionOfCell: () => 0,
     now: () => clock.now,
   }
-  const people = { own: async () => stateOf(stored.stack), keysOf: (userId: string) => userKeys(0, userId) }
+  const people = {
+    own: async () => ({ ...stateOf(stored.stack), recent: { ...NOTHING_RECENT, last: stored.last } }),
+    stateOf: async (userId: string) => stored.people.get(userId),
+    keysOf: (userId: string) => userKeys(0, userId),
+  }
   const stackFor = stacks(people, deps)
   return { clock, stored, feed: (userId: string) => stackFor(userId, stateOf(undefined), PLACE) }
 }
@@ -81,4 +100,23 @@ test('a process runs 32 searches at once, and refuses further ones', async () =>
   resolve()
   expect(await Promise.all(running)).toHaveLength(32)
   expect((await feed('late')).left).toEqual([])
+})
+
+test('a rewound profile comes first, although the search does not come to it', async () => {
+  const { feed, stored } = world(async () => 1)
+  const place = { ...PLACE, at: NOW }
+  const other = { ...profile, user_id: BOB, is_active: true, bio: null, photo_urls: [], updated_at: NOW }
+  const state = (more: Partial<MatchProfile>) => ({ profile: { ...other, ...more }, self: undefined, recent: { place, last: undefined } })
+  const shown = async () => (await feed('a')).left.map(({ userId }) => userId)
+  stored.people.set(BOB, state({}))
+  expect(await shown()).toEqual([])
+  stored.last = { swipeId: 's', targetId: BOB, direction: 'REWIND', at: NOW, undone: 'LEFT' }
+  expect(await shown()).toEqual([BOB])
+  // The filters apply to this candidate, too.
+  for (const unsuitable of [{ is_active: false }, { birth_date: '1890-05-01' }, { seeking_gender: ['m'] }]) {
+    stored.people.set(BOB, state(unsuitable))
+    expect([unsuitable, await shown()]).toEqual([unsuitable, []])
+  }
+  stored.people.delete(BOB)
+  expect(await shown()).toEqual([])
 })

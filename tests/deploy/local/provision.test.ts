@@ -20,7 +20,7 @@ test('topics for production have the planned partitions, including internal topi
     'trend-output': 8,
     'trends-drawn-cells-repartition': 32,
     'trends-listed-repartition': 32,
-    'trends-candidates-repartition': 8,
+    'trends-reports-repartition': 8,
     'trends-user-terms-changelog': 32,
     'trends-rare-tweets-changelog': 32,
     'trends-since-changelog': 8,
@@ -93,7 +93,7 @@ test('existing topics keep their partition counts, and changelogs get those of t
     'trends-drawn-cells-repartition': 3,
     'trends-user-terms-changelog': 5,
     'trends-rare-tweets-changelog': 3,
-    'trends-candidates-repartition': 8,
+    'trends-reports-repartition': 8,
   })
 })
 

@@ -76,6 +76,49 @@ test('an older place does not replace a newer one', () => {
   expect(index()).toMatchObject([{ place: TOWN }])
 })
 
+test('further places in the same cell are left out for ten minutes, but count as activity', () => {
+  const { profile, locate, index, user, driver } = usersDriver()
+  const near = { lat: TOWN.lat - 0.001, lon: TOWN.lon }
+  profile(ANN)
+  locate(ANN, TOWN.lat, TOWN.lon)
+  const at = driver.now
+  driver.read(matchIndex)
+  locate(ANN, near.lat, near.lon, at + 10 * MINUTE_MS - 1)
+  expect(driver.read(matchIndex)).toEqual([])
+  expect(user(ANN)).toMatchObject({ ...TOWN, location_updated_at: at, last_active_at: at + 10 * MINUTE_MS - 1 })
+  locate(ANN, near.lat, near.lon, at + 10 * MINUTE_MS)
+  expect(user(ANN)).toMatchObject(near)
+  // A place in another cell counts at once.
+  locate(ANN, TOWN.lat + 0.01, TOWN.lon, at + 10 * MINUTE_MS + 1)
+  expect(index()).toMatchObject([{ userId: ANN, place: { lat: TOWN.lat + 0.01 } }])
+})
+
+test.each<[string, Partial<SwipeEvent>, string?]>([
+  ['a swiper that is no UUID', { swiper_id: 'ann|1' }],
+  ['a target that is no UUID', { target_id: `${BOB}:page-1` }],
+  ['a target in capitals', { target_id: BOB.toUpperCase() }],
+  ['the key of another user', {}, CAT],
+])('a swipe with %s becomes a dead letter', (_what, change, key) => {
+  const { driver } = usersDriver()
+  const event = { ...swipe(ANN, BOB, 'RIGHT', driver.now), ...change }
+  driver.pipe(swipeEvents, key ?? event.swiper_id, event)
+  expect(driver.readDeadLetters()).toHaveLength(1)
+  expect([driver.read(matchSeen), driver.read(pairSwipes)]).toEqual([[], []])
+})
+
+test.each<[string, number | null, number | null, string?]>([
+  ['a latitude above 90', 90.1, 0],
+  ['a longitude above 180', 0, -180.1],
+  ['a latitude that is no number', Number.NaN, 0],
+  ['half a place', 1, null],
+  ['a user that is no UUID', 1, 1, 'ann'],
+])('a location with %s becomes a dead letter', (_what, lat, lon, id = ANN) => {
+  const { locate, driver, user } = usersDriver()
+  locate(id, lat, lon)
+  expect(driver.readDeadLetters()).toHaveLength(1)
+  expect(user(id)).toBeUndefined()
+})
+
 test('a user who is switched off, idle for seven days or deleted cannot be found, but can be found again afterwards', () => {
   const { profile, locate, index, driver } = usersDriver()
   profile(ANN)

@@ -60,6 +60,18 @@ test('a repeated event counts once within a day, even after a restart', () => {
   expect(look().interactions).toBe(2)
 })
 
+test('a repeated event counts once within a day, even if it happened so long ago that its visit is forgotten at once', () => {
+  const event = { event_id: 'a', timestamp: START - 30 * DAY }
+  send(1, event)
+  driver.advanceWallClock(HOUR)
+  expect(look().last_event_at).toBeNull()
+  send(1, event)
+  expect(look().interactions).toBe(1)
+  driver.advanceWallClock(DAY)
+  send(1, event)
+  expect(look().interactions).toBe(2)
+})
+
 test('purchases, ratings, skips and views count as watched; clicks, dwelling and short views do not', () => {
   send(1)
   send(2, { watch_pct: 0.3 })

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
+import type { TrendCandidate } from '../../../pipelines/trends/candidate.ts'
 import { drawHash } from '../../../pipelines/trends/drawn-tweets.ts'
 import { foldTopics } from '../../../pipelines/trends/fold.ts'
-import { rankTerms } from '../../../pipelines/trends/ranking.ts'
 import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
-import type { TrendCandidate } from '../../../schemas/trends/types.ts'
+import { rankCandidates } from './reports.ts'
 
 /** Creates a term with the tweets of these numbers, of which the first 24 by hash are drawn. */
 function candidate(term: string, tweets: readonly number[]): TrendCandidate {
@@ -29,10 +29,10 @@ function range(from: number, to: number): number[] {
 }
 
 function folded(...candidates: TrendCandidate[]) {
-  return foldTopics(rankTerms(candidates, 1)).map(({ leader, variants, related }) => ({
-    term: leader.candidate.term,
-    variants: variants.map((each) => each.candidate.term),
-    related: related.map((each) => each.candidate.term),
+  return foldTopics(rankCandidates(candidates, 1)).map(({ leader, variants, related }) => ({
+    term: leader.details.term,
+    variants: variants.map((each) => each.details.term),
+    related: related.map((each) => each.details.term),
   }))
 }
 
@@ -88,7 +88,7 @@ test('overlaps of frequent terms are estimated from the drawn tweets', () => {
 })
 
 test('the typical tweet is the drawn one with the most other terms', () => {
-  const typical = (...candidates: TrendCandidate[]) => foldTopics(rankTerms(candidates, 1)).map(({ typicalTweet }) => typicalTweet)
+  const typical = (...candidates: TrendCandidate[]) => foldTopics(rankCandidates(candidates, 1)).map(({ typicalTweet }) => typicalTweet)
   const id = 2n ** 60n + 7n
   expect(typical(candidate('a', range(0, 20)), candidate('b', [7, 30, 31]), candidate('c', [7, 32, 33, 34]))).toEqual([id, id, id])
   expect(typical(candidate('a', []))).toEqual([null])

@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest'
-import { rankTerms } from '../../../pipelines/trends/ranking.ts'
+import type { TrendCandidate } from '../../../pipelines/trends/candidate.ts'
 import { historyAfter, mayLabel, meanOfNewTerms } from '../../../pipelines/trends/region-history.ts'
 import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
-import type { RegionHistory, TrendCandidate } from '../../../schemas/trends/types.ts'
+import type { RegionHistory } from '../../../schemas/trends/types.ts'
+import { rankCandidates } from './reports.ts'
 
 const MINUTE = 60_000
 
 function ranked(...counts: number[]) {
-  return rankTerms(
+  return rankCandidates(
     counts.map((count, i) => candidate(`t${i}`, count)),
     1,
   )
@@ -37,7 +38,7 @@ test('the mean of new terms is that of a minute ago, or of the latest earlier li
 })
 
 test('terms with a baseline do not enter the mean', () => {
-  const history = historyAfter(undefined, rankTerms([candidate('usual', 100, 20), candidate('new', 4)], 1), MINUTE)
+  const history = historyAfter(undefined, rankCandidates([candidate('usual', 100, 20), candidate('new', 4)], 1), MINUTE)
   expect(meanOfNewTerms(history, 2 * MINUTE)).toBe(4)
 })
 

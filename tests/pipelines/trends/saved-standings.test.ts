@@ -4,16 +4,23 @@ import type { KeyedStore, KeyRange } from '../../../pipelines/engine/index.ts'
 import { CellCounts, packContribution, packedCells } from '../../../pipelines/trends/packed-cells.ts'
 import { RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
 import { savedStandings } from '../../../pipelines/trends/saved-standings.ts'
-import { type RegionStanding, standings } from '../../../pipelines/trends/standings.ts'
+import { standings } from '../../../pipelines/trends/standings.ts'
 import type { StoredTerms } from '../../../pipelines/trends/stored-terms.ts'
+import { RENEWAL_MS } from '../../../pipelines/trends/time.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 import type { SavedStandings } from '../../../schemas/trends/types.ts'
+import { reportsIn } from './reports.ts'
 
 const NOW = 30_000_000
 /** New York and London. */
 const PLACES = [2459115, 44418]
 /** Number of contenders per region, so small that floors rise and regions must be visited again. */
 const PER_REGION = 4
+
+interface RegionStanding {
+  readonly woeid: number
+  readonly terms: readonly unknown[]
+}
 
 const step = fc.oneof(
   {
@@ -57,10 +64,20 @@ function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStand
     drawnPerRegion: PER_REGION,
     saved,
   })
+  const reports = reportsIn(new Map())
+  let rankings = 0
   function rank(minute: number): RegionStanding[] {
     const found: RegionStanding[] = []
+    const ranking = { windowEnd: ++rankings * RENEWAL_MS, partition: 0, missing: 0 }
     for (const _ of leaders.prepare(minute, () => {}));
-    for (const _ of leaders.rank((standing) => found.push(standing)));
+    for (const _ of leaders.rank(ranking, (report) => {
+      reports.take(report)
+      const terms = reports
+        .rank([report], 1)
+        .map(({ count, details: { term, name, hourAgo, day } }) => ({ term, name, count, hourAgo, day }))
+      found.push({ woeid: report.woeid, terms })
+      reports.published([report])
+    }));
     return found.sort((a, b) => a.woeid - b.woeid)
   }
   return { visits, saved, leaders, rank }
@@ -100,8 +117,7 @@ test('a worker that starts continues with the saved standings, without a visit t
       first.saved.saveChanges()
       const next = worker(terms, rows)
       const fresh = worker(terms, new Map())
-      const entriesOf = (all: RegionStanding[]) =>
-        all.map(({ woeid, entries }) => ({ woeid, entries })).filter(({ entries }) => entries.length > 0)
+      const entriesOf = (all: RegionStanding[]) => all.filter(({ terms }) => terms.length > 0)
       const visitsBefore = first.visits.all
       const expected = entriesOf(first.rank(minute))
       expect(entriesOf(next.rank(minute))).toEqual(expected)

@@ -314,7 +314,7 @@ test.each([
     partitions: {
       'trends-drawn-cells-repartition': terms,
       'trends-listed-repartition': terms,
-      'trends-candidates-repartition': places,
+      'trends-reports-repartition': places,
       [trendOutput.name]: 5,
     },
   })

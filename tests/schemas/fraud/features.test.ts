@@ -189,6 +189,7 @@ test.each<readonly [string, readonly Payment[], Payment, string | null, number |
   ['a passkey on a known device', [{ device: 'd1' }], { device: 'd1', login: 'PASSKEY', sinceLogin: 600 }, null, 0],
   ['a password', [], { login: 'password' }, null, 0.2],
   ['an unknown method', [], { login: 'carrier pigeon' }, null, 0.3],
+  ['a method with the name of a property that all objects have', [], { login: 'constructor' }, null, 0.3],
   ['right after the login', [], { sinceLogin: 29 }, null, 0.2],
   ['a minute after the login', [], { sinceLogin: 30 }, null, 0.1],
   ['two minutes after the login', [], { sinceLogin: 120 }, null, 0],

@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import type { RocksdbBinding } from '../../../state/stores/rocksdb-binding.ts'
 import { isOverloaded } from '../../../state/stores/rocksdb-load.ts'
 
-function overloaded(memtables: string, files: string): boolean {
+function overloaded(memtables: string, files: string, errors = '0'): boolean {
   const values: Readonly<Record<string, string>> = {
     'rocksdb.num-immutable-mem-table': memtables,
     'rocksdb.num-files-at-level0': files,
+    'rocksdb.background-errors': errors,
   }
   const binding: Pick<RocksdbBinding, 'db_get_property'> = { db_get_property: (_, name) => values[name] ?? '' }
   return isOverloaded(binding, {} as Parameters<typeof isOverloaded>[1])
@@ -18,4 +19,9 @@ test('a database is overloaded long before it delays its writers', () => {
   expect(overloaded('0', '10')).toBe(true)
   // The binding returns an empty text for unknown properties.
   expect(overloaded('', '')).toBe(false)
+})
+
+test('a database whose flush or compaction has failed is not overloaded, because only a write reports the failure', () => {
+  expect(overloaded('3', '0', '1')).toBe(false)
+  expect(overloaded('0', '10', '2')).toBe(false)
 })

@@ -69,14 +69,21 @@ export function fakeRedis() {
           if (!field.endsWith(suffix) && !(Number.parseInt(value, 10) > number)) hash(key).delete(field)
         return
       }
-      case 'hdelOrSubtract': {
-        const { key, field, counters, amount } = operation
-        if (hash(key).delete(field)) return
-        const counter = counters.fields.find((name) => hash(counters.key).has(name))
-        if (counter === undefined) return
-        const [count, sum] = hash(counters.key).get(counter)!.split(' ').map(Number)
-        if (count === 1) hash(counters.key).delete(counter)
-        else hash(counters.key).set(counter, `${count - 1} ${Math.max(0, sum - amount)}`)
+      case 'removeRows': {
+        const { key, rowBytes, items, counters } = operation
+        for (const { start, amount, counters: fields } of items) {
+          const rows = strings.get(key) ?? ''
+          const at = rowsOf(rows, rowBytes).findIndex((row) => row.startsWith(latin1(start)))
+          if (at >= 0) {
+            strings.set(key, rows.slice(0, at * rowBytes) + rows.slice((at + 1) * rowBytes))
+            continue
+          }
+          const counter = fields.find((name) => hash(counters).has(name))
+          if (counter === undefined) continue
+          const [count, sum] = hash(counters).get(counter)!.split(' ').map(Number)
+          if (count === 1) hash(counters).delete(counter)
+          else hash(counters).set(counter, `${count - 1} ${Math.max(0, sum - amount)}`)
+        }
         return
       }
       case 'zadd':
@@ -154,6 +161,10 @@ export function fakeRedis() {
 }
 
 /** Stores bytes as text with one character per byte. */
+function rowsOf(text: string, length: number): string[] {
+  return Array.from({ length: text.length / length }, (_, row) => text.slice(row * length, (row + 1) * length))
+}
+
 function latin1(value: ViewValue): string {
   return typeof value === 'string' ? value : value.toString('latin1')
 }

@@ -16,15 +16,18 @@ export interface Cursor {
 
 const MOST_CORRECTED = 30
 const FINGERPRINT_CHARACTERS = 16
+/** Cursors are younger than this. For a much earlier time, the sales of a product would exceed the greatest number. */
+const EARLIEST = Date.UTC(2020, 0)
 const finite = z.number()
 const word = z.string().max(200)
+const correction = word.regex(/^\p{L}+$/u)
 
 const cursorForm = z.strictObject({
   a: z.tuple([finite, z.int().min(0)]),
-  n: z.int().min(0),
+  n: z.int().min(EARLIEST),
   p: finite.nullable(),
   b: z.enum(['all', 'described', 'most', 'half']),
-  c: z.record(word, z.array(word).max(2)).refine((corrections) => Object.keys(corrections).length <= MOST_CORRECTED),
+  c: z.record(word, z.array(correction).max(2)).refine((corrections) => Object.keys(corrections).length <= MOST_CORRECTED),
   f: z.string(),
 })
 

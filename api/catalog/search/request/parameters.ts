@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { MOST_PAGED } from '../../../../state/indexes/catalog/products.ts'
 import { wordsOf } from '../../../../state/indexes/catalog/words.ts'
 import { booleanParameter, integerParameter } from '../../../kit/parameters.ts'
 import { SORTS } from './search-request.ts'
@@ -15,8 +16,6 @@ const MOST_STARS = 5
 const MOST_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 20
 const MOST_CURSOR_CHARACTERS = 4_000
-/** Maximum number of products that the search server sorts for a page. Only cursors lead to later products. */
-const MOST_PAGED = 10_000
 const CENTS = 100
 
 const NOT_A_PRICE = 'must be an amount such as 19.99, at most 1000000000'
@@ -35,11 +34,19 @@ function isText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
 
-const brand = z.string().min(1, 'must not be empty').max(MOST_BRAND_CHARACTERS, `must have at most ${MOST_BRAND_CHARACTERS} characters`)
-const attribute = z
-  .string()
-  .max(MOST_ATTRIBUTE_CHARACTERS, `must have at most ${MOST_ATTRIBUTE_CHARACTERS} characters`)
-  .regex(/^[^:]+:.+$/su, 'must be a name and a value, such as colour:red')
+/** Text in the form in which products are stored, with a limit in code points. */
+function storedText(most: number) {
+  return z
+    .string()
+    .transform((text) => text.normalize('NFC').trim())
+    .refine((text) => [...text].length <= most, `must have at most ${most} characters`)
+}
+
+const brand = storedText(MOST_BRAND_CHARACTERS).refine((name) => name !== '', 'must not be empty')
+const attribute = storedText(MOST_ATTRIBUTE_CHARACTERS).refine(
+  (text) => /^[^:]+:.+$/su.test(text),
+  'must be a name and a value, such as colour:red',
+)
 
 export const searchParameters = z
   .object({
@@ -64,7 +71,7 @@ export const searchParameters = z
     price_min: priceParameter('Lowest price, inclusive, in major units of the currency.'),
     price_max: priceParameter('Highest price, inclusive, in major units of the currency.'),
     brand: z
-      .union([z.string().transform((list) => list.split(',').map((name) => name.trim())), z.array(z.string())])
+      .union([z.string().transform((list) => list.split(',')), z.array(z.string())])
       .pipe(z.array(brand).max(MOST_BRANDS, `must be at most ${MOST_BRANDS} names`))
       .optional()
       .transform((names) => [...new Set(names ?? [])])

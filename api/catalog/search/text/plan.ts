@@ -35,18 +35,28 @@ export interface TextPlan {
  * Maximum number of words of a query that are used. More words would cost more without narrowing the results further.
  */
 const MOST_WORDS = 24
+/**
+ * Maximum number of words of all synonyms together. The search server refuses queries with more than a thousand
+ * clauses, and each of these words is one clause.
+ */
+const MOST_SYNONYM_WORDS = 200
 
 /** Returns the plan for the exact words of a query; undefined if the query has no words. */
 export function planOf(query: string, synonyms: Synonyms): TextPlan | undefined {
   const words = wordsOf(query).slice(0, MOST_WORDS)
   if (words.length === 0) return undefined
   const parts: PlannedPart[] = []
+  let room = MOST_SYNONYM_WORDS
+  const fits = ({ length }: readonly string[]) => {
+    room -= length
+    return room >= 0
+  }
   for (let at = 0; at < words.length; ) {
     const found = synonyms.at(words, at)
     const count = found?.count ?? 1
     parts.push({
       words: words.slice(at, at + count).map((word) => ({ ...word, corrections: [] })),
-      synonyms: found?.alternatives ?? [],
+      synonyms: found?.alternatives.filter(fits) ?? [],
     })
     at += count
   }

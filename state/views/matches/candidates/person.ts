@@ -1,3 +1,4 @@
+import type { MatchProfile } from '../../../../schemas/matches/types.ts'
 import type { Place } from './cells.ts'
 
 /** The data of a candidate that the filters and the ranking need. */
@@ -35,4 +36,13 @@ export function ageAt(birthDate: string, now: number): number {
   const months = today.getUTCMonth() + 1 - Number(birthDate.slice(5, 7))
   const days = today.getUTCDate() - Number(birthDate.slice(8, 10))
   return months > 0 || (months === 0 && days >= 0) ? years : years - 1
+}
+
+/** Number of optional parts of a profile. Each of them makes the profile more complete. */
+const OPTIONAL_PARTS = 4
+
+/** Returns the share of the optional parts of a profile that are filled in, from 0 to 1. */
+export function completenessOf({ gender, bio, photo_urls }: Pick<MatchProfile, 'gender' | 'bio' | 'photo_urls'>): number {
+  const parts = [gender !== null, bio !== null && bio !== '', photo_urls.length > 0, photo_urls.length > 2]
+  return parts.filter(Boolean).length / OPTIONAL_PARTS
 }

@@ -109,6 +109,17 @@ test('a list mixes images of the product with files, and changes what it says ab
   ])
 })
 
+test('positions change the order of a list, and an image without one has its place in the list', () => {
+  const list = [{ upload: 0, position: 9 }, { image_id: 11 }, { upload: 1, position: 0 }]
+  const images = offeredImages({ list, uploads: [stored('x'), stored('y')], skus: ['a'] }, PRESENT)!
+  expect(images.map(({ content_hash }) => content_hash)).toEqual([stored('y'), stored('old'), stored('x')].map((one) => one.content_hash))
+})
+
+test('the sku and the text of an image are read as those of a product are', () => {
+  const [image] = offeredImageList.parse([{ upload: 0, alt_text: ' cafe\u0301 ', sku: ' A-1 ' }])
+  expect(image).toEqual({ upload: 0, alt_text: 'caf\u00e9', sku: 'A-1' })
+})
+
 test.each([
   [[{ image_id: 12 }], [], 'body.images[0].image_id'],
   [[{ upload: 1 }, { upload: 0 }], ['x'], 'body.images[0].upload'],
@@ -127,6 +138,9 @@ test.each([
   [[{ image_id: 0 }]],
   [[{ upload: 20 }]],
   [[{ upload: 0, alt_text: 'x'.repeat(301) }]],
+  [[{ upload: 0, alt_text: 'a\u0007b' }]],
+  [[{ upload: 0, position: -1 }]],
+  [[{ upload: 0, position: 32_768 }]],
   [[{ upload: 0, url: 'x' }]],
   [Array.from({ length: 21 }, () => ({ image_id: 1 }))],
 ])('the list %j is not valid', (list) => {

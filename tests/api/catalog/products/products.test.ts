@@ -162,6 +162,10 @@ test('If-Match requires a version', async () => {
   expect((await replace(product_id, {}, ifMatch('*'))).status).toBe(200)
   expect(await replace(product_id, {}, ifMatch('abc'))).toMatchObject({ status: 400, body: { details: [{ path: 'header.if-match' }] } })
   expect((await send('DELETE', `products/${product_id}`, ifMatch('"1"'))).status).toBe(409)
+  for (const tag of ['"0"', '"2147483648"', `"${'9'.repeat(15)}"`]) {
+    expect(await replace(product_id, {}, ifMatch(tag))).toMatchObject({ status: 409, body: { error: 'version_conflict', version: 3 } })
+    expect((await send('DELETE', `products/${product_id}`, ifMatch(tag))).status).toBe(409)
+  }
 })
 
 test('the status follows the documented transitions', async () => {

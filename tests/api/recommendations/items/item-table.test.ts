@@ -1,16 +1,44 @@
 import { expect, test } from 'vitest'
 import { itemTable } from '../../../../api/recommendations/items/item-table.ts'
 
+const DAY_MS = 24 * 3_600_000
 const START = Date.UTC(2026, 0, 1)
 const ITEMS = 140_000
 
+const item = {
+  title: '',
+  description: '',
+  category_path: '',
+  attributes: {},
+  thumbnail_url: null,
+  popularity: 0,
+  status: 'ACTIVE' as const,
+  created_at: START,
+  updated_at: START,
+}
+
+test('an item that was created before 1970 is old, and one that will be created after 2106 is new', () => {
+  const items = itemTable()
+  items.putItem(1n, { ...item, created_at: Date.UTC(1941, 4, 1) })
+  items.putItem(2n, { ...item, created_at: Date.UTC(2300, 0, 1) })
+  expect(items.rankedAt(items.rowOf(1n), START).ageDays).toBe(START / DAY_MS)
+  expect(items.rankedAt(items.rowOf(2n), START).ageDays).toBe(0)
+})
+
+test('an item with a genre too many has no genre, and never one of another item', () => {
+  const items = itemTable()
+  for (let number = 1; number <= 65_540; number++) items.putItem(BigInt(number), { ...item, category_path: `Genre ${number}` })
+  expect(items.genreName(items.genreAt(items.rowOf(65_535n)))).toBe('Genre 65535')
+  expect([65_536n, 65_540n].map((id) => items.genreAt(items.rowOf(id)))).toEqual([0, 0])
+  expect(items.genreNumber('Genre 65540')).toBe(0)
+})
+
 test('items of a large catalogue keep their own numbers, on whichever page of the columns they are', () => {
   const items = itemTable()
-  const item = { title: '', description: '', category_path: '', attributes: {}, thumbnail_url: null, updated_at: START }
   const none = { popularity: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }
   for (let number = 0; number < ITEMS; number++) {
     const status = number % 2 === 0 ? ('ACTIVE' as const) : ('INACTIVE' as const)
-    items.putItem(BigInt(ITEMS - number), { ...item, popularity: 0, status, created_at: START + number * 1_000 })
+    items.putItem(BigInt(ITEMS - number), { ...item, status, created_at: START + number * 1_000 })
     if (number % 3 === 0) items.putStats(BigInt(ITEMS - number), { ...none, at: START, entered: number, interactions: number })
   }
   expect(items.size).toBe(ITEMS)

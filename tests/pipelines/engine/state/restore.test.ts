@@ -319,3 +319,32 @@ test('a restoring worker is not ready, reports its progress, and processes other
   expect(asked[0]).toBeUndefined()
   await until(() => asked.at(-1) === undefined, 'polls without a limit')
 })
+
+test('a restore waits while the database is overloaded, and the tasks that run do not', async () => {
+  const at = bench()
+  const first = await at.worker(wordCount())
+  at.send(lines, 'ann', 'a b c d e f')
+  await until(() => at.all(wordCounts).length === 6, 'all are counted')
+  await first.stop()
+
+  const backend = memoryBackend()
+  let isOverloaded = true
+  const copySession = (name: string) => ({ ...backend.copySession(name), isOverloaded: () => isOverloaded })
+  const split: string[] = []
+  const second = await at.worker(
+    wordCount('words', undefined, {}, (line) => split.push(line)),
+    { backend: { ...backend, copySession } },
+  )
+  at.send(lines, 'ann', 'a b')
+  await until(() => split.length === 1, 'a task without state has processed a line')
+  await until(() => second.status().restoring.length > 0, 'the tasks with state restore')
+  expect(second.status().restoring.map(({ records }) => records)).toEqual(second.status().restoring.map(() => 0))
+  at.send(lines, 'ann', 'c')
+  await until(() => split.length === 2, 'it processes another line')
+  expect(second.status().restoring.map(({ records }) => records)).toEqual(second.status().restoring.map(() => 0))
+
+  isOverloaded = false
+  await until(() => second.status().ready, 'the state is restored')
+  await until(() => at.all(wordCounts).length === 9, 'the new words are counted')
+  expect(Object.fromEntries(at.latest(wordCounts))).toEqual({ a: 2, b: 2, c: 2, d: 1, e: 1, f: 1 })
+})

@@ -1,5 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import type { Fetcher, Transport } from '../../../../kafka/transport.ts'
 import type { MemberIdentity } from '../../../../pipelines/engine/worker/worker-config.ts'
 import type { Log } from '../../../../runtime/runtime.ts'
 import { silentLog, systemRuntime } from '../../../../runtime/system.ts'
@@ -15,6 +17,9 @@ const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 /** The sub-topology that counts, and its partitions. */
 const COUNTING = ['1_0', '1_1', '1_2']
 
+/** Number of turns of a worker's loop in which copies would end. */
+const TURNS = 50
+
 /** Returns how many changelog records each started task has restored, in order. */
 function startLog(): { log: Log; starts: { task: string; restored: number }[]; events: string[] } {
   const starts: { task: string; restored: number }[] = []
@@ -28,6 +33,32 @@ function startLog(): { log: Log; starts: { task: string; restored: number }[]; e
     },
   }
   return { log, starts, events }
+}
+
+/** Wraps a transport whose first fetcher, which is that of the tasks, reads no changelog until it is released. */
+function lateRestores(transport: Transport): { transport: Transport; release(): void } {
+  const waiting: (() => void)[] = []
+  let isReleased = false
+  let isFirst = true
+  function fetcher(options: Parameters<Transport['fetcher']>[0]): Fetcher {
+    const inner = transport.fetcher(options)
+    if (!isFirst) return inner
+    isFirst = false
+    return {
+      ...inner,
+      assign(...args) {
+        if (isReleased || !args[0].topic.endsWith('-changelog')) inner.assign(...args)
+        else waiting.push(() => inner.assign(...args))
+      },
+    }
+  }
+  return {
+    transport: { ...transport, fetcher },
+    release() {
+      isReleased = true
+      for (const assign of waiting) assign()
+    },
+  }
 }
 
 async function countedWords(at: Bench, rounds: number): Promise<void> {
@@ -92,16 +123,43 @@ test('a copy makes no progress while the database is overloaded', async () => {
   await at.worker(standing)
   await countedWords(at, 5)
   const backend = memoryBackend()
-  let isOverloaded = true
+  let isOverloaded = false
   const copySession = (name: string) => ({ ...backend.copySession(name), isOverloaded: () => isOverloaded })
   const second = await at.worker(standing, { backend: { ...backend, copySession } })
-  const copies = () => second.status().standbys.filter(({ behind }) => behind > 0)
-  await until(() => copies().length > 0, 'a copy begins')
+  const copies = () => second.status().standbys
+  const areCompleteAfter = (ms: number) =>
+    copies().length > 0 && copies().every(({ behind, completeAt }) => behind === 0 && (completeAt ?? 0) > ms)
+  await until(() => second.status().ready && areCompleteAfter(0), 'its tasks run, and the copies are complete')
+  isOverloaded = true
   const before = copies()
   await countedWords(at, 5)
   expect(copies()).toEqual(before)
   isOverloaded = false
-  await until(() => second.status().standbys.length > 0 && copies().length === 0, 'the copies are complete')
+  const latest = Math.max(...before.map(({ completeAt }) => completeAt as number))
+  await until(() => areCompleteAfter(latest), 'the copies are complete again')
+})
+
+test('copies make no progress while tasks restore', async () => {
+  const at = bench()
+  await at.worker(standing)
+  await countedWords(at, 5)
+  let turns = 0
+  const system = systemRuntime()
+  function nextTurn(): Promise<void> {
+    turns++
+    return system.nextTurn()
+  }
+  const { transport, release } = lateRestores(memoryTransport(at.broker))
+  const second = await at.worker(standing, { transport, runtime: { ...system, nextTurn } })
+  const { status } = second
+  const copies = () => status().standbys.filter(({ behind }) => behind > 0)
+  await until(() => status().restoring.length > 0 && copies().length > 0, 'tasks restore, and copies begin')
+  const [before, since] = [copies(), turns]
+  await until(() => turns > since + TURNS, 'the loop goes on')
+  expect(status().restoring.length).toBeGreaterThan(0)
+  expect(copies()).toEqual(before)
+  release()
+  await until(() => status().ready && status().standbys.length > 0 && copies().length === 0, 'all state is complete')
 })
 
 test('state of partitions that moved away is kept, and when they come back only later records are read', async () => {

@@ -29,6 +29,14 @@ describe('words', () => {
       for (const word of wordsOf(text)) expect(word.text).toMatch(/^[\p{L}\p{N}/.-]+$/u)
   })
 
+  it('are found in time that grows with the length of a text, whatever the text consists of', () => {
+    for (const piece of [' ', '1 ', '1-', "1'", '1,000', '4 x ']) {
+      const startedAt = performance.now()
+      wordsOf(`1${piece.repeat(20_000 / piece.length)}y`)
+      expect(performance.now() - startedAt, `repeated: ${piece}`).toBeLessThan(200)
+    }
+  })
+
   it('are none in operators', () => {
     expect(texts('&& || ! (" ") * ~')).toEqual([])
   })

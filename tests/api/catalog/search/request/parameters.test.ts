@@ -84,6 +84,13 @@ describe('parameters', () => {
     expect(faults({ ...longest, price_min: '1000000000', price_max: '1000000000', rating_min: '5' })).toEqual([])
   })
 
+  it('find a brand and an attribute however their letters are composed, at their greatest lengths', () => {
+    const { filters } = read({ brand: 'Cre\u0301me', attr: 'Gro\u0308ße: XL ' })
+    expect([filters.brands, [...filters.attributes]]).toEqual([['Cr\u00e9me'], [['gr\u00f6ße', [' XL']]]])
+    expect(faults({ brand: '𝒳'.repeat(200), attr: `${'𝒳'.repeat(50)}:${'𝒳'.repeat(200)}` })).toEqual([])
+    expect(faults({ brand: ['a', ' '], attr: `n:${'𝒳'.repeat(250)}` })).toEqual(['brand.1', 'attr.0'])
+  })
+
   it('name a category that there is', () => {
     expect(() => read({ category: 'toys' })).toThrowError(
       expect.objectContaining({ definition: expect.objectContaining({ code: 'unknown_category' }) }),
@@ -94,7 +101,7 @@ describe('parameters', () => {
 describe('a cursor', () => {
   const cursor = {
     after: [0.75, 42],
-    moment: { now: 60_000, salesPercentile: 2_900.5 },
+    moment: { now: Date.UTC(2026, 0, 15), salesPercentile: 2_900.5 },
     breadth: 'described',
     corrections: { dril: ['drill'] },
   } as const
@@ -111,6 +118,15 @@ describe('a cursor', () => {
       expect(() => readCursor(text, read(other))).toThrow(ApiError)
     },
   )
+
+  it.each([
+    { ...cursor, moment: { ...cursor.moment, now: 0 } },
+    { ...cursor, moment: { ...cursor.moment, salesPercentile: Number.POSITIVE_INFINITY, now: -1 } },
+    { ...cursor, corrections: { dril: ['drill bit'] } },
+    { ...cursor, corrections: Object.fromEntries(Array.from({ length: 31 }, (_, at) => [`w${at}`, ['word']])) },
+  ])('with numbers or words that no search has is refused: %o', (forged) => {
+    expect(() => readCursor(cursorText(forged, read({ q: 'dril' })), read({ q: 'dril' }))).toThrow(ApiError)
+  })
 
   it.each(['', 'x', Buffer.from('{"a":[1]}').toString('base64url'), Buffer.from('null').toString('base64url')])('is not %o', (text) => {
     expect(() => readCursor(text, read({}))).toThrow(ApiError)

@@ -48,6 +48,15 @@ describe('synonyms', () => {
     expect(alternatives('boot')).toEqual([[]])
   })
 
+  it('have 200 words at most in one query, because the search server takes only so many clauses', () => {
+    const words = Array.from({ length: 24 }, (_, at) => `sofa${at}`)
+    const terms = Array.from({ length: 19 }, (_, at) => `one${at} two${at} three${at} four${at}`)
+    const many = synonymsOf(words.map((word) => ({ terms: [word, ...terms], one_way: false })))
+    const { parts } = planOf(words.join(' '), many)!
+    expect(parts).toHaveLength(24)
+    expect(parts.flatMap(({ synonyms: found }) => found).flat()).toHaveLength(200)
+  })
+
   it('replace several words at once', () => {
     const { parts } = planOf('window air conditioner', synonyms)!
     expect(parts.map(({ words }) => words.map(({ text }) => text))).toEqual([['window'], ['air', 'conditioner']])

@@ -1,0 +1,29 @@
+import { z } from '@hono/zod-openapi'
+
+/** Control characters, without line breaks and tabs. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it finds them in order to refuse them
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
+const LINE_BREAK = /[\t\n\r]/
+
+/** Returns whether a text has neither control characters nor line breaks. */
+export function isLine(value: string): boolean {
+  return !CONTROL.test(value) && !LINE_BREAK.test(value)
+}
+
+/** Returns whether a text has this many code points. */
+export function within(value: string, least: number, most: number): boolean {
+  // A code point has at most two UTF-16 units, so very short and very long texts need no counting.
+  if (value.length > 2 * most) return false
+  const count = value.length <= most ? value.length : [...value].length
+  return count <= most && value.length >= least
+}
+
+/** Creates the schema of a text that people read. Limits are in code points. */
+export function text(most: number, least: number, description: string, form: 'line' | 'lines' = 'line') {
+  return z
+    .string()
+    .transform((value) => value.normalize('NFC').trim())
+    .refine((value) => within(value, least, most), `must have ${least} to ${most} characters`)
+    .refine((value) => !CONTROL.test(value) && (form === 'lines' || !LINE_BREAK.test(value)), 'must not contain control characters')
+    .openapi({ type: 'string', minLength: least, maxLength: most, description })
+}

@@ -1,0 +1,105 @@
+import type { EntityKind } from '../../../schemas/fraud/entity.ts'
+import type { FraudEvent } from '../../../schemas/fraud/event.ts'
+import { profileFromBytes } from '../../../schemas/fraud/profile/bytes.ts'
+import { NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
+import { type RunningFold, runningFold } from '../../../schemas/fraud/profile/running-fold.ts'
+import { PROFILE_SHAPES } from '../../../schemas/fraud/profile/shape.ts'
+import { type HeldBytes, type HeldEntity, heldEntity, heldSeconds, isInFlight } from '../../../state/views/fraud/enrich.ts'
+import { FLIGHT_BYTES, inFlightAt, MOST_IN_FLIGHT } from '../../../state/views/fraud/in-flight.ts'
+
+/**
+ * Number of transactions in flight from which an entity is hot. Folding fewer takes less time than remembering them.
+ */
+const HOT_FROM = 8
+/**
+ * Most entities that are remembered, of those used last. Each takes about 60 KiB: the bytes that were read and the
+ * profile that resulted.
+ */
+const MOST_HOT = 128
+
+/** An entity whose transactions in flight were folded. */
+interface Folded {
+  readonly profile: Buffer | null
+  /** The rows that were folded. */
+  readonly rows: Buffer
+  end: number
+  readonly fold: RunningFold
+  readonly ids: Set<number>
+  /** The earliest time at which one of the transactions was added, epoch ms. */
+  earliest: number
+}
+
+/**
+ * Folds the transactions in flight of hot entities. In a burst, each payment finds the same transactions in flight as
+ * the one before it, and a few more. The result of the last fold is therefore kept, and only the others are added to
+ * it. It counts as long as Redis returns the same profile, and transactions in flight that begin with those that were
+ * folded. It therefore needs no notice of what the sink or other processes do.
+ */
+export class HotEntities {
+  /** By key. The entity that was used last is at the end. */
+  readonly #folded = new Map<string, Folded>()
+
+  /**
+   * Reads what Redis holds, like `heldEntity`. The profile of a hot entity already includes the transactions in flight.
+   * @param entity the key of the profile
+   * @param id hash of the transaction in hand, which is not counted
+   * @returns undefined if a different version wrote the profile
+   */
+  read(kind: EntityKind, entity: string, held: HeldBytes, id: number, now: number): HeldEntity | undefined {
+    const { profile, flight, counted } = held
+    if (flight === null || flight.length < HOT_FROM * FLIGHT_BYTES) return heldEntity(held, now)
+    const known = this.#folded.get(entity)
+    const isKnown = known !== undefined && isSame(known.profile, profile) && beginsWith(flight, known.rows, known.end)
+    const folded = isKnown ? known : begun(kind, profile)
+    if (folded === undefined) return undefined
+    addRows(folded, flight)
+    this.#remember(entity, folded)
+    // Such a transaction is among those that were folded, so the others are folded alone.
+    if (folded.ids.has(id) || !isInFlight(folded.earliest, now)) return heldEntity(held, now)
+    return { profile: folded.fold.current, inFlight: [], inFlightSeconds: heldSeconds(counted) }
+  }
+
+  #remember(entity: string, folded: Folded): void {
+    this.#folded.delete(entity)
+    this.#folded.set(entity, folded)
+    if (this.#folded.size <= MOST_HOT) return
+    for (const oldest of this.#folded.keys()) {
+      this.#folded.delete(oldest)
+      return
+    }
+  }
+}
+
+/** @returns undefined if a different version wrote the profile */
+function begun(kind: EntityKind, bytes: Buffer | null): Folded | undefined {
+  // A copy, because the buffer that Redis's answer shares with others would stay in memory.
+  const profile = bytes === null ? null : Buffer.from(bytes)
+  const start = profile === null ? NEW_PROFILE : profileFromBytes(profile)
+  if (start === undefined) return undefined
+  const rows = Buffer.allocUnsafeSlow(MOST_IN_FLIGHT * FLIGHT_BYTES)
+  const fold = runningFold(start, PROFILE_SHAPES[kind])
+  return { profile, rows, end: 0, fold, ids: new Set(), earliest: Number.POSITIVE_INFINITY }
+}
+
+/** Folds the rows that were not folded yet. */
+function addRows(folded: Folded, flight: Buffer): void {
+  const events: FraudEvent[] = []
+  for (let at = folded.end; at < flight.length; at += FLIGHT_BYTES) {
+    const { event, addedAt } = inFlightAt(flight, at)
+    events.push(event)
+    folded.ids.add(event.id)
+    folded.earliest = Math.min(folded.earliest, addedAt)
+  }
+  if (events.length === 0) return
+  flight.copy(folded.rows, folded.end, folded.end)
+  folded.end = flight.length
+  folded.fold.add(events)
+}
+
+function isSame(one: Buffer | null, other: Buffer | null): boolean {
+  return one === null || other === null ? one === other : one.equals(other)
+}
+
+function beginsWith(bytes: Buffer, start: Buffer, length: number): boolean {
+  return bytes.length >= length && bytes.compare(start, 0, length, 0, length) === 0
+}

@@ -1,0 +1,153 @@
+import { cursor } from '../../schemas/avro/cursor.ts'
+import { readLength, readLong, readString, skipLong } from '../../schemas/avro/read.ts'
+import { writeInt64, writeLong, writeString } from '../../schemas/avro/write.ts'
+import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
+
+/** A term that may be in a region's list, as one partition of the terms knows it. */
+export interface TrendCandidate {
+  readonly term: string
+  /** The most frequent spelling. */
+  readonly name: string
+  /** Contributions in the window. */
+  readonly count: number
+  /** Contributions in the window one hour ago. */
+  readonly hour_ago: number
+  /** Contributions in the last 24 hours. */
+  readonly day: number
+  /** The usual count in this window; -1: none. */
+  readonly baseline: number
+  readonly tracked: boolean
+  /** Distinct users in the window. */
+  readonly users: number
+  readonly sample_tweets: readonly bigint[]
+  /** The most common language of the newest tweets of up to 20 users; empty: none. */
+  readonly lang: string
+  /**
+   * Up to 24 tweets of the window with the least hashes, in their order. Only terms that may be among the region's best
+   * 100 have them.
+   */
+  drawn: readonly bigint[]
+}
+
+/** The most bytes of a variable-length integer of 64 bits. */
+const MAX_VARINT = 10
+const ID_BYTES = 8
+/** The beginning of Avro's optional values. */
+export const ABSENT = 0
+export const PRESENT = 2
+
+/**
+ * Appends what is known of a candidate besides its count, its baseline and whether it is tracked, which change while
+ * everything else stays the same. The name, the language and the samples are written as Avro, so that they can be copied
+ * into the list.
+ */
+export function writeDetails(candidate: TrendCandidate, out: ByteWriter): void {
+  const { term, name, hour_ago, day, users, lang, sample_tweets, drawn } = candidate
+  let at = wellFormed(writeString(out, out.length, term))
+  at = wellFormed(writeString(out, at, name))
+  out.length = at
+  out.reserve(MAX_VARINT * (6 + sample_tweets.length) + ID_BYTES * drawn.length + lang.length)
+  const { buffer } = out
+  at = writeLong(buffer, at, hour_ago)
+  at = writeLong(buffer, at, day)
+  at = writeLong(buffer, at, users)
+  if (lang === '') buffer[at++] = ABSENT
+  else {
+    buffer[at++] = PRESENT
+    at = wellFormed(writeString(out, at, lang))
+  }
+  if (sample_tweets.length > 0) {
+    at = writeLong(buffer, at, sample_tweets.length)
+    for (const id of sample_tweets) at = writeInt64(buffer, at, id)
+  }
+  buffer[at++] = 0
+  at = writeLong(buffer, at, drawn.length)
+  for (const id of drawn) at = buffer.writeBigInt64LE(id, at)
+  out.length = at
+}
+
+function wellFormed(at: number): number {
+  if (at < 0) throw new CodecError(cursor.why)
+  return at
+}
+
+/** Reads what `writeDetails` has written. Texts and ids stay bytes until they are needed. */
+export class CandidateDetails {
+  readonly buffer: Buffer
+  /** The position of the term with its length. */
+  readonly termAt: number
+  readonly nameAt: number
+  readonly nameEnd: number
+  readonly hourAgo: number
+  readonly day: number
+  readonly users: number
+  readonly langAt: number
+  readonly langEnd: number
+  readonly samplesEnd: number
+  readonly #drawn: number
+  readonly #drawnAt: number
+
+  constructor(buffer: Buffer, at: number) {
+    const end = buffer.length
+    this.buffer = buffer
+    this.termAt = at
+    this.nameAt = skipText(buffer, at)
+    this.nameEnd = skipText(buffer, this.nameAt)
+    this.hourAgo = readLong(buffer, this.nameEnd, end)
+    this.day = readLong(buffer, cursor.at, end)
+    this.users = readLong(buffer, cursor.at, end)
+    this.langAt = cursor.at
+    this.langEnd = buffer[this.langAt] === ABSENT ? this.langAt + 1 : skipText(buffer, this.langAt + 1)
+    let next = this.langEnd
+    for (let left = readLong(buffer, next, end); left > 0; left = readLong(buffer, next, end)) {
+      next = cursor.at
+      for (; left > 0; left--) {
+        skipLong(buffer, next, end)
+        next = cursor.at
+      }
+    }
+    this.samplesEnd = cursor.at
+    this.#drawn = readLong(buffer, cursor.at, end)
+    this.#drawnAt = cursor.at
+    if (cursor.at < 0) throw new CodecError(cursor.why)
+  }
+
+  get term(): string {
+    return readString(this.buffer, this.termAt, this.buffer.length)
+  }
+
+  get name(): string {
+    return readString(this.buffer, this.nameAt, this.buffer.length)
+  }
+
+  get drawn(): bigint[] {
+    return Array.from({ length: this.#drawn }, (_, i) => this.buffer.readBigInt64LE(this.#drawnAt + i * ID_BYTES))
+  }
+}
+
+function skipText(buffer: Buffer, at: number): number {
+  const length = readLength(buffer, at, buffer.length)
+  return cursor.at + length
+}
+
+/** The first byte of UTF-8 of the units that follow those of surrogates in UTF-16. */
+const AFTER_SURROGATES = 0xee
+const SURROGATES = 0xf0
+
+/** Compares the terms of details as texts are compared, which is by UTF-16. */
+export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): number {
+  const aLength = readLength(a, aAt, a.length)
+  const aStart = cursor.at
+  const bLength = readLength(b, bAt, b.length)
+  const bStart = cursor.at
+  const common = Math.min(aLength, bLength)
+  for (let i = 0; i < common; i++) {
+    const left = a[aStart + i]
+    const right = b[bStart + i]
+    if (left === right) continue
+    // Characters beyond 16 bits are two surrogates, which come before the last units of 16 bits.
+    if (left >= AFTER_SURROGATES && right >= AFTER_SURROGATES && left >= SURROGATES !== right >= SURROGATES) return right - left
+    return left - right
+  }
+  return aLength - bLength
+}

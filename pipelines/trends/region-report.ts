@@ -1,0 +1,204 @@
+import { murmur2 } from '../../kafka/partitioner.ts'
+import { readDouble } from '../../schemas/avro/read.ts'
+import { writeDouble } from '../../schemas/avro/write.ts'
+import { byteWriter, type Codec } from '../../schemas/codec.ts'
+import { rawValue } from '../engine/index.ts'
+import { type TrendCandidate, writeDetails } from './candidate.ts'
+import { CellReader, writeNumber } from './packed-cells.ts'
+import { NO_BASELINE } from './term-state.ts'
+import { RENEWAL_MS } from './time.ts'
+
+/** The longest number. */
+const MAX_NUMBER_BYTES = 5
+const TIME_BYTES = 6
+const DOUBLE_BYTES = 8
+/** The lowest bit of an entry's first number. The other bits are the number of the reference; 0: the report itself. */
+const TRACKED = 1
+
+/** What a report says of all its candidates. */
+export interface ReportHead {
+  readonly woeid: number
+  readonly windowEnd: number
+  /** The partition of the terms. */
+  readonly partition: number
+  /** Number of partitions of the first stage whose contributions are not complete. */
+  readonly missing: number
+  /** Greatest count among the terms without baseline that were left out. */
+  readonly restNew: number
+  /** Greatest score among the terms with baseline that were left out. */
+  readonly restKnown: number
+}
+
+/** Identifies a report of the same partition about the same region. */
+export interface ReportReference {
+  readonly windowEnd: number
+  /** A hash of the report's details. A restarted partition may send another report of the same window. */
+  readonly id: number
+}
+
+/** What a report says of each candidate, whether its details are new or not. */
+export type ReportedCounts = Pick<TrendCandidate, 'count' | 'baseline' | 'tracked'>
+
+/** Receives an entry of a report. @param details undefined if the report itself has the details */
+export type VisitEntry = (entry: ReportedCounts, details: ReportReference | undefined, at: number) => void
+
+/**
+ * The best terms of a region in one partition at one moment: first those without baseline by count, and then those with
+ * a baseline by score, best first. A report has the count and the baseline of each term, but the details only of terms
+ * whose details have changed since the partition's last reports. For the others it refers to an earlier report.
+ */
+export class RegionReport implements ReportHead {
+  readonly buffer: Buffer
+  readonly start: number
+  readonly end: number
+  readonly woeid: number
+  readonly partition: number
+  readonly windowEnd: number
+  readonly missing: number
+  readonly restNew: number
+  readonly restKnown: number
+  readonly id: number
+  readonly references: readonly ReportReference[]
+  readonly detailsAt: number
+  readonly #fresh: number
+  readonly #known: number
+  readonly #entriesAt: number
+
+  /** @throws CodecError when the bytes are no report */
+  constructor(buffer: Buffer, start: number, end: number) {
+    const reader = new CellReader(buffer, start, end)
+    this.buffer = buffer
+    this.start = start
+    this.end = end
+    this.woeid = reader.number()
+    this.partition = reader.number()
+    this.windowEnd = buffer.readUIntLE(reader.skip(TIME_BYTES), TIME_BYTES)
+    this.missing = reader.number()
+    this.restNew = reader.number()
+    this.restKnown = readDouble(buffer, reader.skip(DOUBLE_BYTES))
+    this.id = reader.number()
+    this.references = Array.from({ length: reader.number() }, () => ({
+      windowEnd: this.windowEnd - reader.number() * RENEWAL_MS,
+      id: reader.number(),
+    }))
+    this.#fresh = reader.number()
+    this.#known = reader.number()
+    const entriesBytes = reader.number()
+    this.#entriesAt = reader.at
+    this.detailsAt = reader.at + entriesBytes
+  }
+
+  get entries(): number {
+    return this.#fresh + this.#known
+  }
+
+  /** The end of the earliest window whose report this report or a later one may refer to. */
+  get oldest(): number {
+    return this.references.reduce((oldest, { windowEnd }) => Math.min(oldest, windowEnd), this.windowEnd)
+  }
+
+  /** Visits the entries in their order. */
+  eachEntry(visit: VisitEntry): void {
+    const { buffer, references, entries } = this
+    const reader = new CellReader(buffer, this.#entriesAt, this.detailsAt)
+    for (let i = 0; i < entries; i++) {
+      const first = reader.number()
+      const reference = first >>> 1
+      const at = reader.number()
+      const count = reader.number()
+      const baseline = i < this.#fresh ? NO_BASELINE : readDouble(buffer, reader.skip(DOUBLE_BYTES))
+      visit({ count, baseline, tracked: (first & TRACKED) !== 0 }, reference === 0 ? undefined : references[reference - 1], at)
+    }
+  }
+
+  /** Returns the same report in memory of its own. */
+  copy(): RegionReport {
+    const length = this.end - this.start
+    const copied = Buffer.allocUnsafeSlow(length)
+    this.buffer.copy(copied, 0, this.start, this.end)
+    return new RegionReport(copied, 0, length)
+  }
+
+  /** What the state endpoint shows. */
+  toJSON() {
+    const { woeid, partition, windowEnd, missing, restNew, restKnown, references } = this
+    const entries: unknown[] = []
+    this.eachEntry((entry, details, at) => entries.push({ ...entry, details: details?.windowEnd ?? windowEnd, at }))
+    return { woeid, partition, window_end: windowEnd, missing, rest_new: restNew, rest_known: restKnown, references, entries }
+  }
+}
+
+const codec: Codec<RegionReport> = {
+  encode({ buffer, start, end }, out) {
+    out.reserve(end - start)
+    out.length += buffer.copy(out.buffer, out.length, start, end)
+  },
+  decode: (buffer, start, end) => new RegionReport(buffer, start, end),
+}
+
+export const regionReport = rawValue(codec)
+
+/** Writes one report after another. Entries must be added in the order of the report: first those without baseline. */
+export function reportWriter() {
+  const whole = byteWriter()
+  const entries = byteWriter()
+  const details = byteWriter()
+  let references: ReportReference[] = []
+  let fresh = 0
+  let known = 0
+
+  function add(reference: number, at: number, { count, baseline, tracked }: ReportedCounts): void {
+    entries.reserve(3 * MAX_NUMBER_BYTES + DOUBLE_BYTES)
+    writeNumber(2 * reference + (tracked ? TRACKED : 0), entries)
+    writeNumber(at, entries)
+    writeNumber(count, entries)
+    if (baseline === NO_BASELINE) fresh++
+    else {
+      known++
+      entries.length = writeDouble(entries.buffer, entries.length, baseline)
+    }
+  }
+
+  return {
+    /** Adds a candidate with its details. @returns the position of the details, for later references */
+    addNew(candidate: TrendCandidate, counts: ReportedCounts = candidate): number {
+      const at = details.length
+      writeDetails(candidate, details)
+      add(0, at, counts)
+      return at
+    },
+    /** Adds a candidate whose details are in an earlier report. */
+    addSent(details: ReportReference, at: number, counts: ReportedCounts): void {
+      let place = references.indexOf(details)
+      if (place < 0) place = references.push(details) - 1
+      add(place + 1, at, counts)
+    },
+    /** Returns the report, whose bytes are valid until the next one is finished. */
+    finish({ woeid, windowEnd, partition, missing, restNew, restKnown }: ReportHead): RegionReport {
+      whole.length = 0
+      whole.reserve(MAX_NUMBER_BYTES * (9 + 2 * references.length) + TIME_BYTES + DOUBLE_BYTES + entries.length + details.length)
+      writeNumber(woeid, whole)
+      writeNumber(partition, whole)
+      whole.length = whole.buffer.writeUIntLE(windowEnd, whole.length, TIME_BYTES)
+      writeNumber(missing, whole)
+      writeNumber(restNew, whole)
+      whole.length = writeDouble(whole.buffer, whole.length, restKnown)
+      writeNumber(murmur2(details.buffer, 0, details.length) >>> 0, whole)
+      writeNumber(references.length, whole)
+      for (const reference of references) {
+        writeNumber((windowEnd - reference.windowEnd) / RENEWAL_MS, whole)
+        writeNumber(reference.id, whole)
+      }
+      writeNumber(fresh, whole)
+      writeNumber(known, whole)
+      writeNumber(entries.length, whole)
+      for (const { buffer, length } of [entries, details]) whole.length += buffer.copy(whole.buffer, whole.length, 0, length)
+      entries.length = 0
+      details.length = 0
+      references = []
+      fresh = 0
+      known = 0
+      return new RegionReport(whole.buffer, 0, whole.length)
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import type { EntityKind } from '../entity.ts'
+import type { FraudEvent } from '../event.ts'
+import type { FraudProfile } from '../types.ts'
+import { newEvents, SEEN_COLUMNS, withNewEvents } from './fold.ts'
+import { type Sighting, sightingsIn } from './seen.ts'
+import type { ProfileShape } from './shape.ts'
+
+/** A profile to which transactions are added a few at a time. */
+export interface RunningFold {
+  /** The profile with all transactions that were added. It does not change; an addition makes a new one. */
+  readonly current: FraudProfile
+  /** @param events transactions that were not added before. The profile may include them already. */
+  add(events: readonly FraudEvent[]): void
+}
+
+/** The entities of a kind that were seen, in the profile and since. */
+interface SeenEntities {
+  readonly times: Map<number, readonly [first: number, last: number]>
+  /** One that was seen since; undefined: none was. */
+  hash: number | undefined
+}
+
+/**
+ * Gives the same profile as a single `foldEvents` of all transactions, except for rounding in mean and deviation. For
+ * that, it remembers what leaves the columns of the profile while transactions are added: a profile that has reached
+ * its limits would not recognise a transaction that left, and would take an entity that left for a new one.
+ * @param start the profile without these transactions
+ */
+export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFold {
+  const seen = new Map<EntityKind, SeenEntities>()
+  let current = start
+
+  function seenOf(kind: EntityKind): SeenEntities {
+    let known = seen.get(kind)
+    if (known === undefined) {
+      known = { times: sightingsIn(start[SEEN_COLUMNS[kind]]), hash: undefined }
+      seen.set(kind, known)
+    }
+    return known
+  }
+
+  function sightingsOf(kind: EntityKind, added: readonly FraudEvent[]): Sighting[] {
+    const known = seenOf(kind)
+    const sightings: Sighting[] = []
+    for (const event of added) {
+      const hash = event[kind]
+      if (hash === null) continue
+      const [first, last] = known.times.get(hash) ?? [event.at, event.at]
+      known.times.set(hash, [Math.min(first, event.at), Math.max(last, event.at)])
+      known.hash = hash
+      pushSightings(sightings, known, hash)
+    }
+    // Only a sighting makes a column forget what is too old. The single fold has one if an earlier transaction had one.
+    if (sightings.length === 0 && known.hash !== undefined) pushSightings(sightings, known, known.hash)
+    return sightings
+  }
+
+  return {
+    get current() {
+      return current
+    },
+    add(events) {
+      const added = newEvents(start, events)
+      if (added.length > 0) current = withNewEvents(current, shape, added, sightingsOf)
+    },
+  }
+}
+
+function pushSightings(into: Sighting[], { times }: SeenEntities, hash: number): void {
+  for (const at of times.get(hash)!) into.push({ hash, at })
+}

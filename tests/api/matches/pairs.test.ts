@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest'
+import { pairRoutes } from '../../../api/matches/pairs.ts'
+import { likesRoute, notifyRoute } from '../../../api/matches/routes.ts'
+import { matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
+import type { MatchProfile, PairCommand } from '../../../schemas/matches/types.ts'
+import { parseRecent } from '../../../state/views/matches/recent.ts'
+import { parseRelation } from '../../../state/views/matches/relation.ts'
+import { ANN, BOB } from '../../pipelines/matches/swipes.ts'
+import { matchesApi } from './harness.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+
+const profile: MatchProfile = {
+  user_id: ANN,
+  display_name: 'X',
+  birth_date: '1990-05-01',
+  gender: 'f',
+  seeking_gender: ['m'],
+  bio: null,
+  min_age_pref: 18,
+  max_age_pref: 99,
+  max_dist_km: 50,
+  is_active: true,
+  photo_urls: [],
+  created_at: NOW,
+  updated_at: NOW,
+  deleted_at: null,
+}
+
+/** Opens the routes for Ann, whom some users like, the first of them last. Returns what a route answers. */
+function routesOf(likers: readonly Partial<MatchProfile>[], sent: PairCommand[] = []) {
+  const ids = likers.map((_liker, index) => `0b000000-0000-4000-8000-${String(index).padStart(12, '0')}`)
+  const relations = new Map(ids.map((id, index) => [id, parseRelation(String(NOW - index))]))
+  const profiles = new Map(
+    likers.map((liker, index) => [ids[index], { ...profile, gender: 'm', seeking_gender: [], ...liker, user_id: ids[index] }]),
+  )
+  const deps = {
+    people: {
+      own: async () => ({ profile, self: undefined, relations, recent: parseRecent({}), seenPages: {}, stack: undefined }),
+      shown: async (wanted: readonly string[]) => new Map(wanted.map((id) => [id, profiles.get(id)])),
+    },
+    commands: {
+      open: async () => ({
+        async run(_flow: unknown, key: string, command: PairCommand) {
+          expect(key).toBe(pairKey(command.actor_id, command.other_id))
+          sent.push(command)
+          return { outcome: 'not_found' }
+        },
+      }),
+    },
+    now: () => NOW,
+  } as unknown as Parameters<typeof pairRoutes>[0]
+  const routes = pairRoutes(deps)
+  return async (route: object, input: object) => {
+    const { handler } = routes.find(({ definition }) => definition === route)!
+    return await handler({ caller: { subject: ANN }, ...input } as Parameters<typeof handler>[0])
+  }
+}
+
+async function likesOf(likers: readonly Partial<MatchProfile>[]) {
+  const { body } = await routesOf(likers)(likesRoute, {})
+  return JSON.parse(body as string) as { count: number; more: boolean; likes: { liked_at: string }[] }
+}
+
+const suitable = {}
+const unsuitable = { gender: 'f' }
+const many = (count: number, one: Partial<MatchProfile>) => Array.from({ length: count }, () => one)
+
+test('the list of likes has the newest 1,000 users who suit, however many others like the caller', async () => {
+  const mixed = await likesOf([...many(1_200, unsuitable), ...many(3, suitable)])
+  expect([mixed.count, mixed.more, mixed.likes[0].liked_at]).toEqual([3, false, new Date(NOW - 1_200).toISOString()])
+  const full = await likesOf([suitable, unsuitable, ...many(999, suitable)])
+  expect([full.count, full.more]).toEqual([1_000, false])
+  const more = await likesOf([...many(1_000, suitable), unsuitable, suitable])
+  expect([more.count, more.more, more.likes.length]).toEqual([1_000, true, 1_000])
+  // Of very many likes, only the newest are examined.
+  const most = await likesOf([...many(10_000, unsuitable), suitable])
+  expect([most.count, most.more]).toEqual([0, true])
+})
+
+test('a report of a match goes to the partition of the pair, and is accepted whatever the pair says', async () => {
+  const sent: PairCommand[] = []
+  const body = { match_id: matchIdOf(ANN, BOB).toUpperCase(), user_a: ANN, user_b: BOB, matched_at: new Date(NOW).toISOString() }
+  expect((await routesOf([], sent)(notifyRoute, { body })).status).toBe(202)
+  expect(sent).toEqual([{ action: 'notify', actor_id: ANN, other_id: BOB, match_id: matchIdOf(ANN, BOB), matched_at: NOW }])
+})
+
+test('only other services may report a match, and a wrong report is refused', async () => {
+  const { app, bearer } = await matchesApi()
+  const body = { match_id: matchIdOf(ANN, BOB), user_a: ANN, user_b: BOB, matched_at: new Date(NOW).toISOString() }
+  async function report(scope: string | undefined, change: object = {}): Promise<number> {
+    const headers = { ...(await bearer({ sub: ANN, scope })), 'content-type': 'application/json' }
+    const { status } = await app.request('/v1/match/notify', { method: 'POST', headers, body: JSON.stringify({ ...body, ...change }) })
+    return status
+  }
+  expect(await report(undefined)).toBe(403)
+  expect((await app.request('/v1/match/notify', { method: 'POST', body: JSON.stringify(body) })).status).toBe(401)
+  for (const change of [{ match_id: 'x' }, { user_a: 'x' }, { user_b: ANN }, { matched_at: NOW }, { matched_at: undefined }])
+    expect([change, await report('internal', change)]).toEqual([change, 400])
+})
