@@ -62,7 +62,7 @@ interface Scenario {
   pathOf(request: number): string
 }
 
-/** Every request has a path that was not requested before, because the API caches a history for seconds. */
+/** Each request has a path of its own, because the API caches a history for some seconds. */
 const SCENARIOS: readonly Scenario[] = [
   { name: 'world, 24 h in 5m', pathOf: (request) => pathOf(WORLDWIDE, HOURS_PER_DAY + request, '5m') },
   { name: 'city, 24 h in 5m', pathOf: (request) => pathOf(cityOf(request), HOURS_PER_DAY, '5m') },

@@ -23,13 +23,13 @@ export interface TrendCandidate {
   /** The most common language of the newest tweets of up to 20 users; empty: none. */
   readonly lang: string
   /**
-   * Up to 24 tweets of the window with the least hashes, in their order. Only terms that may be among the region's best
-   * 100 have them.
+   * The up to 24 tweets of the window with the smallest hashes, in the order of these. Only terms that may be among the
+   * * region's best 100 have tweets.
    */
   drawn: readonly bigint[]
 }
 
-/** The most bytes of a variable-length integer of 64 bits. */
+/** Maximum number of bytes of a variable-length integer of 64 bits. */
 const MAX_VARINT = 10
 const ID_BYTES = 8
 /** The beginning of Avro's optional values. */
@@ -37,9 +37,9 @@ export const ABSENT = 0
 export const PRESENT = 2
 
 /**
- * Appends what is known of a candidate besides its count, its baseline and whether it is tracked, which change while
- * everything else stays the same. The name, the language and the samples are written as Avro, so that they can be copied
- * into the list.
+ * Appends a candidate's details. They exclude its count, its baseline and whether it is tracked, because these change *
+ * while everything else stays the same. The name, the language and the samples are written as Avro, so that they can be
+ * * copied into the list.
  */
 export function writeDetails(candidate: TrendCandidate, out: ByteWriter): void {
   const { term, name, hour_ago, day, users, lang, sample_tweets, drawn } = candidate
@@ -71,7 +71,7 @@ function wellFormed(at: number): number {
   return at
 }
 
-/** Reads what `writeDetails` has written. Texts and ids stay bytes until they are needed. */
+/** Reads the output of `writeDetails`. Texts and ids stay bytes until they are needed. */
 export class CandidateDetails {
   readonly buffer: Buffer
   /** The position of the term with its length. */
@@ -130,11 +130,11 @@ function skipText(buffer: Buffer, at: number): number {
   return cursor.at + length
 }
 
-/** The first byte of UTF-8 of the units that follow those of surrogates in UTF-16. */
+/** The first byte, in UTF-8, of the characters whose UTF-16 unit is above the surrogates. */
 const AFTER_SURROGATES = 0xee
 const SURROGATES = 0xf0
 
-/** Compares the terms of details as texts are compared, which is by UTF-16. */
+/** Compares the terms of two details in the order of JavaScript's strings, which is that of UTF-16 units. */
 export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): number {
   const aLength = readLength(a, aAt, a.length)
   const aStart = cursor.at
@@ -145,7 +145,7 @@ export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): nu
     const left = a[aStart + i]
     const right = b[bStart + i]
     if (left === right) continue
-    // Characters beyond 16 bits are two surrogates, which come before the last units of 16 bits.
+    // A character beyond 16 bits is two surrogates, and these are less than the last units of 16 bits.
     if (left >= AFTER_SURROGATES && right >= AFTER_SURROGATES && left >= SURROGATES !== right >= SURROGATES) return right - left
     return left - right
   }

@@ -15,7 +15,7 @@ export interface Standing {
   readonly peakRank: number | null
 }
 
-/** What the entries of a list have in common. */
+/** The data that all entries of a list share. */
 export interface ListHead {
   readonly woeid: number
   readonly windowEnd: number
@@ -25,7 +25,7 @@ export interface ListHead {
   readonly mayLabel: boolean
 }
 
-/** The most bytes of a variable-length integer of 64 bits. */
+/** Maximum number of bytes of a variable-length integer of 64 bits. */
 const MAX_VARINT = 10
 /** Room for the numbers and the label of an entry. */
 const NUMBERS_BYTES = 160

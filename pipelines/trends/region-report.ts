@@ -8,14 +8,14 @@ import { CellReader, writeNumber } from './packed-cells.ts'
 import { NO_BASELINE } from './term-state.ts'
 import { RENEWAL_MS } from './time.ts'
 
-/** The longest number. */
+/** Maximum number of bytes of a number. */
 const MAX_NUMBER_BYTES = 5
 const TIME_BYTES = 6
 const DOUBLE_BYTES = 8
-/** The lowest bit of an entry's first number. The other bits are the number of the reference; 0: the report itself. */
+/** The lowest bit of an entry's first number. The other bits number the reference to a report; 0 is this report. */
 const TRACKED = 1
 
-/** What a report says of all its candidates. */
+/** The part of a report that applies to all its candidates. */
 export interface ReportHead {
   readonly woeid: number
   readonly windowEnd: number
@@ -36,7 +36,7 @@ export interface ReportReference {
   readonly id: number
 }
 
-/** What a report says of each candidate, whether its details are new or not. */
+/** The part of a candidate that every report contains, even if it refers to an earlier report for the details. */
 export type ReportedCounts = Pick<TrendCandidate, 'count' | 'baseline' | 'tracked'>
 
 /** Receives an entry of a report. @param details undefined if the report itself has the details */
@@ -64,7 +64,7 @@ export class RegionReport implements ReportHead {
   readonly #known: number
   readonly #entriesAt: number
 
-  /** @throws CodecError when the bytes are no report */
+  /** @throws CodecError if the bytes are not a report */
   constructor(buffer: Buffer, start: number, end: number) {
     const reader = new CellReader(buffer, start, end)
     this.buffer = buffer

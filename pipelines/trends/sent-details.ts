@@ -24,7 +24,7 @@ export interface Details extends ReportedCounts {
 
 export const NOT_SENT: Pick<Details, 'sentIn' | 'sentAt' | 'sentUntil'> = { sentIn: undefined, sentAt: 0, sentUntil: 0 }
 
-/** What the reports of a partition about a region have said, as long as later reports may refer to them. */
+/** The contents of a partition's reports about a region, as long as later reports may refer to them. */
 export interface SentDetails {
   /** Returns true if the details of a candidate must be sent (again). */
   isDue(details: Details, windowEnd: number): boolean
@@ -33,7 +33,7 @@ export interface SentDetails {
 }
 
 export function sentDetails(): SentDetails {
-  /** The end of the earliest window whose report the last report referred to. The third stage forgets earlier reports. */
+  /** The end of the earliest window to whose report the last report referred. Earlier reports are no longer needed. */
   let oldest = 0
 
   function isDue({ sentIn, sentUntil }: Details, windowEnd: number): boolean {

@@ -58,7 +58,7 @@ interface Named {
   readonly term: string
 }
 
-/** What all reports of a partition about one window have in common. */
+/** The contents that all reports of a partition about one window have in common. */
 export type Ranking = Pick<ReportHead, 'windowEnd' | 'partition' | 'missing'>
 
 interface RegionContenders {
@@ -69,7 +69,7 @@ interface RegionContenders {
    * and decoded again.
    */
   looks: Map<string, Look>
-  /** What the reports so far have said. */
+  /** The contents of the reports so far. */
   readonly sent: SentDetails
 }
 
@@ -90,7 +90,7 @@ interface Look extends Evaluation, Details {
 
 const neverDue = () => false
 
-/** The evaluation of a term that is not a contender of a kind, or no longer. */
+/** The evaluation of a term that is not, or no longer, a contender of a kind. */
 const NOTHING: Evaluation = { value: 0, bound: 0 }
 
 /**
@@ -383,7 +383,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
 
   /**
    * Reads and evaluates the terms whose evaluation is missing or may have changed.
-   * @param isDue whether the details of a term are needed to be sent
+   * @param isDue returns true if the details of a term must be sent
    */
   function lookAt(woeid: number, region: RegionContenders, names: readonly string[], isDue: (look: Look, index: number) => boolean): void {
     const { looks } = region

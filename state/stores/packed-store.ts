@@ -32,7 +32,7 @@ export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'rol
   findKey(key: K): Readonly<ByteSpan> | undefined
   /** Replaces a row by these bytes, which must be an encoded value. */
   write(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan>): void
-  /** Does the same with a key that is not encoded. */
+  /** Replaces a row by these bytes, for a key that is not encoded. */
   writeKey(key: K, value: Readonly<ByteSpan>): void
 }
 

@@ -49,7 +49,7 @@ export type ViewOperation =
 
 /** An item of a `removeRows` operation. */
 export interface RowItem {
-  /** The bytes with which the item's row begins. All items have equally many. */
+  /** The bytes with which the item's row begins. Their number is the same for all items. */
   readonly start: Buffer
   /** The fields of counters that may include the item, the most likely one first. */
   readonly counters: readonly string[]

@@ -27,7 +27,7 @@ test('a service that is added by the steps of docs/add-a-service.md works from i
   copyCheckout(checkout)
   const steps = stepsOf(readFileSync(PAGE, 'utf8'))
   for (const step of steps) apply(step, checkout)
-  // Does the same as `npm run schemas`, without the check for installed packages.
+  // These are the steps of `npm run schemas`, without the check for installed packages.
   runIn(checkout, ['scripts/schema-types.ts'])
   expect(readFileSync(join(checkout, 'README.md'), 'utf8')).toContain('| `VOTES_AT_ONCE` | 10 | votes that one request may give |')
   writeFileSync(join(checkout, TYPES_OF_SERVICE), typeCheckOf(steps))

@@ -7,7 +7,7 @@ import { text } from '../text.ts'
 import type { StoredImage } from './images.ts'
 
 const MOST_ALT_TEXT = 300
-/** The specification's type is a smallint. */
+/** Maximum of a smallint, the type of a position in the specification. */
 const MOST_POSITION = 2 ** 15 - 1
 
 const OfferedImage = z

@@ -8,12 +8,12 @@ import { type HeldBytes, type HeldEntity, heldEntity, heldSeconds, isInFlight } 
 import { FLIGHT_BYTES, inFlightAt, MOST_IN_FLIGHT } from '../../../state/views/fraud/in-flight.ts'
 
 /**
- * Number of transactions in flight from which an entity is hot. Folding fewer takes less time than remembering them.
+ * An entity with at least this many transactions in flight is hot. Folding fewer takes less time than remembering them.
  */
 const HOT_FROM = 8
 /**
- * Most entities that are remembered, of those used last. Each takes about 60 KiB: the bytes that were read and the
- * profile that resulted.
+ * Maximum number of entities that are remembered. The one that was not used for the longest time is forgotten. Each *
+ * takes about 60 KiB: the bytes that were read and the resulting profile.
  */
 const MOST_HOT = 128
 
@@ -31,16 +31,17 @@ interface Folded {
 
 /**
  * Folds the transactions in flight of hot entities. In a burst, each payment finds the same transactions in flight as
- * the one before it, and a few more. The result of the last fold is therefore kept, and only the others are added to
- * it. It counts as long as Redis returns the same profile, and transactions in flight that begin with those that were
- * folded. It therefore needs no notice of what the sink or other processes do.
+ * the one before it, and a few more. The result of the last fold is therefore kept, and only the others are added to *
+ * it. The result is valid as long as Redis returns the same profile, and transactions in flight that begin with those *
+ * that were folded. So the sink and other processes need not report their changes.
  */
 export class HotEntities {
   /** By key. The entity that was used last is at the end. */
   readonly #folded = new Map<string, Folded>()
 
   /**
-   * Reads what Redis holds, like `heldEntity`. The profile of a hot entity already includes the transactions in flight.
+   * Reads an answer of Redis, like `heldEntity`. The profile of a hot entity already includes the transactions in
+   * flight.
    * @param entity the key of the profile
    * @param id hash of the transaction in hand, which is not counted
    * @returns undefined if a different version wrote the profile

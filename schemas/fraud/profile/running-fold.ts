@@ -16,14 +16,14 @@ export interface RunningFold {
 /** The entities of a kind that were seen, in the profile and since. */
 interface SeenEntities {
   readonly times: Map<number, readonly [first: number, last: number]>
-  /** One that was seen since; undefined: none was. */
+  /** An entity that was seen since; undefined if there is none. */
   hash: number | undefined
 }
 
 /**
  * Gives the same profile as a single `foldEvents` of all transactions, except for rounding in mean and deviation. For
- * that, it remembers what leaves the columns of the profile while transactions are added: a profile that has reached
- * its limits would not recognise a transaction that left, and would take an entity that left for a new one.
+ * that, it remembers the transactions and entities that leave the profile while others are added. A profile that has *
+ * reached its limits no longer recognises them, and would count the transaction again and the entity as new.
  * @param start the profile without these transactions
  */
 export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFold {
@@ -50,7 +50,7 @@ export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFo
       known.hash = hash
       pushSightings(sightings, known, hash)
     }
-    // Only a sighting makes a column forget what is too old. The single fold has one if an earlier transaction had one.
+    // A column forgets old entities only when it records a sighting, and an earlier transaction may have had one.
     if (sightings.length === 0 && known.hash !== undefined) pushSightings(sightings, known, known.hash)
     return sightings
   }

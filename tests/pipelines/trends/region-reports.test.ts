@@ -79,7 +79,7 @@ test('lists have the newest details of every candidate, although reports repeat 
           const reports = lists.ofWindow(REGION, windowEnd)
           const found = lists.rank(reports, MEAN).map(({ count, details: { term, name } }) => [term, count, name])
           expect(found).toEqual(expected.map(([term, count]) => [term, count, `#${term} ${count}`]))
-          // A window may also pass without a list.
+          // Some windows have no list.
           if (each.published) lists.published(reports)
           if (each.published) expect(rows.size).toBeLessThanOrEqual(MOST_ROWS)
         }
