@@ -173,7 +173,7 @@ test.each([
   expect(api.started).toEqual([])
 })
 
-test('requests on one connection are answered in order, also when their bodies are not read', async () => {
+test('requests on one connection are answered in order, even if their bodies are not read', async () => {
   const api = await served()
   const ask = (number: number, more: string, body = '') => `GET /numbers/${number} HTTP/1.1\r\nHost: x\r\n${more}\r\n${body}`
   const text = await raw(api.servers[0], ask(3, 'Content-Length: 3\r\n', 'abc') + ask(1, '') + ask(6, 'Connection: close\r\n'))
