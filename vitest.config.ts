@@ -13,13 +13,13 @@ const POLL_TIMEOUT_MS = 30_000
  * Tests of exact output set `AT_FIRST_TRY` and are never repeated.
  */
 const STACK_RETRIES = 1
-/** The tests are tuned for two cores, on which more processes alongside a broker only slow each other down. */
+/** The tests are tuned for two cores, on which more processes than two alongside a broker only slow each other down. */
 const STACK_WORKERS = 2
 
 const integration = 'tests/**/*.integration.test.ts'
 const endToEnd = 'tests/e2e/**/*.test.ts'
 const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits,matches,fraud,inventory,search,recommendations,elections}.test.ts'
-/** One round of each: half a minute with a stack of its own. */
+/** One round of each chaos test. A round takes half a minute and has its own servers. */
 const shortChaos = 'tests/chaos/*.integration.test.ts'
 const guideOnBroker = 'docs/guide/**/*.integration.test.ts'
 const readsPublicData = 'tests/**/*.data.test.ts'

@@ -47,7 +47,7 @@ const RETRY_MS = 1_000
  * emptied since they were noted.
  */
 const REPEAT_SPOOLED_MS = 60_000
-/** Maximum number of notes that wait for Redis. Further notes are dropped. This many notes take some 3 MB. */
+/** Maximum number of notes that wait for Redis, which then take some 3 MB. Further notes are dropped. */
 const MAX_PENDING = 10_000
 const NOTES_AT_ONCE = 100
 

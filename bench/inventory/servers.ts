@@ -21,7 +21,7 @@ export interface InventoryServers {
 
 const TOKEN_SECONDS = 3_600
 
-/** @param products those whose variants have stock */
+/** @param products the products whose variants have stock */
 export async function startInventoryServers(folder: string, products: Parameters<typeof seedProducts>[1]): Promise<InventoryServers> {
   const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
   const { addresses, pids, env } = servers

@@ -5,7 +5,7 @@ export interface Contenders {
    * whenever its value may have grown.
    */
   offer(term: string, bound: number): void
-  /** Does the same with a term that is not remembered, which takes fewer look-ups. */
+  /** Records a term that is not remembered yet, like `offer` but with fewer look-ups. */
   offerNew(term: string, bound: number): void
   /**
    * Returns the best `count` terms by value, then by term, without terms of value 0.
@@ -121,7 +121,7 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
     order.sort(byRank)
   }
 
-  /** Nothing can be trimmed while a bound is not known, because such a term cannot be compared. */
+  /** While the bound of a term is unknown, the term cannot be compared with others, so nothing is trimmed. */
   function trimIfFull(): void {
     if (members.size > keep * TRIM_FACTOR && unknown === 0) trim()
   }

@@ -9,8 +9,8 @@ import { DAY_HOURS, NO_BASELINE } from './term-state.ts'
 import { hourOfMinute, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
 /**
- * All that is known of a term with a single contribution, as it counts in a region. Nearly all candidates of quiet
- * regions are such terms, and a state with buckets for each would cost most of a renewal.
+ * All data about a term with a single contribution, for one region. Nearly all candidates of quiet regions are such
+ * terms, and a state with buckets for each would cost most of a renewal.
  */
 export interface OnlyTweet {
   readonly spelling: string
@@ -34,13 +34,13 @@ export function onlyTweetIn({ buffer, end }: Readonly<ByteSpan>, parts: RareRow,
   const textAt = reader.skip(textBytes)
   if (reader.number() !== 1 || reader.number() !== 1) return undefined
   const tweet = reader.sample()
-  // It repeats no earlier tweet, none is drawn, and no further cell follows.
+  // The tweet repeats no earlier tweet, the row has no drawn tweets, and no further cell follows.
   if (reader.number() !== 0 || reader.number() !== 0 || !reader.atEnd || !regionsOf(place).includes(woeid)) return undefined
   const trackedHour = parts.tracked.find((region) => region.woeid === woeid)?.hour ?? 0
   return { spelling: buffer.toString('utf8', textAt, textAt + textBytes), minute, tweet, trackedHour }
 }
 
-/** Returns the contributions in the window and after it, of which any further window has the most: 0 or 1. */
+/** Returns the greatest number of contributions, 0 or 1, in this window or any later one. */
 export function onlyCountFrom({ minute }: OnlyTweet, lastMinute: number): number {
   return Number(minute > lastMinute - WINDOW_MINUTES)
 }

@@ -5,7 +5,7 @@ import { type OnlyTweet, onlyTweetIn } from './only-tweet.ts'
 import { RareRow, type RareTerm, stateIn } from './rare-terms.ts'
 
 export interface TermStores {
-  /** By term. It also knows which terms are frequent. */
+  /** The rows of rare terms, by term. A row may be a note that its term is frequent. */
   readonly rare: Pick<PackedStore<string, RareTerm>, 'prefetch' | 'loadPrefetched' | 'findKey' | 'get' | 'scan'>
   /** By region and term. */
   readonly frequent: Pick<PackedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
@@ -14,7 +14,7 @@ export interface TermStores {
 /** Reads the states of terms in a region, whether they are stored as rare or as frequent terms. */
 export interface StoredTerms {
   statesOf(woeid: number, terms: readonly string[]): (TermState | undefined)[]
-  /** Does the same without creating states of terms with a single contribution. */
+  /** Reads like `statesOf`, but creates no state for a term with a single contribution. */
   found(woeid: number, terms: readonly string[]): (TermState | OnlyTweet | undefined)[]
   rare(): Iterable<[term: string, row: RareTerm]>
   frequent(): Iterable<[woeid: number, term: string, state: TermState, key: string]>

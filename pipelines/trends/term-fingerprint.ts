@@ -19,7 +19,7 @@ export function fingerprintOf(term: string): number {
   return joined(low, high)
 }
 
-/** Returns the same for a term that is ASCII. */
+/** Returns the same fingerprint for a term that is given as ASCII bytes. */
 export function fingerprintOfAscii(bytes: Uint8Array, start: number, end: number): number {
   let low = LOW_START
   let high = HIGH_START

@@ -193,7 +193,7 @@ export function termWindows(options: TermWindowsOptions) {
     leadersOf(ctx).addedRare(counted, allCounts)
   }
 
-  /** @param row that of the term, which `rareRow` has read */
+  /** @param row the row of the term, which `rareRow` has read */
   function countAgain(counted: CellsOfTerm, row: Readonly<ByteSpan>, ctx: Context, added: Added): void {
     const { record, start, end } = counted
     const { tracked, cellsAt } = rareRow
@@ -211,8 +211,8 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Appends the cells to a row, because cells are added to others by appending them.
-   * @param cellsAt the position of the row's cells; they follow what the row says about regions
+   * Adds cells to the cells of a row by appending them.
+   * @param cellsAt the position of the row's cells, which follow its data about regions
    */
   function putCells(counted: CellsOfTerm, row: Readonly<ByteSpan>, cellsAt: number, tracked: readonly TrackedRegion[]): void {
     const { record, termStart, termEnd, hash, start, end } = counted
@@ -229,7 +229,10 @@ export function termWindows(options: TermWindowsOptions) {
     rare.write(record, termStart, termEnd, hash, { buffer: rowBytes.buffer, start: 0, end: rowBytes.length })
   }
 
-  /** Moves a rare term with all its contributions, which no region has had a state or a stored baseline for. */
+  /**
+   * Makes a rare term frequent, with all its contributions. No region has a state or a stored baseline for the term
+   * yet.
+   */
   function becomeFrequent(term: string, row: RareTerm | undefined, more: readonly TermCell[], ctx: Context, added?: Added): void {
     const known = row?.cells ?? []
     noteFrequent(term, newestHourOf([...known, ...more]))

@@ -3,8 +3,8 @@ import type { ValueFormat } from '../topic.ts'
 import { HEADER_BYTES, hasHeader } from './value.ts'
 
 /**
- * Returns the same format for a reader that takes from a value's Avro binary what it needs. The encoder takes whole
- * values. A value that was written with another schema is decoded and encoded again first.
+ * Returns `whole` with another decoder, which reads only what its caller needs from a value's Avro binary. The encoder
+ * still takes whole values. A value that was written with another schema is decoded and encoded again first.
  * @param read throws CodecError unless the bytes are one value of the format's schema
  */
 export function bodyReader<T, Body>(whole: ValueFormat<T>, read: (buffer: Buffer, start: number, end: number) => Body): ValueFormat<Body> {

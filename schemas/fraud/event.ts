@@ -4,7 +4,7 @@ export interface FraudPlace {
   readonly lng: number
 }
 
-/** What a profile learns from a transaction. Hashes: hash.ts. */
+/** The part of a transaction that profiles need. hash.ts computes the hashes. */
 export interface FraudEvent {
   /** Hash of the transaction_id, 48 bits. */
   readonly id: number

@@ -12,7 +12,7 @@ const LINK_DELETIONS_DAYS = 7
 
 /**
  * One event per counted redirect; key: short_code, so that all clicks of a link are counted in one partition. Kept for
- * a day, so that a repaired pipeline can replay what it missed. They are not kept longer, because they contain
+ * a day, so that a repaired pipeline can replay what it missed. Events are not kept longer, because they contain
  * visitors' addresses.
  */
 export const clicks: Topic<string, Click> = {

@@ -15,7 +15,7 @@ const KEY_START = 1
 const KEY_END = 2
 const VALUE_START = 3
 const VALUE_END = 4
-/** Instead of the start of a value: the key has no row. */
+/** Stored instead of the start of a value if the key has no row. */
 const NO_VALUE = -1
 /** Slots per row. At most half of them are in use, so searches are short. */
 const SLOTS_PER_ROW = 2
@@ -25,7 +25,7 @@ const SHORT_COPY_BYTES = 24
 /** A secret, so that nobody can choose keys with equal hashes, which would make searches long. */
 const SEED = randomInt(2 ** 32)
 const FNV_PRIME = 0x01000193
-/** Row numbers need this many bits when rows are sorted by 53-bit integers: the rest holds four bytes of the key. */
+/** Rows are sorted by 53-bit integers: the first four bytes of the key, and a row number in the other 21 bits. */
 const MAX_SORTED_ROWS = 2 ** 21
 
 /** Hashes the bytes with FNV-1a, and mixes the bits as MurmurHash3 ends. The result differs in each process. */

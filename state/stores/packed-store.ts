@@ -28,7 +28,7 @@ export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'rol
    * @returns its bytes, valid until the next use of the store; undefined if there is none
    */
   find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined
-  /** Does the same with a key that is not encoded. */
+  /** Looks for a row, by a key that is not encoded. */
   findKey(key: K): Readonly<ByteSpan> | undefined
   /** Replaces a row by these bytes, which must be an encoded value. */
   write(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan>): void

@@ -9,7 +9,7 @@ const TWO_32 = 2 ** 32
 const MAX_LENGTH_BYTES = 5
 const MAX_BYTES_PER_UNIT = 3
 
-/** Where the records of an insert are from. */
+/** The topic and partition from which the records of an insert come. */
 export interface InsertSource {
   readonly topic: string
   readonly partition: number
@@ -38,7 +38,7 @@ export class RowBinary {
     this.#place = place.bytes
   }
 
-  /** @param offset that of the record from which the row is */
+  /** @param offset the offset of the record to which the row belongs */
   endRow(offset: number): void {
     this.values.raw(this.#place, 0, this.#place.length)
     this.values.uint64(offset)

@@ -35,7 +35,7 @@ export interface TableStore {
    * written.
    */
   insert(insert: Insert): Promise<void>
-  /** Does the same with binary rows of a `BinaryTable`. */
+  /** Writes the binary rows of a `BinaryTable`, with the same guarantee as `insert`. */
   insertBinary(rows: RowBinary): Promise<void>
   /**
    * Records that the table has caught up with the log of this Kafka partition, up to the end that the log had when

@@ -95,7 +95,7 @@ function compare(what: string, output: Records, wanted: Map<string, Records>, sh
 /**
  * Checks that the store without a changelog loses its state as a whole or not at all, and never returns to an earlier
  * state.
- * @param ledger one partition
+ * @param ledger the ledger of one partition
  */
 function unloggedFaults(ledger: Records): string[] {
   let seen = new Map<string, number>()

@@ -52,7 +52,7 @@ export interface RuleResult {
   readonly snoozed: number
   readonly failed: number
   readonly missing: number
-  /** How often each field was absent when the result was missing. */
+  /** For each field, the number of missing results for which it was absent. */
   readonly missing_by: Readonly<Record<string, number>>
 }
 

@@ -9,7 +9,7 @@ const GREATEST_SLICE = 0.01
  * project allows 5 %. Each instance gets a part in proportion to its requests.
  */
 const ALL_SLICES = 0.04
-/** The share of the requests that an instance assumes until it has measured its share. */
+/** The share of a counter's requests that an instance assumes to be its own until it has measured this share. */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
 /** Minimum interval for measuring the share. If there are many instances, each of them asks the store rarely. */
 const SHARE_INTERVAL_MS = 20

@@ -19,7 +19,7 @@ const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, ling
  */
 const COLLECTING_SHARE = 0.1
 /**
- * Maximum number of rows per insert. This many rows are 20 MB of JSON, which ClickHouse parses within a second and with
+ * Maximum number of rows per insert. So many rows are 20 MB of JSON, which ClickHouse parses within a second and with
  * little memory.
  */
 const MAX_INSERT_ROWS = 50_000

@@ -21,7 +21,7 @@ import type { StreamTask, TaskProgress } from '../task/task.ts'
  */
 export type CommitFaultPoint = 'encoded' | 'produced' | 'offsets-added' | 'committed' | 'written'
 
-/** Called as the commit passes each step. Crash tests kill the process in this callback, or throw. */
+/** Called after each step of a commit. Crash tests kill the process in this callback, or throw. */
 export type CommitFault = (step: CommitFaultPoint) => void
 
 /** The result of step 1, which steps 2 to 5 need. */

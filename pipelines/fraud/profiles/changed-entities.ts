@@ -7,9 +7,9 @@ import type { FraudChangedEntities } from '../../../schemas/fraud/types.ts'
 import type { ValueFormat } from '../../../schemas/topic.ts'
 import { avro } from '../../engine/index.ts'
 
-/** What is sent to the fold, which gets the keys of the entities decoded, because it needs them more than once. */
+/** A record for the fold. The keys of its entities are decoded, because the fold needs them more than once. */
 export interface ChangedEntities extends FraudChangedEntities {
-  /** Of each row the keys of its entities of this partition, in the order of their kinds. Not encoded. */
+  /** For each row, the keys of its entities that belong to this partition, in the order of their kinds. Not encoded. */
   readonly keys: readonly string[]
   /** The key of the user of each row. Not encoded. */
   readonly users: readonly string[]

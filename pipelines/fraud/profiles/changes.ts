@@ -10,8 +10,8 @@ import type { Context } from '../../engine/index.ts'
 import type { ChangedEntities } from './changed-entities.ts'
 
 /**
- * Collects the changes of entities until the commit, as bytes. The entities of a partition share records, and those of
- * a transaction share a row: records for each of them would cost more than the updates of their profiles.
+ * Collects the changes of entities until the commit, as bytes. All entities of a partition share records, and the
+ * entities of a transaction share a row. A record for each entity would cost more than the update of its profile.
  */
 export interface EntityChanges {
   /** @param isRepeated the transaction was counted before. The view may still hold it as in flight. */
@@ -34,7 +34,7 @@ interface OpenRecord {
  * the clock.
  */
 const MOST_PARTS = 1_000
-/** Size from which a record is sent. Ids are short, but nothing limits those of other producers than the API. */
+/** Size at which a record is sent. The API limits the length of ids, but other producers may send longer ones. */
 const FULL_BYTES = 512 * 1_024
 const UNUSED = { keys: [], users: [] }
 

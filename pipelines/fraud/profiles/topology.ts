@@ -38,7 +38,7 @@ const WALK_EVERY_MS = 6 * 3_600_000
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200
 
-/** Maximum number of transactions that a record of a profile lists as included. This many take 900 KB. */
+/** Maximum number of transactions that a record of a profile lists as included. So many transactions take 900 KB. */
 const MOST_INCLUDED = 50_000
 
 /**
@@ -48,7 +48,7 @@ const MOST_INCLUDED = 50_000
  */
 const COMMIT_INTERVAL_MS = 250
 
-/** The changelog of the store, for records with more included transactions than fit into one. */
+/** The changelog of the store, to which included transactions that do not fit into one record are sent separately. */
 const shownProfiles: Topic<string, StoredProfile> = { ...fraudProfiles, value: storedProfiles }
 
 const NO_ROWS: readonly number[] = []

@@ -41,7 +41,7 @@ export interface CountedSecond {
   readonly units: number
 }
 
-/** What a profile says about all of its amounts. */
+/** The statistics of all amounts of a profile. */
 export type Amounts = Pick<FraudProfile, 'txn_count' | 'txn_units' | 'mean_usd' | 'm2_usd'>
 
 /** The columns of a profile that list entities of a kind. */

@@ -45,8 +45,8 @@ const userBytes = byteWriter()
 let scratch = Buffer.alloc(8_192)
 
 /**
- * Adds transactions to a profile, exactly as `foldEvents` adds them to a decoded one. Its bytes stay as they are and
- * are replaced.
+ * Adds transactions to a profile, exactly as `foldEvents` adds them to a decoded one. The profile gets new bytes; its
+ * earlier bytes do not change.
  * @param counted positions of the transactions in the bytes of `rows`
  * @param included the transactions that the profile lists as included
  */
@@ -82,9 +82,9 @@ export function setIncluded(packed: PackedProfile, rows: Buffer, included: reado
 }
 
 /**
- * Profiles are written one after another into larger buffers, because a buffer of its own costs as much as the fold.
- * One profile that is still cached keeps all of its buffer alive, so buffers are only twice as large as those of Node's
- * pool.
+ * Profiles are written one after another into larger buffers, because a separate buffer for each would cost as much as
+ * the fold. A single profile that is still cached keeps its whole buffer in memory, so buffers are only twice as large
+ * as those of Node's pool.
  */
 const ARENA_BYTES = 16_384
 let arena = Buffer.alloc(0)
@@ -125,7 +125,7 @@ function newRows(old: Buffer, from: number, to: number, rows: Buffer, counted: r
   return added.sort(byTime).filter((at, index) => index === 0 || byTime(added[index - 1], at) !== 0)
 }
 
-/** @param added sorted, and none of the profile's */
+/** @param added sorted transactions, none of which the profile contains */
 function fold(packed: PackedProfile, parts: ProfileParts, shape: ProfileShape, rows: EventRows, added: readonly number[]): void {
   const { bytes } = rows
   const old = packed.bytes
@@ -153,10 +153,7 @@ function fold(packed: PackedProfile, parts: ProfileParts, shape: ProfileShape, r
 const NO_ROWS: readonly number[] = []
 const NONE_LEAVING: readonly SumEntry[] = []
 
-/**
- * Writes the transactions that the profile keeps one by one.
- * @returns the other ones
- */
+/** Writes the transactions that the profile keeps individually. @returns the transactions that it does not keep */
 function writeEvents(
   old: Buffer,
   { starts, ends }: ProfileParts,
@@ -197,7 +194,7 @@ function writeEvents(
   return leaving
 }
 
-/** @param horizon epoch ms; events up to this time leave */
+/** @param horizon epoch ms; events up to this time are removed */
 function writeMerged(all: Buffer, mostEvents: number, horizon: number): readonly SumEntry[] {
   const first = Math.max(eventsFrom(all, 0, all.length, horizon + 1), all.length - mostEvents * EVENT_BYTES)
   writeColumn(all, first, all.length)
@@ -300,7 +297,7 @@ function writeSeen(
   writeColumn(copy, 0, addSightings(copy, to - from, sightings, limit, newest))
 }
 
-/** Copies a column to where it can be changed, with room for more rows. */
+/** Copies a column to a buffer in which it can be changed, with room for more rows. */
 function copyOf(old: Buffer, from: number, to: number, more: number): Buffer {
   const room = to - from + more
   if (scratch.length < room) scratch = Buffer.alloc(2 * room)
@@ -340,7 +337,7 @@ function writeNewestUser(old: Buffer, usersAt: number, tierAt: number, most: num
     if (readLong(old, cursor.at + idBytes, tierAt) >= at) return false
   }
   userBytes.length = writeString(userBytes, 0, rows.userOf(row))
-  // The place of the same user among the known ones, or of the one that has no room any more, or the end.
+  // Finds the entry that the new one replaces: the earlier entry of the same user, or the last one if no room is left.
   let sameAt = firstAt
   let index = 0
   let next = firstAt

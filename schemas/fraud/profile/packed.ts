@@ -80,7 +80,7 @@ export function newPacked(): PackedProfile {
   return { bytes: NEW_BYTES, start: 0, end: NEW_BYTES.length }
 }
 
-/** Columns of bytes, by their place among each other in the schema. */
+/** The columns of bytes, by their position among these columns in the schema. */
 export const EVENTS = 0
 export const SUMS = 1
 export const PLACES = 2
@@ -103,7 +103,7 @@ export interface ProfileParts {
   usersAt: number
   tierAt: number
   fraud_count: number
-  /** Where the field `included` begins, which is the last one, and its first row. */
+  /** Where the last field, `included`, begins, and where its first row begins. */
   includedAt: number
   includedRowsAt: number
 }
@@ -185,7 +185,7 @@ function long(bytes: Buffer, end: number): number {
   return value
 }
 
-/** Moves past some bytes. @returns where they begin */
+/** Skips bytes. @returns the position of the first skipped byte */
 function advance(length: number, end: number): number {
   const from = cursor.at
   if (!(length >= 0 && length <= end - from)) throw malformed('the bytes end inside a field')

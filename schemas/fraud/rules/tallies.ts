@@ -55,7 +55,7 @@ export class RuleTallies {
     this.#evaluated = new Float64Array(ruleSet.rules.length)
   }
 
-  /** @param index that of the compiled rule */
+  /** @param index the index of the compiled rule */
   evaluated(index: number): void {
     this.#evaluated[index]++
   }

@@ -9,7 +9,7 @@ import type { TrendRareVolumes } from '../../../schemas/trends/types.ts'
 /** A row needs at least the length of its term, its minute, and the ends of its two arrays. */
 const LEAST_ROW_BYTES = 4
 
-/** A row at a time, as one object that serves all. */
+/** The current row. One object is reused for all rows. */
 export interface RareVolumeRow {
   /** The term is these bytes of the record. */
   termStart: number
@@ -105,7 +105,7 @@ function checked<T>(value: T): T {
   return value
 }
 
-/** Returns the same format for a reader that copies the rows without creating objects. */
+/** Returns `whole` with a decoder that copies the rows without creating objects. */
 export function rareVolumeBytes(whole: ValueFormat<TrendRareVolumes>): ValueFormat<RareVolumeBytes> {
   return bodyReader(whole, (buffer, start, end) => new RareVolumeBytes(buffer, start, end))
 }

@@ -35,7 +35,10 @@ interface Waiter {
   readonly settle: (answer: string | undefined) => void
 }
 
-/** Both deciding topologies in memory, with the functions by which an API reaches them. Time passes only in `step`. */
+/**
+ * The deciding topologies of stock and carts in memory, with the functions by which an API reaches them. Time passes
+ * only in `step`.
+ */
 export interface MemoryWorld {
   readonly now: number
   /** Whether a command waits for its answer. */

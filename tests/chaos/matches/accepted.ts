@@ -12,7 +12,7 @@ const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
  */
 const RETURN_LAG_MS = 2_000
 
-/** Every accepted request is in the log with what it says, and no answer is wrong. */
+/** Checks that every accepted request is in the log with its content, and that no answer is wrong. */
 export function accepted(evidence: Evidence): string[] {
   const { asked } = evidence
   return [
@@ -77,7 +77,10 @@ function swipesInLog({ asked, logs }: Evidence): string[] {
   })
 }
 
-/** Only a repeated request, or an API that was killed before it noted an acknowledgement, writes a swipe twice. */
+/**
+ * A swipe may be in the log twice only if its request was repeated, or if an API was killed before it noted the
+ * acknowledgement.
+ */
 function repetitions({ asked, logs, inflicted }: Evidence): string[] {
   const requests = Map.groupBy(asked.filter(isAccepted), ({ body }) => body?.swipe_id as string | undefined)
   const keys = Map.groupBy(asked, ({ key }) => key)

@@ -45,7 +45,8 @@ export async function depart(departure: Departure, { clients }: Pick<Actors, 'cl
   }
 
   /**
-   * Repeats a request with the same key until it is decided. A second request that arrives late could undo too much.
+   * Repeats a request with the same key until it is decided. A repetition with another key could be executed later and
+   * undo too much.
    */
   async function insist(requestOf: (api: number, key: string) => Request): Promise<Asked> {
     const until = Date.now() + INSISTS_MS

@@ -20,7 +20,10 @@ export interface Actors {
   readonly detector: Client
 }
 
-/** Lets two users do what the episode says. Requests may fail; what must follow from the others is judged later. */
+/**
+ * Sends the requests of two users in an episode. Requests may fail; the verdict later judges what must follow from the
+ * accepted requests.
+ */
 export async function perform(episode: Episode, { clients, detector }: Actors): Promise<void> {
   const { kind, apis, directions, pausesMs, isLong } = episode
   const [one, other] = [clients[episode.one], clients[episode.other]]
@@ -41,7 +44,7 @@ export async function perform(episode: Episode, { clients, detector }: Actors): 
     return false
   }
 
-  /** Lets both look at every list in which they might see each other, through every API. */
+  /** Makes both users read every list in which they might see each other, through every API. */
   async function watch(): Promise<void> {
     const until = Date.now() + WATCHED_MS
     for (let look = 0; Date.now() < until; look++) {

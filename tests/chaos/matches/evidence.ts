@@ -58,14 +58,14 @@ export interface ViewSample {
   readonly next: number
 }
 
-/** All that is known of a round when it is over. */
+/** All facts about a finished round. The verdict follows from them. */
 export interface Evidence {
   readonly users: readonly string[]
   readonly asked: readonly Asked[]
   readonly inflicted: Inflicted
   readonly logs: Logs
   readonly tables: TableRows
-  /** In the order of their arrival. The same key may come again. */
+  /** The requests to the webhook, in the order of their arrival. A key may occur several times. */
   readonly delivered: readonly Delivered[]
   readonly lists: ReadonlyMap<string, Lists>
   readonly view: readonly ViewSample[]

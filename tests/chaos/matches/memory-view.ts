@@ -109,7 +109,7 @@ export function memoryView(partitions: number): MemoryView {
   }
 }
 
-/** The time with which a note begins; NaN if there is none, which is neither older nor newer than others. */
+/** The time at the beginning of a note; NaN, which is neither older nor newer than any time, if there is no note. */
 function timeOf(value: string | Buffer | undefined): number {
   return Number.parseInt(String(value), 10)
 }

@@ -149,7 +149,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     last = Math.max(last + 1, Date.now())
     const event = swipe(swiper, target, pick(random, DIRECTIONS), last)
     const fate = random()
-    // Some come late, as from a spool, and some twice.
+    // Some swipes arrive late, as if from a spool, and some arrive twice.
     if (fate < 0.1) late.push(event)
     else append(topics.swipeEvents, swiper, event)
     if (fate > 0.95) append(topics.swipeEvents, swiper, event)
@@ -183,7 +183,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
   }
   for (const event of late) append(topics.swipeEvents, event.swiper_id, event)
 
-  /** A place makes the pipeline show a user's score. */
+  /** The pipeline shows a user's score only after the user has reported a place. */
   function showScores(): void {
     const place = { lat: 1, lon: 1, accuracy_m: null, ts: Date.now() }
     for (const user_id of users) append(topics.locationUpdates, user_id, { user_id, ...place })

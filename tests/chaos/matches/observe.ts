@@ -97,7 +97,9 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
   }
 }
 
-/** Reads what a user sees. @param place one from which the user has not searched yet, so that the feed must search */
+/**
+ * Reads what a user sees. @param place a place from which the user has not searched yet, so that the feed must search
+ */
 export async function listsOf(user: Client, api: number, place: string): Promise<Lists> {
   const read = async (kind: 'matches' | 'likes' | 'blocks' | 'feed', query: string) => {
     const until = Date.now() + RECOVERED.timeoutMs

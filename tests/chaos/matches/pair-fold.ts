@@ -16,7 +16,7 @@ interface Side {
   readonly blockedAt: number
 }
 
-/** The deletion of the profile of one of the two. */
+/** One of the two users deletes the profile. */
 export interface PairDeletion {
   readonly side: 'a' | 'b'
   /** Epoch ms. */
@@ -68,7 +68,7 @@ export function foldPair(
   return after(swipes.length, commands.length, deletions.length)
 }
 
-/** Only newer events, and blocks by the other user, survive. */
+/** Removes a deleted user's earlier events from the state. Newer events, and blocks by the other user, remain. */
 function departed(state: PairState, { side, deletedAt }: PairDeletion): PairState {
   const isOld = (swipe: PairSwipe | undefined) => swipe !== undefined && swipe.ts <= deletedAt
   const [own, other] = side === 'a' ? [state.a, state.b] : [state.b, state.a]

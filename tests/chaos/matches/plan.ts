@@ -8,20 +8,23 @@ export const APIS = 3
 
 /** What two users do with each other. */
 export type EpisodeKind =
-  /** Both swipe in the same millisecond, at different APIs. */
+  /** The users swipe each other in the same millisecond, at different APIs. */
   | 'mutual'
   | 'single'
-  /** One swipe with one key, at all APIs in the same millisecond, and once more later. */
+  /** One swipe is sent with one key to all APIs in the same millisecond, and once more later. */
   | 'repeated'
   /** A swipe, its rewind through another API, and another swipe. */
   | 'rewound'
   /** Two swipes of different directions, at different APIs in the same millisecond, and an answer to them. */
   | 'changed'
-  /** A block at the same time as a like. Sometimes it is lifted, and both swipe again. */
+  /**
+   * One user blocks the other, who likes the first at the same time. Sometimes the block is lifted, and both users
+   * swipe again.
+   */
   | 'blocked'
-  /** Both block each other, and one of them lifts the block. */
+  /** The users block each other, and one of them lifts the block. */
   | 'feud'
-  /** A block and its lifting by the same user at the same time, in an order that only the log knows. */
+  /** A user blocks the other and lifts the block at the same time. Only the log shows the order. */
   | 'undecided'
   /** A match that one of them ends, and a swipe after that. */
   | 'unmatched'
@@ -45,20 +48,20 @@ export interface Episode {
   readonly isLong: boolean
 }
 
-/** What a user who leaves and another user did before. */
+/** What happened between two users before one of them deletes the profile. */
 export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
 
-/** Somebody who deletes their profile. They have no episodes. */
+/** A user who deletes the profile. Such a user has no episode. */
 export interface Departure {
   /** Time after the start of the round. */
   readonly atMs: number
-  /** Index of the user, after those of the episodes. */
+  /** Index of the user. The users of the episodes have the lower indexes. */
   readonly user: number
   readonly partners: readonly { readonly other: number; readonly deed: Deed }[]
   /** The APIs of successive requests. */
   readonly apis: readonly number[]
   readonly pausesMs: readonly number[]
-  /** Whether they make a new profile, and like the same users with it. */
+  /** Whether the user creates a new profile, and likes the same users with it. */
   readonly returns: boolean
 }
 

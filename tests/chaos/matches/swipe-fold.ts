@@ -1,10 +1,10 @@
 import type { PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
 
-/** What must follow from the swipes in the log. */
+/** The results that must follow from the swipes in the log. */
 export interface SwipeFold {
   /** The swipes and rewinds that count, in log order. */
   readonly counted: readonly SwipeEvent[]
-  /** Likes, and what takes them back, in log order. */
+  /** Likes, and the later swipes and rewinds that take them back, in log order. */
   readonly ofPairs: readonly PairSwipe[]
   /** The swipes that change the score of their target, in log order. */
   readonly scoring: readonly SwipeEvent[]

@@ -50,7 +50,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const counted = logs.matchSwipes.map(({ value }) => value)
   const certain = counted.filter((swipe) => !mayBeVoid(swipe, from))
   found.push(...differences('match-swipes', fold.counted.map(text), certain.map(text)))
-  // The swipes that may be void need not be there, but none is made up or counts twice.
+  // Swipes that may be void may be missing, but no swipe is invented or counts twice.
   const sent = new Set(logs.swipeEvents.map(({ value }) => text(value)))
   const ids = new Set(counted.map(({ swipe_id }) => swipe_id))
   if (ids.size < counted.length) found.push('match-swipes has a swipe twice')
@@ -175,8 +175,8 @@ function count(list: readonly string[], id: string): number {
 }
 
 /**
- * `scored` has what follows from the log, and the users' scores are the fold of `scored`. The scores of those who leave
- * begin again at a moment that the log does not show.
+ * The topic `scored` must contain what follows from the log, and the users' scores must follow from `scored`. The score
+ * of a user who leaves begins again at a moment that the log does not show.
  */
 function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs } = evidence

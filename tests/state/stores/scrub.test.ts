@@ -35,7 +35,7 @@ function session(backend: StateBackend) {
   return { own, column: own.column('totals', 0) }
 }
 
-test('a rewritten database holds no replaced or deleted value, and everything else', async () => {
+test('a rewritten database contains everything except replaced and deleted values', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
   const { own, column } = session(backend)
@@ -73,7 +73,7 @@ test('a rewritten database holds no replaced or deleted value, and everything el
   await backend.close()
 })
 
-test('changes while the database is rewritten are in the rewritten one', async () => {
+test('changes that are made while the database is rewritten are in the new database', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
   const { own, column } = session(backend)

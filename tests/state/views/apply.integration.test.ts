@@ -171,7 +171,7 @@ test('a view without any position holds keys of unknown age, which are removed b
   expect(await redis.exists(`${tag}:old`)).toBe(0)
 })
 
-test('a process that is late with a clearing removes nothing that was applied after it', async () => {
+test('a process that clears a view late removes nothing that was applied in the meantime', async () => {
   const { redis, view, tag, store, batch } = await open()
   await store.apply(batch(undefined, 1, [{ op: 'set', key: `${tag}:old`, value: '' }]))
   const late = new Redis(await testStack().redis())

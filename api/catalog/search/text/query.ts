@@ -8,9 +8,9 @@ import { type Breadth, type PlannedPart, type PlannedWord, plannedWords, type Te
 export const TEXT_BOOSTS = {
   /** A correction of a misspelt word. */
   correction: 0.5,
-  /** For two words of the query that the product writes as one word. */
+  /** Two words of the query that the product writes as one word. */
   joined: 0.42,
-  /** For one word of the query that the product writes as two words. */
+  /** One word of the query that the product writes as two words. */
   split: 0.6,
   synonym: 0.8,
   attribute: 0.5,

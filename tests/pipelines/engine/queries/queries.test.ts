@@ -71,7 +71,7 @@ test('answers a key with its committed value, its position and the time up to wh
   expect((await one.get('/state/words/totals?key_hex=6265')).body).toMatchObject({ key_hex: '6265', value: 2 })
 })
 
-test('any of two workers finds a key, because the other one names its owner', async () => {
+test('either of two workers finds a key, because a worker without the key names its owner', async () => {
   const at = bench()
   const workers = [await hosted(at), await hosted(at)]
   const words = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']

@@ -214,7 +214,7 @@ test('a table whose rows have expired continues from the offsets that the earlie
   })
 })
 
-test('an earlier version that starts beside a table gets its partitions, and no row is duplicated', AT_FIRST_TRY, async () => {
+test('an earlier version that starts later gets the partitions of a table, and no row is duplicated', AT_FIRST_TRY, async () => {
   const { kafka } = await world()
   const topic = await kafka.newTopic(VIEW_PARTITIONS)
   const { client } = await testDatabase()

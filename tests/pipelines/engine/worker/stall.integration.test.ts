@@ -36,7 +36,7 @@ async function stopped({ child, exited }: WorkerProcess): Promise<{ fences: numb
   return JSON.parse((await output).trim().split('\n').at(-1) ?? '')
 }
 
-test('a worker whose event loop stands still for 10 s stays in its group of 6 s sessions and commits', AT_FIRST_TRY, async () => {
+test('a worker whose event loop is blocked for 10 s stays in its group, whose sessions last 6 s, and commits', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const worker = bench.spawn({ block: { word: 'blocked', ms: LONGER_THAN_A_SESSION_MS } })
   await worker.ready
@@ -48,7 +48,7 @@ test('a worker whose event loop stands still for 10 s stays in its group of 6 s 
   expect(await stopped(worker)).toEqual({ fences: 0, stalls: 1 })
 })
 
-test('a worker that stands still beyond the tolerance loses its partitions, and nothing is lost or doubled', AT_FIRST_TRY, async () => {
+test('a worker that is blocked beyond the tolerance loses its partitions, and no record is lost or duplicated', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const block = { word: 'blocked', ms: LONGER_THAN_TOLERANCE_AND_SESSION_MS }
   const stalling = bench.spawn({ block, stallToleranceMs: SHORT_TOLERANCE_MS })

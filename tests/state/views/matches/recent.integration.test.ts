@@ -307,7 +307,7 @@ test('what a new profile has swiped stays hidden, although the view reads the de
   expect(state.self?.last_swipe?.target_id).toBe(BOB)
 })
 
-test('what the API notes after Redis was emptied stays when the sink clears the view to build it again', async () => {
+test('notes that the API writes after Redis was emptied remain when the sink clears the view to rebuild it', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')

@@ -30,7 +30,7 @@ test('every record is delivered once, concurrently within the limit, and the pos
   expect(sink.lanes().find(({ topic }) => topic === TOPIC)).toMatchObject({ state: 'running', position: 30, lag: 0 })
 })
 
-test('a record that hangs holds up nobody, and a restart after a crash delivers it alone', async () => {
+test('a record that hangs delays no other record, and a restart after a crash delivers only that record', async () => {
   const { append, run, until, pass, calls, control, committed } = world()
   const values = Array.from({ length: 100 }, (_, index) => `letter ${index}`)
   const hangs = new Set(['letter 0', 'letter 7'])
