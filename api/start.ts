@@ -13,6 +13,7 @@ import { createCommands } from './kit/commands/commands.ts'
 import { redisBindings } from './kit/commands/idempotency.ts'
 import { redisResultChannel } from './kit/commands/result-channel.ts'
 import { connectionGate } from './kit/connections.ts'
+import { directRoutes } from './kit/direct-routes.ts'
 import { kafkaFacts } from './kit/facts.ts'
 import { apiTransport } from './kit/kafka.ts'
 import type { Logger } from './kit/logging.ts'
@@ -104,6 +105,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
   const { issuer, audience } = config.auth
   const verifier = tokenVerifier({ keys: await keySetFor(config.auth, now, { log, registry: metrics.registry }), issuer, audience, now })
   const answers = answerCache()
+  const direct = directRoutes()
   const limits = guard?.requests
   const tls = config.tls && (await openTls(config.tls, { log, registry: metrics.registry, now }))
   closing.push(() => tls?.material.close())
@@ -114,6 +116,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
     metrics,
     readiness: ready,
     answers,
+    direct,
     limits,
     trusted,
     certificateOf: tls?.clients.of,
@@ -122,7 +125,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
   })
 
   const connections = connectionGate({ ...config.connections, trusted, registry: metrics.registry })
-  const serving = { app, answers, metrics, readiness: ready, log, host: config.host, now, connections }
+  const serving = { app, answers, direct, metrics, readiness: ready, log, host: config.host, now, connections }
   const front = joinedFronts(services)
   const servers: RunningServer[] = [await startServer({ ...serving, front, port: config.port })]
   const addresses: Record<string, string> = {}

@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import { promisify } from 'node:util'
 import { gzip, gzipSync } from 'node:zlib'
 import { etagOf } from './etag.ts'
@@ -50,12 +51,28 @@ export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Rec
   const common = { status: 200, body: bytes }
   const tagged = { ...headers, ETag: etagOf(bytes) }
   if (bytes.byteLength < COMPRESSED_FROM_BYTES) return { ...common, headers: tagged }
+  return { ...common, headers: { ...tagged, Vary: 'Accept-Encoding' }, gzip: compressedOnce(bytes) }
+}
+
+/** Returns a function that compresses the body at its first call. */
+function compressedOnce(body: string | Uint8Array): () => Uint8Array {
   let compressed: Uint8Array | undefined
-  function compress(): Uint8Array {
-    compressed ??= gzipSync(bytes)
+  return () => {
+    compressed ??= gzipSync(body)
     return compressed
   }
-  return { ...common, headers: { ...tagged, Vary: 'Accept-Encoding' }, gzip: compress }
+}
+
+/**
+ * Creates the same answer as `cacheableAnswer`, but keeps a body of ASCII characters as text. Node sends a text faster
+ * than bytes, because it sends the text and the headers in one piece.
+ */
+export function cacheableText(body: string, headers: Readonly<Record<string, string>>): Answer {
+  const bytes = Buffer.from(body)
+  const answer = cacheableAnswer(bytes, headers)
+  if (!isAscii(bytes)) return answer
+  // The function of `answer` would keep the bytes.
+  return { ...answer, body, gzip: answer.gzip && compressedOnce(body) }
 }
 
 /**

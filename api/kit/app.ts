@@ -1,31 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { OpenAPIHono } from '@hono/zod-openapi'
-import type { Context } from 'hono'
 import { type Answer, jsonAnswer } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
-import { authorize, type ShownCertificate, type UserIdForm } from './auth/authorize.ts'
+import { authorize, mayBeAnonymous, type ShownCertificate, type UserIdForm } from './auth/authorize.ts'
 import type { Caller, TokenVerifier } from './auth/verify.ts'
 import { readJsonBody } from './body.ts'
 import { bodyPieces, wholeBody } from './body-stream.ts'
-import {
-  type AddressRanges,
-  addressRanges,
-  clientAddress,
-  LOOPBACK,
-  remoteAddress,
-  socketOf,
-  type TrustedProxies,
-} from './client-address.ts'
+import { type Call, RoutedCall } from './call.ts'
+import { type AddressRanges, addressRanges, clientAddress, LOOPBACK, type TrustedProxies } from './client-address.ts'
 import { answering } from './commands/idempotency.ts'
 import { variantFor } from './conditional.ts'
 import { withDeadline } from './deadline.ts'
+import type { DirectRoutes, Sent } from './direct-routes.ts'
 import { documentationRoutes } from './docs.ts'
 import { ApiError, errorBody, errorHeaders, errors } from './errors.ts'
 import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders, SESSION_HEADERS } from './headers.ts'
 import { operationsService } from './health.ts'
 import { assertValid, check, expectedVersionFrom, idempotencyKeyFrom, queryOf } from './input.ts'
-import type { Logger } from './logging.ts'
+import { type Logger, lazyChild } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { describeDocumented, describeRoute } from './openapi.ts'
 import { pathTable } from './paths.ts'
@@ -48,6 +41,8 @@ export interface AppOptions {
   readonly metrics: HttpMetrics
   readonly readiness: Readiness
   readonly answers: AnswerCache
+  /** Receives the routes that the server may call without the framework. If undefined, there are no such routes. */
+  readonly direct?: DirectRoutes
   /** The rate limits. If undefined, no request is limited. */
   readonly limits?: RequestLimits
   /** Returns what the client certificate of a connection proves. If undefined, client certificates are ignored. */
@@ -73,6 +68,7 @@ const NO_ROUTE = '(none)'
 const MS_PER_SECOND = 1_000
 const NO_SCOPES: ReadonlySet<string> = new Set()
 const ANYBODY: AuthRule = { kind: 'optional' }
+const NOBODY: Promise<undefined> = Promise.resolve(undefined)
 
 /** A request that is being answered. */
 interface Exchange {
@@ -93,13 +89,13 @@ interface Exchange {
 /** Produces the answer. */
 type Answering = (exchange: Exchange) => Answer | Promise<Answer>
 
-function arrivingBody(c: Context, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
+function arrivingBody(call: Call, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
   if (streamed === undefined) return undefined
   const limits = { maxBytes, timeoutMs: streamed.timeoutMs }
   return {
-    contentType: c.req.header('content-type'),
-    pieces: bodyPieces(c.req.raw, limits),
-    whole: () => wholeBody(c.req.raw, limits),
+    contentType: call.header('content-type'),
+    pieces: bodyPieces(call.request!, limits),
+    whole: () => wholeBody(call.request!, limits),
   }
 }
 
@@ -124,25 +120,25 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const cookie = sessionCookie(options.publicUrl)
 
   /** Runs `answer`, sends its result or its error, and records metrics and a log line. */
-  async function exchange(c: Context, route: string, answer: Answering): Promise<Response> {
+  async function exchange(call: Call, route: string, answer: Answering): Promise<Sent> {
     const startedAt = options.monotonic()
-    const requestId = requestIdFrom(c.req.header('x-request-id'))
+    const requestId = requestIdFrom(call.header('x-request-id'))
     options.metrics.inFlight.inc()
     const added: Record<string, string> = {}
     const noted: Record<string, string> = {}
-    const session = sessionOf(c)
+    const session = sessionOf(call)
     let sent: Answer
     try {
-      assertCleanUrl(c.req.url)
-      sent = variant(c, await answer({ requestId, startedAt, added, noted, session }))
+      assertCleanUrl(call.url)
+      sent = variant(call, await answer({ requestId, startedAt, added, noted, session }))
     } catch (error) {
       sent = failure(error, requestId, route)
     } finally {
       options.metrics.inFlight.dec()
     }
     const elapsedMs = options.monotonic() - startedAt
-    options.metrics.observe(c.req.method, route, sent.status, elapsedMs / MS_PER_SECOND)
-    const outcome = { request_id: requestId, method: c.req.method, route, status: sent.status }
+    options.metrics.observe(call.method, route, sent.status, elapsedMs / MS_PER_SECOND)
+    const outcome = { request_id: requestId, method: call.method, route, status: sent.status }
     options.log.info({ ...outcome, ...noted, duration_ms: Math.round(elapsedMs * 10) / 10 }, 'request_completed')
     const headers: Record<string, string> = {
       ...(session === undefined ? COMMON_HEADERS : SESSION_HEADERS),
@@ -152,19 +148,19 @@ export function createApp(options: AppOptions): OpenAPIHono {
       'X-Request-Id': requestId,
     }
     if (options.readiness.draining) headers.Connection = 'close'
-    return new Response(sent.body as ConstructorParameters<typeof Response>[0], { status: sent.status, headers })
+    return { status: sent.status, headers, body: sent.body }
   }
 
-  function sessionOf(c: Context): ShownSession | undefined {
-    if (c.req.header('cookie') === undefined || c.req.header('authorization') !== undefined) return undefined
-    const request = { method: c.req.method, url: c.req.url, header: (name: string) => c.req.header(name) }
+  function sessionOf(call: Call): ShownSession | undefined {
+    if (call.header('cookie') === undefined || call.header('authorization') !== undefined) return undefined
+    const request = { method: call.method, url: call.url, header: (name: string) => call.header(name) }
     return shownSession(request, cookie, options.publicUrl)
   }
 
-  function variant(c: Context, answer: Answer): Answer {
-    const isRead = c.req.method === 'GET' || c.req.method === 'HEAD'
+  function variant(call: Call, answer: Answer): Answer {
+    const isRead = call.method === 'GET' || call.method === 'HEAD'
     if (!isRead || answer.status !== 200) return answer
-    return variantFor(answer, { ifNoneMatch: c.req.header('if-none-match'), acceptEncoding: c.req.header('accept-encoding') })
+    return variantFor(answer, { ifNoneMatch: call.header('if-none-match'), acceptEncoding: call.header('accept-encoding') })
   }
 
   function failure(error: unknown, requestId: string, route: string): Answer {
@@ -188,26 +184,26 @@ export function createApp(options: AppOptions): OpenAPIHono {
     paths.add(method, path)
     app.openAPIRegistry.registerPath(describeRoute(name, route, options.limits?.covers(countsAs ?? path) ?? false))
 
-    async function run(c: Context, { requestId, startedAt, added, noted, session }: Exchange): Promise<Answer> {
-      const authorizing = authorized(c, session, auth, isUserId, gateways)
+    async function run(call: Call, { requestId, startedAt, added, noted, session }: Exchange): Promise<Answer> {
+      const authorizing = authorized(call, session, auth, isUserId, gateways)
       const isExempt = isExemptFromLimits === true && (await isAdmitted(authorizing))
-      const limited = isExempt ? undefined : await limit(c, authorizing, isUserId, added, countsAs)
-      if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return answerUnmatched(c)
+      const limited = isExempt ? undefined : await limit(call, authorizing, isUserId, added, countsAs)
+      if (definition.params !== undefined && paths.isTakenBefore(call.method, call.path)) return answerUnmatched(call)
       const caller = await authorizing
       // The log must not contain a user's name. The name of a certificate or the address of a gateway identifies only a
       // machine.
       if (caller !== undefined && caller.kind !== 'token') noted[caller.kind] = caller.subject
-      const query = check(definition.query, queryOf(c.req.url), 'query')
-      const params = check(definition.params, c.req.param(), 'path')
+      const query = check(definition.query, queryOf(call.url), 'query')
+      const params = check(definition.params, call.params, 'path')
       assertValid(query, params)
-      const idempotencyKey = definition.idempotent ? idempotencyKeyFrom(c.req.header('idempotency-key')) : undefined
+      const idempotencyKey = definition.idempotent ? idempotencyKeyFrom(call.header('idempotency-key')) : undefined
       const offeredKey = definition.idempotent ? (idempotencyKey ?? randomUUID()) : undefined
-      const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(c.req.raw, limits), 'body')
+      const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(call.request!, limits), 'body')
       if (body !== undefined) assertValid(body)
       const more = units === undefined || body === undefined ? 0 : units(body.value) - 1
-      if (more > 0 && !isExempt) await limit(c, authorizing, isUserId, added, countsAs, more)
-      const log = options.log.child({ request_id: requestId, route: path, ...noted })
-      const header = (name: string) => c.req.header(name)
+      if (more > 0 && !isExempt) await limit(call, authorizing, isUserId, added, countsAs, more)
+      const log = lazyChild(options.log, () => ({ request_id: requestId, route: path, ...noted }))
+      const header = (name: string) => call.header(name)
       const input = {
         query: query.value,
         params: params.value,
@@ -215,15 +211,15 @@ export function createApp(options: AppOptions): OpenAPIHono {
         caller,
         session: caller === undefined ? undefined : session,
         limited,
-        address: clientAddress(remoteAddress(c), c.req.header('x-forwarded-for'), trusted),
-        method: c.req.method,
+        address: clientAddress(call.socket?.remoteAddress, call.header('x-forwarded-for'), trusted),
+        method: call.method,
         ifNoneMatch: header('if-none-match'),
         expectedVersion: definition.versioned === true ? expectedVersionFrom(header('if-match')) : undefined,
         // These fields are functions, because few routes use them. Getters would cost every request 1.5 µs.
         isSpeculative: () => isSpeculative(header),
         isNavigation: () => isNavigation(header),
-        isForeignPage: () => isForeignPage({ header, url: c.req.url }, options.publicUrl),
-        arriving: arrivingBody(c, definition.streamed, limits.maxBytes),
+        isForeignPage: () => isForeignPage({ header, url: call.url }, options.publicUrl),
+        arriving: arrivingBody(call, definition.streamed, limits.maxBytes),
         idempotencyKey,
         offeredKey,
         requestId,
@@ -232,25 +228,28 @@ export function createApp(options: AppOptions): OpenAPIHono {
       }
       const handling = () => withDeadline(handler(input), timeoutMs, tookTooLong)
       const answer = offeredKey === undefined ? await handling() : await answering(offeredKey, handling)
-      const target: string | undefined = c.env?.incoming?.url
+      const { target } = call
       const isPlainRead =
-        c.req.method === 'GET' && c.req.header('authorization') === undefined && caller === undefined && limited === undefined
+        call.method === 'GET' && call.header('authorization') === undefined && caller === undefined && limited === undefined
       if (answer.reusableUntil !== undefined && isPlainRead && target !== undefined) options.answers.keep(target, path, answer)
       return answer
     }
 
-    app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), (c) => exchange(c, path, (request) => run(c, request)))
+    const serve = (call: Call) => exchange(call, path, (request) => run(call, request))
+    app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), async (c) => responseOf(await serve(new RoutedCall(c))))
+    if (definition.isDirect === true) options.direct?.add(path, serve)
   }
 
   function authorized(
-    c: Context,
+    call: Call,
     session: ShownSession | undefined,
     auth: AuthRule,
     isUserId: UserIdForm,
     gateways?: AddressRanges,
   ): Promise<Caller | undefined> {
-    const authorization = c.req.header('authorization') ?? null
-    const shown = { authorization, session, certificate: () => certificateOf(c), remote: remoteAddress(c) }
+    const authorization = call.header('authorization') ?? null
+    if (authorization === null && session === undefined && mayBeAnonymous(auth)) return NOBODY
+    const shown = { authorization, session, certificate: () => certificateOf(call), remote: call.socket?.remoteAddress }
     const authorizing = authorize(auth, shown, { verifier: options.verifier, isUserId, gateways })
     // If the request is answered before its token is checked, nothing awaits this promise. Its rejection must not crash
     // the process.
@@ -258,8 +257,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return authorizing
   }
 
-  function certificateOf(c: Context): ShownCertificate | undefined {
-    const socket = socketOf(c)
+  function certificateOf(call: Call): ShownCertificate | undefined {
+    const { socket } = call
     return socket === undefined ? undefined : options.certificateOf?.(socket)
   }
 
@@ -272,21 +271,21 @@ export function createApp(options: AppOptions): OpenAPIHono {
    * @returns undefined if no rate limit covers the path
    */
   async function limit(
-    c: Context,
+    call: Call,
     authorizing: Promise<Caller | undefined>,
     isUserId: UserIdForm,
     added: Record<string, string>,
-    path = c.req.path,
+    path = call.path,
     units = 1,
   ) {
     if (options.limits === undefined || !options.limits.covers(path)) return undefined
-    const caller = await authorizing.catch(() => undefined)
+    const caller = authorizing === NOBODY ? undefined : await authorizing.catch(() => undefined)
     const admission = await options.limits.admit({
-      method: c.req.method,
+      method: call.method,
       path,
-      apiKey: c.req.header('x-api-key'),
-      forwardedFor: c.req.header('x-forwarded-for'),
-      remote: remoteAddress(c),
+      apiKey: call.header('x-api-key'),
+      forwardedFor: call.header('x-forwarded-for'),
+      remote: call.socket?.remoteAddress,
       userId: caller?.kind === 'token' && isUserId(caller.subject) ? caller.subject : undefined,
       certificate: caller?.kind === 'certificate' ? caller.subject : undefined,
       scopes: caller?.scopes ?? NO_SCOPES,
@@ -298,11 +297,11 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
 
   /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown address. */
-  function answerUnmatched(c: Context): Answer {
-    const allow = paths.allowed(new URL(c.req.url).pathname)
+  function answerUnmatched(call: Call): Answer {
+    const allow = paths.allowed(new URL(call.url).pathname)
     if (allow.length === 0) throw new ApiError(errors.not_found)
-    if (c.req.method !== 'OPTIONS') throw new ApiError(errors.method_not_allowed, { headers: { Allow: allow.join(', ') } })
-    const isPreflight = c.req.header('access-control-request-method') !== undefined
+    if (call.method !== 'OPTIONS') throw new ApiError(errors.method_not_allowed, { headers: { Allow: allow.join(', ') } })
+    const isPreflight = call.header('access-control-request-method') !== undefined
     return { status: 204, headers: optionsHeaders(allow, isPreflight), body: null }
   }
 
@@ -319,14 +318,20 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
   for (const page of documentationRoutes(app, all, options.publicUrl)) {
     paths.add('get', page.path)
-    app.get(page.path, (c) => exchange(c, page.path, page.answer))
+    app.get(page.path, async (c) => responseOf(await exchange(new RoutedCall(c), page.path, page.answer)))
   }
-  app.notFound((c) =>
-    exchange(c, NO_ROUTE, async ({ added, session }) => {
-      if (c.req.method !== 'OPTIONS') await limit(c, authorized(c, session, ANYBODY, isAnyUserId), isAnyUserId, added)
-      return answerUnmatched(c)
-    }),
-  )
-  app.onError((error, c) => exchange(c, NO_ROUTE, () => Promise.reject(error)))
+  app.notFound(async (c) => {
+    const call = new RoutedCall(c)
+    const answer: Answering = async ({ added, session }) => {
+      if (call.method !== 'OPTIONS') await limit(call, authorized(call, session, ANYBODY, isAnyUserId), isAnyUserId, added)
+      return answerUnmatched(call)
+    }
+    return responseOf(await exchange(call, NO_ROUTE, answer))
+  })
+  app.onError(async (error, c) => responseOf(await exchange(new RoutedCall(c), NO_ROUTE, () => Promise.reject(error))))
   return app
+}
+
+function responseOf({ status, headers, body }: Sent): Response {
+  return new Response(body as ConstructorParameters<typeof Response>[0], { status, headers })
 }

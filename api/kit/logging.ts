@@ -27,6 +27,52 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
   return destination === undefined ? pino(options) : pino(options, destination)
 }
 
+/**
+ * Returns a child of a logger that is created when it first logs something. Most requests log only their last line,
+ * which needs no child.
+ * @param fields returns the fields of the child
+ */
+export function lazyChild(parent: Logger, fields: () => Record<string, unknown>): Logger {
+  return new LazyChild(parent, fields)
+}
+
+/** A class, because an object with functions of its own would cost every request as much as a small child. */
+class LazyChild implements Logger {
+  readonly #parent: Logger
+  readonly #fields: () => Record<string, unknown>
+  #child: Logger | undefined
+
+  constructor(parent: Logger, fields: () => Record<string, unknown>) {
+    this.#parent = parent
+    this.#fields = fields
+  }
+
+  get #created(): Logger {
+    this.#child ??= this.#parent.child(this.#fields())
+    return this.#child
+  }
+
+  debug(fields: Record<string, unknown>, event: string): void {
+    this.#created.debug(fields, event)
+  }
+
+  info(fields: Record<string, unknown>, event: string): void {
+    this.#created.info(fields, event)
+  }
+
+  warn(fields: Record<string, unknown>, event: string): void {
+    this.#created.warn(fields, event)
+  }
+
+  error(fields: Record<string, unknown>, event: string): void {
+    this.#created.error(fields, event)
+  }
+
+  child(fields: Record<string, unknown>): Logger {
+    return this.#created.child(fields)
+  }
+}
+
 /** Length of `2026-01-15T12:00:00.` */
 const SECOND_LENGTH = 20
 const MS_PER_SECOND = 1_000

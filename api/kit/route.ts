@@ -97,6 +97,12 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    * load. Other callers are still limited, so that they cannot try any number of credentials.
    */
   readonly isExemptFromLimits?: boolean
+  /**
+   * Whether the HTTP server calls the route without the framework, if the request is a plain GET and its parameter is a
+   * number. Use it for a route that is called very often. Its only parameter must be the last segment of its path, and
+   * it must not have a query or a body. Nothing else changes.
+   */
+  readonly isDirect?: boolean
   /** Default 1 MiB. */
   readonly maxBodyBytes?: number
   /** Default 10 s. */

@@ -6,6 +6,7 @@ import type { OpenAPIHono } from '@hono/zod-openapi'
 import { jsonAnswer } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
 import type { ConnectionGate } from './connections.ts'
+import type { DirectRoutes } from './direct-routes.ts'
 import { ApiError, type ErrorDefinition, errorBody, errors } from './errors.ts'
 import { COMMON_HEADERS, NOT_CACHEABLE } from './headers.ts'
 import { keptAnswerSender } from './kept-answers.ts'
@@ -24,6 +25,8 @@ export interface ServerOptions {
   readonly front?: FrontHandler
   readonly app: OpenAPIHono
   readonly answers: AnswerCache
+  /** Routes of the app that are called without the framework. If undefined, there are none. */
+  readonly direct?: DirectRoutes
   readonly metrics: HttpMetrics
   readonly readiness: Readiness
   readonly log: Logger
@@ -101,7 +104,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const sendKept = keptAnswerSender(options)
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    if (options.front?.(request, response) === true || sendKept(request, response)) return
+    if (options.front?.(request, response) === true || options.direct?.start(request, response) === true) return
+    if (sendKept(request, response)) return
     void serveApp(request, response)
   }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { keptSecret } from '../../runtime/kept-secret.ts'
 import { systemTimers } from '../../runtime/patient-timer.ts'
 import { connectBlobs } from '../../state/blobs/connect.ts'
@@ -17,6 +18,7 @@ import { boundedReads } from './serve/bounded-reads.ts'
 import { lastLists } from './serve/last-lists.ts'
 import { pageTokens } from './serve/page-token.ts'
 import { servePart } from './serve/part.ts'
+import { rehearsal } from './serve/rehearsal.ts'
 import { listServer } from './serve/serve.ts'
 import { shownItems } from './serve/shown-items.ts'
 import type { RecommendationsSettings } from './settings.ts'
@@ -44,8 +46,14 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
   const shown = shownItems({ ...kit, reads })
   const lists = listServer({ ...kit, reads, tables, models, shown, last: lastLists(now) })
   const secret = settings.secret ?? keptSecret(join(surroundings.home, 'auth', 'recommendations-secret'))
+  const serving = servePart({ ...kit, ...settings, lists, tokens: pageTokens(secret, now), random: Math.random })
+  const needs = [...tables.probes, models.probe]
+  const rehearsed = rehearsal({
+    ...{ items: tables.items, needs, settled: models.settled, rehearse: serving.rehearse },
+    ...{ otherWork: setImmediate, wait: (ms) => setTimeout(ms, undefined, { ref: false }), random: Math.random, now, monotonic },
+  })
   const parts: readonly RecommendationsPart[] = [
-    servePart({ ...kit, ...settings, lists, tokens: pageTokens(secret, now), random: Math.random }),
+    serving,
     eventsPart(kit),
     similarPart({ tables, models, shown, lists }),
     usersPart({ ...kit, tables, models, lists }),
@@ -60,7 +68,7 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
     errors: Object.values(recommendationErrors),
     // Lists can do without Redis.
     worksWithout: ['redis'],
-    probes: [...tables.probes, models.probe, ...parts.flatMap(({ probes = [] }) => probes)],
+    probes: [...needs, rehearsed, ...parts.flatMap(({ probes = [] }) => probes)],
     routes: parts.flatMap(({ routes }) => routes),
     async close() {
       await Promise.all([tables.close(), models.close(), ...parts.map((part) => part.close?.())])

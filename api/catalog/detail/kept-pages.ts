@@ -2,7 +2,8 @@ import { LRUCache } from 'lru-cache'
 import { badgesAt } from '../../../schemas/catalog/documents/badges.ts'
 import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
 import { productDetails } from '../../../state/views/catalog/catalog-details.ts'
-import { type Answer, cacheableAnswer, JSON_TYPE } from '../../kit/answer.ts'
+import { markOfProductText } from '../../../state/views/catalog/products.ts'
+import { type Answer, cacheableText, JSON_TYPE } from '../../kit/answer.ts'
 import type { CategoryTree } from '../categories/tree.ts'
 import { detailAnswer } from './answer.ts'
 import { type DetailTexts, type IsKnownProduct, parsedDetail } from './read.ts'
@@ -12,19 +13,36 @@ export interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
   readonly answer: Answer
 }
 
+/**
+ * What a page was rendered from. The text of the product, which is by far the longest, is replaced by its mark, which
+ * differs whenever the text differs.
+ */
+interface Sources extends Omit<DetailTexts, 'product'> {
+  readonly productMark: string
+}
+
 /** The last page of a product, with all data from which it was rendered. */
 interface Kept {
-  readonly texts: DetailTexts
+  readonly sources: Sources
   readonly tree: CategoryTree
   readonly createdAt: number
   readonly badges: string
   readonly rendered: Rendered
+  /** When the reading of the latest texts began, in epoch ms. */
+  readAt: number
 }
 
 export interface KeptPages {
   isKnown(productId: number): IsKnownProduct
-  /** Returns the page of a product. Renders it again only if something that the page shows has changed. */
-  page(productId: number, texts: DetailTexts, tree: CategoryTree): Rendered
+  /**
+   * Returns the page of a product whose texts were read within the last second; undefined if there is none.
+   */
+  recent(productId: number, tree: CategoryTree): Rendered | undefined
+  /**
+   * Returns the page of a product. Renders it again only if something that the page shows has changed.
+   * @param readAt when the reading of the texts began, in epoch ms
+   */
+  page(productId: number, texts: DetailTexts, tree: CategoryTree, readAt: number): Rendered
 }
 
 export interface KeptPagesOptions {
@@ -41,10 +59,12 @@ const OWN = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-cache' } 
 /** Memory for all kept pages, enough for some 10,000 pages with descriptions of ordinary length. */
 const MOST_BYTES = 64 * 2 ** 20
 const BYTES_BESIDE_TEXTS = 1_000
+/** How long a page may be shown to readers without a token before the views are read again. */
+const RECENT_MS = 1_000
 
 /**
- * Renders pages of products, and keeps the last page of each product. Every request still reads the views, so an answer
- * is never stale. The cache only saves parsing and rendering.
+ * Renders pages of products, and keeps the last page of each product. A page is rendered again only if a text that it
+ * was rendered from has changed.
  */
 export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptPages {
   const pages = new LRUCache<number, Kept>({ maxSize: MOST_BYTES, sizeCalculation: bytesOf })
@@ -53,32 +73,41 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
     return badgesAt(productDetails(details).badges, createdAt, now()).join()
   }
 
-  function isSame(kept: Kept, texts: DetailTexts, tree: CategoryTree): boolean {
-    return kept.tree === tree && sameTexts(kept.texts, texts) && kept.badges === badgesNow(texts.details, kept.createdAt)
+  function isSame(kept: Kept, sources: Sources, tree: CategoryTree): boolean {
+    return kept.tree === tree && sameSources(kept.sources, sources) && kept.badges === badgesNow(sources.details, kept.createdAt)
   }
 
   return {
     isKnown: (productId) => (text, companions) => {
-      const kept = pages.peek(productId)?.texts
-      return kept !== undefined && kept.companions === companions && kept.product === text
+      const sources = pages.peek(productId)?.sources
+      return sources !== undefined && sources.companions === companions && sources.productMark === markOfProductText(text)
     },
-    page(productId, texts, tree) {
+    recent(productId, tree) {
       const kept = pages.get(productId)
-      if (kept !== undefined && isSame(kept, texts, tree)) return kept.rendered
+      return kept !== undefined && now() - kept.readAt < RECENT_MS && kept.tree === tree ? kept.rendered : undefined
+    },
+    page(productId, texts, tree, readAt) {
+      const kept = pages.get(productId)
+      const { product, ...others } = texts
+      const sources = { ...others, productMark: markOfProductText(product) }
+      if (kept !== undefined && isSame(kept, sources, tree)) {
+        kept.readAt = Math.max(kept.readAt, readAt)
+        return kept.rendered
+      }
       const detail = parsedDetail(texts)
       const { status, seller_id, category_id, created_at } = detail.product
       const categoryPath = tree.pathOf(category_id).map(({ name }) => name)
       const body = JSON.stringify(detailAnswer({ ...detail, categoryPath }, { publicUrl, currency, now: now() }))
-      const rendered = { status, seller_id, answer: cacheableAnswer(body, status === 'ACTIVE' ? PUBLIC : OWN) }
-      pages.set(productId, { texts, tree, createdAt: created_at, badges: badgesNow(texts.details, created_at), rendered })
+      const rendered = { status, seller_id, answer: cacheableText(body, status === 'ACTIVE' ? PUBLIC : OWN) }
+      pages.set(productId, { sources, tree, createdAt: created_at, badges: badgesNow(texts.details, created_at), rendered, readAt })
       return rendered
     },
   }
 }
 
-function sameTexts(a: DetailTexts, b: DetailTexts): boolean {
+function sameSources(a: Sources, b: Sources): boolean {
   return (
-    a.product === b.product &&
+    a.productMark === b.productMark &&
     a.companions === b.companions &&
     a.details === b.details &&
     a.seller === b.seller &&
@@ -92,8 +121,9 @@ function sameNumbers(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((number, index) => number === b[index])
 }
 
-function bytesOf({ texts: { product, details, seller, leaders }, rendered }: Kept): number {
-  const texts = product.length + (details?.length ?? 0) + (seller?.length ?? 0) + (leaders?.length ?? 0)
+function bytesOf({ sources: { details, seller, leaders }, rendered }: Kept): number {
+  const texts = (details?.length ?? 0) + (seller?.length ?? 0) + (leaders?.length ?? 0)
+  const body = rendered.answer.body as string | Uint8Array
   // A kept answer may also have a compressed body, whose size is about a third of the original.
-  return BYTES_BESIDE_TEXTS + texts + Math.ceil(((rendered.answer.body as Uint8Array).byteLength * 4) / 3)
+  return BYTES_BESIDE_TEXTS + texts + Math.ceil((body.length * 4) / 3)
 }

@@ -2,10 +2,11 @@ import { catalogDocuments, categoryLeaders, sellers } from '../../../schemas/cat
 import { CATALOG_DETAILS_VIEW } from '../../../state/views/catalog/catalog-details.ts'
 import { CATEGORY_LEADERS_VIEW } from '../../../state/views/catalog/category-leaders.ts'
 import { SELLERS_VIEW } from '../../../state/views/catalog/sellers.ts'
+import type { Answer } from '../../kit/answer.ts'
+import type { Caller } from '../../kit/auth/verify.ts'
 import { ApiError } from '../../kit/errors.ts'
 import { viewProbe } from '../../kit/readiness.ts'
 import { bind } from '../../kit/route.ts'
-import { shortCache } from '../../kit/short-cache.ts'
 import type { ServiceKit } from '../../service.ts'
 import type { CategoryTable } from '../categories/table.ts'
 import { catalogErrors } from '../errors.ts'
@@ -22,23 +23,42 @@ export interface DetailDeps
   readonly categories: Pick<CategoryTable, 'tree'>
 }
 
-/** How long a cached answer may be served to readers without a token. */
-const KEPT_MS = 1_000
-/** Some 40 MB with descriptions of ordinary length. */
-const MOST_KEPT = 4_096
 /** The page of a product. */
 export function detailPart(deps: DetailDeps): CatalogPart {
   const { views, facts, categories, now } = deps
   const { readTexts } = detailReader(deps)
   const pages = keptPages(deps)
-  const recent = shortCache({ load: rendered, keptMs: KEPT_MS, maxEntries: MOST_KEPT, now })
+  const loading = new Map<number, Promise<Rendered | undefined>>()
 
   /** Returns the page of a product; undefined if the product does not exist. */
   async function rendered(productId: number): Promise<Rendered | undefined> {
     // Reading the tree throws if the categories are not known yet. It comes first, so nothing else is read then.
     const { tree } = categories
+    const readAt = now()
     const texts = await readTexts(productId, pages.isKnown(productId))
-    return texts === undefined ? undefined : pages.page(productId, texts, tree)
+    return texts === undefined ? undefined : pages.page(productId, texts, tree, readAt)
+  }
+
+  /** Like `rendered`, but readers who ask at the same time share one reading of the views. */
+  function shared(productId: number): Promise<Rendered | undefined> {
+    let load = loading.get(productId)
+    if (load === undefined) {
+      load = rendered(productId).finally(() => loading.delete(productId))
+      loading.set(productId, load)
+    }
+    return load
+  }
+
+  /** Returns the page without a promise, if nothing must be read. */
+  function pageFor(productId: number, caller: Caller | undefined): Rendered | Promise<Rendered | undefined> {
+    // Sellers see their own writes at once.
+    if (caller !== undefined) return rendered(productId)
+    return pages.recent(productId, categories.tree) ?? shared(productId)
+  }
+
+  function shown(found: Rendered | undefined, caller: Caller | undefined): Answer {
+    if (found === undefined || !maySee(caller, found)) throw new ApiError(catalogErrors.product_not_found)
+    return found.answer
   }
 
   return {
@@ -48,11 +68,9 @@ export function detailPart(deps: DetailDeps): CatalogPart {
       viewProbe(views, facts, SELLERS_VIEW, sellers),
     ],
     routes: [
-      bind(productDetailRoute, async ({ params: { product_id }, caller }) => {
-        // Sellers see their own writes at once.
-        const found = await (caller === undefined ? recent.get(product_id) : rendered(product_id))
-        if (found === undefined || !maySee(caller, found)) throw new ApiError(catalogErrors.product_not_found)
-        return found.answer
+      bind(productDetailRoute, ({ params: { product_id }, caller }) => {
+        const page = pageFor(product_id, caller)
+        return page instanceof Promise ? page.then((found) => shown(found, caller)) : shown(page, caller)
       }),
     ],
   }

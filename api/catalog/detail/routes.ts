@@ -13,6 +13,7 @@ export const productDetailRoute = defineRoute({
   description:
     'Shows a product with its active variants, stock, images, seller, reviews and related products. Only ACTIVE products are public. Sellers also see their own products in any other status, and administrators see all products. The stock shown is less than two seconds old.',
   auth: { kind: 'optional', anySubjectOf: 'admin' },
+  isDirect: true,
   params: z.object({ product_id: productIdParameter }),
   answers: { 200: { description: 'the product', schema: productDetail } },
   errors: [catalogErrors.product_not_found, errors.not_ready, errors.unavailable],

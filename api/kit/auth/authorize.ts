@@ -67,6 +67,11 @@ export async function authorize(rule: AuthRule, shown: Credentials, authority: A
   return byToken
 }
 
+/** Returns whether a rule admits callers without any proof of identity. */
+export function mayBeAnonymous({ kind }: AuthRule): boolean {
+  return kind === 'optional' || kind === 'open'
+}
+
 /** Returns the scopes that a rule accepts. A token needs one of them. */
 export function scopesOf({ scope }: ScopeRule): readonly string[] {
   return typeof scope === 'string' ? [scope] : scope

@@ -9,6 +9,7 @@ import { BundleError, type BundleManifest, readManifest } from './manifest.ts'
 import type { RecommendationModel } from './model.ts'
 import { parseTrees } from './trees.ts'
 import { type NearBy, newVectorIndex, type VectorIndex, viewVectorIndex } from './vector-index.ts'
+import { MOST_WHOLE, wholeSearch } from './whole-search.ts'
 
 /** A model with its open files. */
 export interface OpenModel extends RecommendationModel {
@@ -68,6 +69,7 @@ export async function openVectors(folder: string, shape: VectorShape): Promise<O
     factors.close()
     throw new BundleError(`the index holds ${index.size} of ${items} items`)
   }
+  const trained = items <= MOST_WHOLE ? await wholeSearch({ factors, dimensions, lengths, greatest }) : index
   const solver = await foldIn({ gram, dimensions, regularization: shape.regularization })
   const rowOf = rowsOf(ids)
   /**
@@ -93,7 +95,7 @@ export async function openVectors(folder: string, shape: VectorShape): Promise<O
   }
 
   function nearest(vector: Float32Array, count: number, by: NearBy): { itemId: bigint; similarity: number }[] {
-    const found = index.search(vector, count, by).map(({ key, value }) => ({ itemId: ids[key], similarity: value }))
+    const found = trained.search(vector, count, by).map(({ key, value }) => ({ itemId: ids[key], similarity: value }))
     const fresh = newer.search(vector, count, by).map(({ key, value }) => ({ itemId: addedIds[key], similarity: value }))
     if (fresh.length === 0) return found
     return [...found, ...fresh].sort((a, b) => b.similarity - a.similarity).slice(0, count)

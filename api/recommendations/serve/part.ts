@@ -11,9 +11,10 @@ import { userOf } from '../caller.ts'
 import type { RecType } from '../candidates/generate.ts'
 import { genreOf } from '../items/genre.ts'
 import type { RecommendationsPart } from '../part.ts'
+import type { RequestUser } from '../users/request-user.ts'
 import { explanationOf } from './explanation.ts'
 import type { PageTokens } from './page-token.ts'
-import { recommendationsRoute } from './routes.ts'
+import { DEFAULT_LIMIT, recommendationsRoute } from './routes.ts'
 import type { AnswerItem, ListServer, ServedList } from './serve.ts'
 
 export interface ServePartDeps extends Pick<ServiceKit, 'facts' | 'metrics' | 'log' | 'publicUrl' | 'now'> {
@@ -47,7 +48,13 @@ interface Page {
   readonly isExplained: boolean
 }
 
-export function servePart(deps: ServePartDeps): RecommendationsPart {
+/** The part that answers requests for lists. */
+export interface ServePart extends RecommendationsPart {
+  /** Makes a list and its answer for an invented user. Nothing is recorded or published. */
+  rehearse(user: RequestUser): Promise<void>
+}
+
+export function servePart(deps: ServePartDeps): ServePart {
   const { facts, lists, tokens, publicUrl, now } = deps
   const served = factBuffer<bigint, ServedRecommendations>({
     open: () => facts.openLog(recommendationsServed),
@@ -108,6 +115,12 @@ export function servePart(deps: ServePartDeps): RecommendationsPart {
   }
 
   function answer(list: ServedList, page: Page) {
+    const items = list.items.slice(0, page.limit)
+    if (items.length > 0) record(list, items, page)
+    return rendered(list, page)
+  }
+
+  function rendered(list: ServedList, page: Page) {
     const { requestId, context, position, limit } = page
     const items = list.items.slice(0, limit)
     const rest = list.items.slice(limit)
@@ -119,7 +132,6 @@ export function servePart(deps: ServePartDeps): RecommendationsPart {
       position: position + items.length,
       items: rest,
     }
-    if (items.length > 0) record(list, items, page)
     return jsonAnswer(
       200,
       {
@@ -136,6 +148,10 @@ export function servePart(deps: ServePartDeps): RecommendationsPart {
   }
 
   return {
+    async rehearse(user) {
+      const list = await lists.rehearse(user, DEFAULT_LIMIT)
+      rendered(list, { requestId: '', context: CONTEXTS[0], askedRecType: '', position: 0, limit: DEFAULT_LIMIT, isExplained: false })
+    },
     close: () => served.close(LAST_ANSWERS_MS),
     routes: [
       bind(recommendationsRoute, async ({ caller, query, requestId }) => {

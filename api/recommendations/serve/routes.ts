@@ -11,7 +11,7 @@ import { DEGRADATIONS } from './serve.ts'
 
 const MAX_TOKEN_CHARACTERS = 12_000
 const MAX_LIMIT = 50
-const DEFAULT_LIMIT = 20
+export const DEFAULT_LIMIT = 20
 
 const explained = z
   .object({

@@ -160,6 +160,19 @@ export function listServer(deps: ServeDeps) {
     }
   }
 
+  /**
+   * Makes the list that an invented user would get. It reads from Redis what a list reads, and keeps nothing about the
+   * user.
+   */
+  async function rehearse(user: RequestUser, limit: number): Promise<ServedList> {
+    const request = { userId: user.id, recType: 'personalized', context: 'homepage', itemId: undefined, diversity: false, limit } as const
+    await readFeatures(user.id)
+    const neighbours = (await neighboursOf(user.recent)) ?? new Map()
+    const listed = compute(request, { user, anchor: undefined, neighbours, model: models.current(undefined), degraded: [] })
+    const { kept, shown: titles } = await shownOf(listed.items, limit)
+    return { ...listed, items: kept, shown: titles, degraded: [], user }
+  }
+
   interface Computing {
     readonly user: RequestUser
     readonly anchor: bigint | undefined
@@ -222,7 +235,7 @@ export function listServer(deps: ServeDeps) {
     return { items: rest, shown: titles.shown, degraded, modelVersion, isCapRelaxed: false, user, candidates: [] }
   }
 
-  return { serve, serveRest, readFeatures, neighboursOf }
+  return { serve, serveRest, rehearse, readFeatures, neighboursOf }
 }
 
 export type ListServer = ReturnType<typeof listServer>

@@ -1,5 +1,6 @@
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { startNode } from '../../harness/node-process.ts'
+import { row } from '../../harness/table.ts'
 import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark, middleOf } from '../../matches/rounds.ts'
 import { httpClient } from '../../snippets/client.ts'
 import { type Paced, paced } from '../../snippets/pace.ts'
@@ -9,7 +10,9 @@ import type { PartInput } from './part.ts'
 import type { RecommendationsSystem } from './system.ts'
 
 const SEED = 61
-const WARM_UP_SECONDS = 10
+/** The first minute of the API process, in which V8 still compiles code under load. */
+const FIRST_WINDOWS = 6
+const WINDOW_SECONDS = 10
 const STORED_LISTS = 200
 
 /**
@@ -33,6 +36,17 @@ export async function measureServing({ world, values, say }: PartInput, system: 
     await client.post('/api/v1/events/batch', [Buffer.from(JSON.stringify({ events: body }))], headers)
   }
 
+  async function sayFirstMinute(): Promise<void> {
+    say(`\n### The first minute of the API process, ${lists} lists/s; ${loadRemark()}\n`)
+    say(row(['seconds', 'P50 ms', 'P99 ms', 'greatest ms', 'API ms of CPU per list']))
+    say(row(['--:', '--:', '--:', '--:', '--:']))
+    for (let window = 0; window < FIRST_WINDOWS; window++) {
+      const { p50, p99, max, more } = await atRate(lists, WINDOW_SECONDS, ask, system.cpu)
+      const start = window * WINDOW_SECONDS
+      say(row([`${start}-${start + WINDOW_SECONDS}`, p50.toFixed(1), p99.toFixed(1), max.toFixed(1), more['API ms'].toFixed(2)]))
+    }
+  }
+
   const fresh: Freshness[] = []
   const posted: Paced[] = []
   async function besideEvents() {
@@ -47,6 +61,8 @@ export async function measureServing({ world, values, say }: PartInput, system: 
     return round
   }
 
+  // Nothing else may ask for lists before, because that would compile the code.
+  await sayFirstMinute()
   const contenders: Contender[] = [{ name: 'lists alone', once: () => atRate(lists, seconds, ask, system.cpu) }]
   if (events > 0) contenders.push({ name: `lists beside ${events} events/s`, once: besideEvents })
   const peer = values['no-peers']
@@ -62,7 +78,6 @@ export async function measureServing({ world, values, say }: PartInput, system: 
     contenders.push({ name: 'a stored list from Redis', once: () => atRate(lists, seconds, stored) })
   }
   try {
-    await atRate(lists, WARM_UP_SECONDS, ask)
     say(
       `\n### Lists of 20, ${lists}/s, ${seconds} s a round, ${world.items} items, ${world.users} users; target: P99 < 30 ms; ${loadRemark()}\n`,
     )

@@ -50,6 +50,19 @@ export async function readProductText(
   return flag === NOT_CAUGHT_UP ? flag : undefined
 }
 
+const REVISION = '"revision":'
+
+/**
+ * Returns a short mark of the text of a product. Every decision about a product increments its revision, so two texts
+ * of a product with the same mark are equal.
+ */
+export function markOfProductText(text: string): string {
+  // The field is the first with this name: no earlier field holds an object with other names, and a quotation mark
+  // within a text is escaped.
+  const start = text.indexOf(REVISION)
+  return `${text.length}:${start < 0 ? text : text.slice(start + REVISION.length, text.indexOf(',', start))}`
+}
+
 export function parsedProduct(text: string): StoredProduct {
   return JSON.parse(text) as StoredProduct
 }

@@ -3,6 +3,7 @@ import { answerCache } from '../../../api/kit/answer-cache.ts'
 import { type AppOptions, createApp } from '../../../api/kit/app.ts'
 import { keySet } from '../../../api/kit/auth/key-set.ts'
 import { tokenVerifier } from '../../../api/kit/auth/verify.ts'
+import type { DirectRoutes } from '../../../api/kit/direct-routes.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { httpMetrics } from '../../../api/kit/metrics.ts'
 import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
@@ -52,6 +53,7 @@ export async function testApp(
     probes?: ReadinessProbe[]
     bodyTimeoutMs?: number
     limits?: RequestLimits
+    direct?: DirectRoutes
     certificateOf?: AppOptions['certificateOf']
     publicUrl?: string
   } = {},
@@ -81,6 +83,7 @@ export async function testApp(
     monotonic: () => clock.now,
     bodyTimeoutMs: options.bodyTimeoutMs,
     limits: options.limits,
+    direct: options.direct,
     certificateOf: options.certificateOf,
   })
   checkDocumentation(app)

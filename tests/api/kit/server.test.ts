@@ -3,9 +3,10 @@ import { Registry } from 'prom-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { addressRanges } from '../../../api/kit/client-address.ts'
 import { type ConnectionGate, connectionGate } from '../../../api/kit/connections.ts'
-import { type RunningServer, startServer } from '../../../api/kit/server.ts'
+import { startServer } from '../../../api/kit/server.ts'
 import { echoService } from './echo-service.ts'
 import { START, testApp } from './harness.ts'
+import { raw } from './raw-request.ts'
 
 async function served(
   state: { runs: number; reusableUntil?: number } = { runs: 0 },
@@ -17,19 +18,6 @@ async function served(
   const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now, limits, connections })
   onTestFinished(() => server.close(0).then(() => undefined))
   return { ...api, server, state }
-}
-
-/** Sends raw bytes and returns everything that arrives until the server closes the connection. */
-function raw(server: RunningServer, bytes: string | Buffer): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1', () => socket.write(bytes))
-    let text = ''
-    socket.on('data', (data) => {
-      text += data.toString('latin1')
-    })
-    socket.on('close', () => resolve(text))
-    socket.on('error', reject)
-  })
 }
 
 test('a cached answer has the same bytes, and the handler does not run', async () => {

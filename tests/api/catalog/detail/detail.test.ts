@@ -53,8 +53,11 @@ async function opened() {
   values.set('{catalog-products:0}:caught-up', '1')
   values.set('{catalog-stock:0}:caught-up', '1')
 
+  let revision = 0
+
   function put(product: StoredProduct): void {
-    values.set(`{catalog-products:0}:product:${product.product_id}`, JSON.stringify(product))
+    revision++
+    values.set(`{catalog-products:0}:product:${product.product_id}`, JSON.stringify({ ...product, revision }))
   }
 
   async function get(id: number | string, headers: Record<string, string> = {}, isSameMoment = false) {

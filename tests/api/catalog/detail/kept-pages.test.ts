@@ -38,14 +38,19 @@ const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.an
 
 test('a page that shows the same is the one that was kept', () => {
   const { pages, pass } = opened()
-  const first = pages.page(5, texts(), TREE)
+  const first = pages.page(5, texts(), TREE, NOON)
   pass(DAY_MS)
-  expect(pages.page(5, texts(), TREE)).toBe(first)
+  expect(pages.page(5, texts(), TREE, NOON)).toBe(first)
 })
 
 test.each<[string, Partial<DetailTexts>, object]>([
-  ['the product', { product: JSON.stringify(stored({ title: 'Better saw' })) }, { title: 'Better saw' }],
-  ['its status', { product: JSON.stringify(stored({ status: 'INACTIVE' })) }, { status: 'INACTIVE' }],
+  ['the product', { product: JSON.stringify(stored({ title: 'Better saw', revision: 2 })) }, { title: 'Better saw' }],
+  ['its status', { product: JSON.stringify(stored({ status: 'INACTIVE', revision: 2 })) }, { status: 'INACTIVE' }],
+  [
+    'a description of the same length',
+    { product: JSON.stringify(stored({ description: 'Cuts iron.', revision: 2 })) },
+    { description: 'Cuts iron.' },
+  ],
   ['its reviews', { details: JSON.stringify({ stars: [2, 0, 0, 0, 2], badges: ['sale'] }) }, { reviews_summary: { avg: 3 } }],
   ['its badges', { details: JSON.stringify({ stars: [0, 0, 0, 0, 2], badges: [] }) }, { badges: ['new'] }],
   ['no details', { details: null }, { reviews_summary: { count: 0 } }],
@@ -56,28 +61,47 @@ test.each<[string, Partial<DetailTexts>, object]>([
   ['the stock', { units: [0] }, { variants: [{ inventory: { status: 'out_of_stock' } }] }],
 ])('a change is shown at once: %s', (_what, changed, expected) => {
   const { pages } = opened()
-  pages.page(5, texts(), TREE)
-  const after = pages.page(5, texts(changed), TREE)
+  pages.page(5, texts(), TREE, NOON)
+  const after = pages.page(5, texts(changed), TREE, NOON)
   expect(shown(after)).toMatchObject(expected)
-  expect(pages.page(5, texts(changed), TREE)).toBe(after)
-  expect(shown(pages.page(5, texts(), TREE))).toMatchObject({ title: 'Saw', related_products: [8, 6], seller: { name: 'Shop' } })
+  expect(pages.page(5, texts(changed), TREE, NOON)).toBe(after)
+  expect(shown(pages.page(5, texts(), TREE, NOON))).toMatchObject({ title: 'Saw', related_products: [8, 6], seller: { name: 'Shop' } })
 })
 
 test('a category with a new name, and a product that is no longer new, are shown at once', () => {
   const { pages, pass } = opened()
-  expect(shown(pages.page(5, texts(), TREE))).toMatchObject({ category_path: ['Saws'], badges: ['new', 'sale'] })
-  expect(shown(pages.page(5, texts(), treeNamed('Hand saws')))).toMatchObject({ category_path: ['Hand saws'] })
+  expect(shown(pages.page(5, texts(), TREE, NOON))).toMatchObject({ category_path: ['Saws'], badges: ['new', 'sale'] })
+  expect(shown(pages.page(5, texts(), treeNamed('Hand saws'), NOON))).toMatchObject({ category_path: ['Hand saws'] })
   pass(30 * DAY_MS)
-  expect(shown(pages.page(5, texts(), TREE)).badges).toEqual(['sale'])
+  expect(shown(pages.page(5, texts(), TREE, NOON)).badges).toEqual(['sale'])
 })
 
 test('a product is known by its text with the same companions only', () => {
   const { pages } = opened()
   const { product } = texts()
   expect(pages.isKnown(5)(product, COMPANIONS)).toBe(false)
-  pages.page(5, texts(), TREE)
+  pages.page(5, texts(), TREE, NOON)
   expect(pages.isKnown(5)(product, COMPANIONS)).toBe(true)
   expect(pages.isKnown(6)(product, COMPANIONS)).toBe(false)
   expect(pages.isKnown(5)(`${product} `, COMPANIONS)).toBe(false)
   expect(pages.isKnown(5)(product, { ...COMPANIONS })).toBe(false)
+})
+
+test('a page is recent for a second after the reading of its texts began, with the same categories', () => {
+  const { pages, pass } = opened()
+  expect(pages.recent(5, TREE)).toBeUndefined()
+  const first = pages.page(5, texts(), TREE, NOON)
+  pass(999)
+  expect(pages.recent(5, TREE)).toBe(first)
+  expect(pages.recent(5, treeNamed('Hand saws'))).toBeUndefined()
+  pass(1)
+  expect(pages.recent(5, TREE)).toBeUndefined()
+  pages.page(5, texts(), TREE, NOON + 500)
+  expect(pages.recent(5, TREE)).toBe(first)
+  // A reading that began earlier and ended later changes nothing.
+  pages.page(5, texts(), TREE, NOON)
+  pass(499)
+  expect(pages.recent(5, TREE)).toBe(first)
+  pass(1)
+  expect(pages.recent(5, TREE)).toBeUndefined()
 })

@@ -1,0 +1,99 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { Context } from 'hono'
+import { socketOf } from './client-address.ts'
+
+/** A request, whichever way it reached the app: through the framework, or directly from the HTTP server. */
+export interface Call {
+  /** In capitals. */
+  readonly method: string
+  /** The absolute URL. */
+  readonly url: string
+  /** The path as the router parses it. */
+  readonly path: string
+  /** The request target as the client sent it; undefined if the app does not run on Node's server. */
+  readonly target: string | undefined
+  /** Undefined if the app does not run on Node's server. */
+  readonly socket: Socket | undefined
+  /** The parameters of the path. */
+  readonly params: Readonly<Record<string, string>>
+  /** The request with its body; undefined for a direct call, whose body is never read. */
+  readonly request: Request | undefined
+  /** @param name in lower case */
+  header(name: string): string | undefined
+}
+
+/** A call that the framework routed. */
+export class RoutedCall implements Call {
+  readonly #context: Context
+
+  constructor(context: Context) {
+    this.#context = context
+  }
+
+  get method(): string {
+    return this.#context.req.method
+  }
+
+  get url(): string {
+    return this.#context.req.url
+  }
+
+  get path(): string {
+    return this.#context.req.path
+  }
+
+  get target(): string | undefined {
+    return this.#context.env?.incoming?.url
+  }
+
+  get socket(): Socket | undefined {
+    return socketOf(this.#context)
+  }
+
+  get params(): Record<string, string> {
+    return this.#context.req.param()
+  }
+
+  get request(): Request {
+    return this.#context.req.raw
+  }
+
+  header(name: string): string | undefined {
+    return this.#context.req.header(name)
+  }
+}
+
+/** A call straight from the HTTP server. Its target is a plain path, without a query. */
+export class DirectCall implements Call {
+  readonly method: string
+  readonly path: string
+  readonly params: Readonly<Record<string, string>>
+  readonly request = undefined
+  readonly #incoming: IncomingMessage
+
+  constructor(incoming: IncomingMessage, params: Readonly<Record<string, string>>) {
+    this.method = incoming.method as string
+    this.path = incoming.url as string
+    this.params = params
+    this.#incoming = incoming
+  }
+
+  get url(): string {
+    const { headers, socket } = this.#incoming
+    return `${(socket as TLSSocket).encrypted === true ? 'https' : 'http'}://${headers.host}${this.path}`
+  }
+
+  get target(): string {
+    return this.path
+  }
+
+  get socket(): Socket {
+    return this.#incoming.socket
+  }
+
+  header(name: string): string | undefined {
+    return this.#incoming.headers[name] as string | undefined
+  }
+}

@@ -1,0 +1,93 @@
+import type { ReadinessProbe } from '../../kit/readiness.ts'
+import type { ItemTable } from '../items/item-table.ts'
+import type { RequestUser } from '../users/request-user.ts'
+import { unknownUser } from '../users/request-user.ts'
+
+export interface RehearsalDeps {
+  readonly items: Pick<ItemTable, 'size' | 'idAt'>
+  /** Probes of everything in memory that lists need. */
+  readonly needs: readonly ReadinessProbe[]
+  /** Resolves once no model is being fetched or opened. */
+  settled(): Promise<unknown>
+  /** Makes a list for a user, and an answer from it, as a request would. Neither records nor publishes anything. */
+  rehearse(user: RequestUser): Promise<unknown>
+  /** Lets the process do other work. */
+  otherWork(): Promise<unknown>
+  wait(ms: number): Promise<unknown>
+  /** 0 to below 1. */
+  random(): number
+  /** Epoch ms. */
+  now(): number
+  /** Monotonic ms. */
+  monotonic(): number
+}
+
+/** Minimum number of items. With fewer, even the first lists are fast. */
+const LEAST_ITEMS = 1_000
+/** Maximum time for which a process that has just started waits for a model, and maximum time of the rehearsal. */
+const WAIT_FOR_MODEL_MS = 3_000
+const REHEARSAL_MS = 2_000
+/** Number of lists after which V8 has compiled nearly all code that lists need. */
+const LISTS = 400
+const HISTORY = 40
+const RECENT = 10
+const LAST_VIEWED = 5
+const HOUR_MS = 3_600_000
+
+/**
+ * Makes lists for invented users before the process reports that it is ready. V8 compiles a function only after many
+ * calls. Without a rehearsal, the first users of a process would wait for this, because lists take ten times as long
+ * before their code is compiled, and requests then queue up.
+ */
+export function rehearsal(deps: RehearsalDeps): ReadinessProbe {
+  let stage: 'waiting' | 'running' | 'over' = 'waiting'
+
+  async function run(): Promise<void> {
+    try {
+      await Promise.race([deps.settled(), deps.wait(WAIT_FOR_MODEL_MS)])
+      const end = deps.monotonic() + REHEARSAL_MS
+      for (let list = 0; list < LISTS && deps.monotonic() < end; list++) {
+        await deps.rehearse(inventedUser(deps))
+        await deps.otherWork()
+      }
+    } finally {
+      // A failed rehearsal only makes the first lists slow. It must not keep the process from answering.
+      stage = 'over'
+    }
+  }
+
+  function start(): void {
+    if (stage !== 'waiting') return
+    stage = deps.items.size < LEAST_ITEMS ? 'over' : 'running'
+    if (stage === 'running') run().catch(() => undefined)
+  }
+
+  return {
+    name: 'rehearsal of lists',
+    async check() {
+      if (stage === 'waiting') {
+        const missing = await Promise.all(deps.needs.map((need) => need.check()))
+        if (missing.some((reason) => reason !== undefined)) return 'waits for the items'
+        start()
+      }
+      return stage === 'over' ? undefined : 'not finished yet'
+    },
+  }
+}
+
+/** Returns a user who has recently chosen random items. */
+function inventedUser({ items, random, now }: RehearsalDeps): RequestUser {
+  const itemIds = Array.from({ length: HISTORY }, () => items.idAt(Math.floor(random() * items.size)))
+  const recent = [...new Set(itemIds)].slice(0, RECENT)
+  const watched = new Set(itemIds)
+  return {
+    ...unknownUser(0n),
+    interactions: HISTORY,
+    hoursAway: 1,
+    lastViewed: recent.slice(0, LAST_VIEWED),
+    recent,
+    session: recent.slice(0, LAST_VIEWED),
+    history: itemIds.map((itemId, place) => ({ itemId, at: now() - place * HOUR_MS, weight: 1, type: 'VIEW' as const })),
+    hasWatched: (itemId) => watched.has(itemId),
+  }
+}

@@ -1,0 +1,187 @@
+import { z } from '@hono/zod-openapi'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Answer, cacheableText, JSON_TYPE, jsonAnswer } from '../../../api/kit/answer.ts'
+import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
+import { directRoutes } from '../../../api/kit/direct-routes.ts'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
+import { bind, defineRoute } from '../../../api/kit/route.ts'
+import { startServer } from '../../../api/kit/server.ts'
+import { testApp } from './harness.ts'
+import { raw } from './raw-request.ts'
+
+const numbered = defineRoute({
+  method: 'get',
+  path: '/numbers/{number}',
+  operationId: 'numbered',
+  summary: 's',
+  description: 'd',
+  auth: { kind: 'optional' },
+  isDirect: true,
+  params: z.object({ number: z.string().regex(/^[1-9]\d{0,3}$/) }),
+  answers: { 200: { description: 'ok', schema: z.unknown() } },
+  errors: [errors.not_found],
+})
+const named = defineRoute({ ...numbered, path: '/numbers/first', operationId: 'named', isDirect: false, params: undefined })
+const CACHING = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' }
+
+function answerOf(number: string): Answer | Promise<Answer> {
+  switch (number) {
+    case '1':
+      return jsonAnswer(200, { number })
+    case '2':
+      return cacheableText(JSON.stringify({ text: 'plain '.repeat(400) }), CACHING)
+    case '3':
+      return cacheableText(JSON.stringify({ text: 'größer '.repeat(400) }), CACHING)
+    case '4':
+      return Promise.reject(new Error('a fault'))
+    case '5':
+      return { status: 204, headers: {}, body: null }
+    default:
+      throw new ApiError(errors.not_found)
+  }
+}
+
+/** Serves the same routes twice: directly, and through the framework alone. */
+async function served(limits?: RequestLimits) {
+  const service = { name: 'numbers', description: '', errors: [], isUserId: isDecimalUserId, probes: [] }
+  const routes = [
+    bind(numbered, ({ params, log }) => {
+      log.info({}, 'asked')
+      return answerOf(params.number)
+    }),
+    bind(named, () => jsonAnswer(200, { number: 'first' })),
+  ]
+  const direct = directRoutes()
+  const api = await testApp({ services: [{ ...service, routes }], limits, direct })
+  const started: string[] = []
+  const noted = {
+    ...direct,
+    start(request: Parameters<typeof direct.start>[0], response: Parameters<typeof direct.start>[1]) {
+      const isStarted = direct.start(request, response)
+      if (isStarted) started.push(request.url as string)
+      return isStarted
+    },
+  }
+  const common = { ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now }
+  const servers = [await startServer({ ...common, direct: noted }), await startServer({ ...common, direct: undefined })] as const
+  onTestFinished(async () => void (await Promise.all(servers.map((server) => server.close(0)))))
+  return { ...api, servers, started }
+}
+
+/** What a client and the operators see of one request. */
+async function seen({ lines }: { lines: Record<string, unknown>[] }, url: string, init: RequestInit) {
+  lines.length = 0
+  const response = await fetch(url, { ...init, headers: { 'x-request-id': 'mine', ...init.headers } })
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => name !== 'date'))
+  const body = Buffer.from(await response.arrayBuffer()).toString()
+  return { status: response.status, headers, body, lines: lines.map(({ time: _time, stack: _stack, ...line }) => line) }
+}
+
+test.each<[string, string, Record<string, string>]>([
+  ['a text', '/numbers/1', {}],
+  ['a long text', '/numbers/2', { 'accept-encoding': 'identity' }],
+  ['a long text for a client that accepts gzip', '/numbers/2', { 'accept-encoding': 'gzip' }],
+  ['a long text beyond ASCII', '/numbers/3', { 'accept-encoding': 'identity' }],
+  ['a long text beyond ASCII for a client that accepts gzip', '/numbers/3', { 'accept-encoding': 'gzip' }],
+  ['any tag', '/numbers/2', { 'if-none-match': '*' }],
+  ['a fault', '/numbers/4', {}],
+  ['no body', '/numbers/5', {}],
+  ['an unknown number', '/numbers/6', {}],
+  ['a parameter that the route refuses', '/numbers/07', {}],
+  ['a bad token', '/numbers/1', { authorization: 'Bearer x' }],
+  ['a session that has ended', '/numbers/1', { cookie: 'millrace-session=x' }],
+  ['a request id that is not accepted', '/numbers/6', { 'x-request-id': 'x'.repeat(129) }],
+])("a direct answer is the framework's: %s", async (_what, path, headers) => {
+  const api = await served()
+  const [direct, framework] = [
+    await seen(api, `${api.servers[0].url}${path}`, { headers }),
+    await seen(api, `${api.servers[1].url}${path}`, { headers }),
+  ]
+  expect(api.started).toEqual([path])
+  if (headers['x-request-id'] === undefined) expect(direct).toEqual(framework)
+  else expect([direct.status, direct.headers['x-request-id']]).toEqual([404, expect.stringMatching(/^[\da-f-]{36}$/)])
+  const status = new RegExp(`_count\\{method="GET",route="/numbers/\\{number\\}",status="${direct.status}"\\} 2`)
+  expect(await api.metrics.text()).toMatch(status)
+})
+
+test.each([
+  ['GET', '/numbers/first'],
+  ['GET', '/numbers/1?x=2'],
+  ['GET', '/numbers/1a'],
+  ['GET', '/numbers/%31'],
+  ['GET', '/numbers/1/'],
+  ['GET', '/other/1'],
+  ['HEAD', '/numbers/1'],
+  ['POST', '/numbers/1'],
+])('the framework handles %s %s', async (method, path) => {
+  const api = await served()
+  const [first, second] = [
+    await seen(api, `${api.servers[0].url}${path}`, { method }),
+    await seen(api, `${api.servers[1].url}${path}`, { method }),
+  ]
+  expect(first).toEqual(second)
+  expect(api.started).toEqual([])
+})
+
+test('rate limits count and refuse direct calls, and their headers are sent', async () => {
+  const asked: object[] = []
+  const limits: RequestLimits = {
+    covers: () => true,
+    async admit(request) {
+      asked.push(request)
+      const caller = { clientId: 'a', tier: 'free', ip: '127.0.0.1' }
+      return {
+        caller,
+        headers: { 'X-RateLimit-Limit': '1' },
+        refusal: asked.length > 2 ? new ApiError(errors.rate_limit_exceeded) : undefined,
+      }
+    },
+  }
+  const api = await served(limits)
+  const headers = { 'x-api-key': 'k', 'x-forwarded-for': '203.0.113.9', ...(await api.bearer({ sub: '7' })) }
+  for (const server of api.servers) await fetch(`${server.url}/numbers/1`, { headers })
+  expect(asked[0]).toEqual(asked[1])
+  expect(asked[0]).toMatchObject({
+    path: '/numbers/1',
+    apiKey: 'k',
+    forwardedFor: '203.0.113.9',
+    remote: '127.0.0.1',
+    userId: '7',
+    units: 1,
+  })
+  const refused = await fetch(`${api.servers[0].url}/numbers/1`)
+  expect([refused.status, refused.headers.get('x-ratelimit-limit')]).toEqual([429, '1'])
+})
+
+test('a direct answer closes its connection while the server is being drained', async () => {
+  const api = await served()
+  api.readiness.startDraining()
+  expect((await fetch(`${api.servers[0].url}/numbers/1`)).headers.get('connection')).toBe('close')
+})
+
+test.each([
+  ['two tokens', 'Host: x', 'authorization: Bearer a\r\nAuthorization: Bearer b\r\n', 401],
+  ['a host that is not plain', 'Host: a b<c>', '', 400],
+  ['a host with an unknown port', 'Host: x:99999', '', 400],
+  ['no host', 'X-Nothing: 1', '', 200],
+])('a request with %s is not direct', async (_what, host, more, status) => {
+  const api = await served()
+  const version = host.startsWith('Host') ? '1.1' : '1.0'
+  const text = await raw(api.servers[0], `GET /numbers/1 HTTP/${version}\r\n${host}\r\n${more}Connection: close\r\n\r\n`)
+  expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  expect(api.started).toEqual([])
+})
+
+test('requests on one connection are answered in order, even if their bodies are not read', async () => {
+  const api = await served()
+  const ask = (number: number, more: string, body = '') => `GET /numbers/${number} HTTP/1.1\r\nHost: x\r\n${more}\r\n${body}`
+  const text = await raw(api.servers[0], ask(3, 'Content-Length: 3\r\n', 'abc') + ask(1, '') + ask(6, 'Connection: close\r\n'))
+  expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '200', '404'])
+  expect(api.started).toEqual(['/numbers/3', '/numbers/1', '/numbers/6'])
+})
+
+test('a direct route has exactly one parameter, at its end', () => {
+  const serve = async () => ({ status: 200, headers: {}, body: null })
+  for (const path of ['/a', '/a/{b}/c', '/a/{b}/{c}']) expect(() => directRoutes().add(path, serve)).toThrow(/only parameter/)
+})

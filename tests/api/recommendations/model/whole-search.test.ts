@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import type { Factors } from '../../../../api/recommendations/model/factors.ts'
+import { wholeSearch } from '../../../../api/recommendations/model/whole-search.ts'
+import { seededRandom } from '../../../../tools/random/random.ts'
+
+const DIMENSIONS = 32
+const ROWS = 2_000
+const WANTED = 40
+const GREATEST = 3
+
+/** Vectors of very different lengths, the longest of which have the length GREATEST. */
+function vectorsOf(seed: number): Float32Array[] {
+  const random = seededRandom(seed)
+  return Array.from({ length: ROWS }, (_, row) => {
+    const vector = Float32Array.from({ length: DIMENSIONS }, (_, column) => (random() - 0.5) / (column + 1))
+    const length = GREATEST / (1 + (row % 50))
+    const scale = length / lengthOf(vector)
+    return vector.map((value) => value * scale)
+  })
+}
+
+const product = (one: Float32Array, other: Float32Array) => one.reduce((sum, value, at) => sum + value * other[at], 0)
+const lengthOf = (vector: Float32Array) => Math.sqrt(product(vector, vector))
+
+function over(vectors: readonly Float32Array[]) {
+  const factors: Factors = {
+    copy: (row, out, at) => out.set(vectors[row], at),
+    productWith: (row, vector) => product(vectors[row], vector),
+    close: () => undefined,
+  }
+  const lengths = Float32Array.from(vectors, (vector) => lengthOf(vector) / GREATEST)
+  return wholeSearch({ factors, dimensions: DIMENSIONS, lengths, greatest: GREATEST })
+}
+
+test.each(['product', 'cosine'] as const)(
+  'nearly all vectors with the greatest %s are found, best first and with their true values',
+  async (by) => {
+    const vectors = vectorsOf(5)
+    const whole = await over(vectors)
+    let found = 0
+    const questions = vectors.slice(100, 120).map((vector) => vector.map((value) => value / lengthOf(vector)))
+    for (const question of questions) {
+      const trueValue = (vector: Float32Array) => product(question, vector) / (by === 'product' ? GREATEST : lengthOf(vector))
+      const exact = vectors.map((vector, key) => ({ key, value: trueValue(vector) })).sort((a, b) => b.value - a.value)
+      const best = new Set(exact.slice(0, WANTED).map(({ key }) => key))
+      const answers = whole.search(question, WANTED, by)
+      expect(answers).toHaveLength(WANTED)
+      for (const { key, value } of answers) expect(value).toBeCloseTo(trueValue(vectors[key]), 5)
+      expect(answers.map(({ value }) => value)).toEqual(answers.map(({ value }) => value).toSorted((a, b) => b - a))
+      found += answers.filter(({ key }) => best.has(key)).length
+    }
+    expect(found / (questions.length * WANTED)).toBeGreaterThan(0.98)
+  },
+)
+
+test('a vector without length is found last, and fewer vectors than wanted are all found', async () => {
+  const vectors = [new Float32Array(DIMENSIONS), ...vectorsOf(6).slice(0, 3)]
+  const whole = await over(vectors)
+  for (const by of ['product', 'cosine'] as const) {
+    const question = vectors[1].map((value) => value / lengthOf(vectors[1]))
+    const answers = whole.search(question, WANTED, by)
+    expect(answers.map(({ key }) => key).toSorted()).toEqual([0, 1, 2, 3])
+    expect(answers.find(({ key }) => key === 0)).toEqual({ key: 0, value: 0 })
+  }
+})
+
+test('nothing is found among no vectors, or if only vectors without length are known', async () => {
+  expect((await over([])).search(new Float32Array(DIMENSIONS), WANTED, 'product')).toEqual([])
+  const whole = await over([new Float32Array(DIMENSIONS)])
+  expect(whole.search(vectorsOf(7)[0], WANTED, 'product')).toEqual([{ key: 0, value: 0 }])
+  expect(whole.search(new Float32Array(DIMENSIONS), WANTED, 'cosine')).toEqual([{ key: 0, value: 0 }])
+})
