@@ -71,7 +71,7 @@ export function cacheableText(body: string, headers: Readonly<Record<string, str
   const bytes = Buffer.from(body)
   const answer = cacheableAnswer(bytes, headers)
   if (!isAscii(bytes)) return answer
-  // The function of `answer` would keep the bytes.
+  // `answer.gzip` would keep the bytes in memory.
   return { ...answer, body, gzip: answer.gzip && compressedOnce(body) }
 }
 

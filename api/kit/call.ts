@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Context } from 'hono'
 import { socketOf } from './client-address.ts'
 
-/** A request, whichever way it reached the app: through the framework, or directly from the HTTP server. */
+/** A request that reached the app either through the framework or directly from the HTTP server. */
 export interface Call {
   /** In capitals. */
   readonly method: string
@@ -65,7 +65,7 @@ export class RoutedCall implements Call {
   }
 }
 
-/** A call straight from the HTTP server. Its target is a plain path, without a query. */
+/** A call that came directly from the HTTP server. Its target is a plain path, without a query. */
 export class DirectCall implements Call {
   readonly method: string
   readonly path: string

@@ -4,7 +4,7 @@ import { type Call, DirectCall } from './call.ts'
 /** An answer in its final form, with all its headers. */
 export interface Sent {
   readonly status: number
-  /** An object of this answer's own, to which more headers may be added. */
+  /** Only this answer uses the object, so headers may be added to it. */
   readonly headers: Record<string, string>
   readonly body: string | Uint8Array | ReadableStream<Uint8Array> | null
 }
@@ -58,8 +58,9 @@ export function directRoutes(): DirectRoutes {
 }
 
 /**
- * Returns whether Node presents the request's headers as the framework would. It keeps only the first of several
- * Authorization headers, which the framework joins, so that such a request is refused.
+ * Returns whether Node presents the request's headers as the framework would. They differ if there are several *
+ * Authorization headers: Node keeps only the first one, whereas the framework joins them, so that the app refuses the *
+ * request.
  */
 function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   const { host } = headers

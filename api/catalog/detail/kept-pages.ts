@@ -14,8 +14,8 @@ export interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
 }
 
 /**
- * What a page was rendered from. The text of the product, which is by far the longest, is replaced by its mark, which
- * differs whenever the text differs.
+ * The data from which a page was rendered. The text of the product is by far the longest part, so its mark stands for *
+ * it. Different texts have different marks.
  */
 interface Sources extends Omit<DetailTexts, 'product'> {
   readonly productMark: string
@@ -63,8 +63,8 @@ const BYTES_BESIDE_TEXTS = 1_000
 const RECENT_MS = 1_000
 
 /**
- * Renders pages of products, and keeps the last page of each product. A page is rendered again only if a text that it
- * was rendered from has changed.
+ * Renders pages of products, and keeps the last page of each product. A page is rendered again only if its * sources,
+ * the categories or its badges have changed.
  */
 export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptPages {
   const pages = new LRUCache<number, Kept>({ maxSize: MOST_BYTES, sizeCalculation: bytesOf })

@@ -25,7 +25,9 @@ export interface WholeSearchOptions {
 export const MOST_WHOLE = 65_536
 /** Greatest number in 8 bits. */
 const MOST = 127
-/** Number of vectors that are found with 8-bit numbers, per wanted vector. They are then ranked by their factors. */
+/**
+ * Number of vectors that the search by 8-bit numbers returns per wanted vector. They are then ranked by their factors.
+ */
 const LOOKED_PER_WANTED: Readonly<Record<NearBy, number>> = { product: 2.5, cosine: 1.5 }
 const ONE_THREAD = 1
 const METRICS: Readonly<Record<NearBy, MetricKind>> = { product: MetricKind.IP, cosine: MetricKind.Cos }

@@ -6,7 +6,7 @@ import { keptNeighbours } from './kept-neighbours.ts'
 const MS_PER_SECOND = 1_000
 const HALF_LIFE = HALF_LIFE_MS.neighbours
 
-/** Number of half-lives after which weights are rewritten. By then, new pairs count 2^30. */
+/** Number of half-lives after which weights are rewritten. By then, a new pair has the weight 2^30. */
 const MAX_HALF_LIVES = 30
 /**
  * Share of new weight at which the neighbours are published again. With this limit, items that change little cause few

@@ -35,7 +35,7 @@ test('the process is ready after some hundred lists, and does not repeat them', 
   await expect.poll(() => probe.check()).toBeUndefined()
   const { lists } = state
   expect(lists).toBeGreaterThan(100)
-  // What it needed may be away for a while. The code stays compiled.
+  // Later, the needed data may be absent for a while, but the code stays compiled.
   state.missing = 'away'
   expect(await probe.check()).toBeUndefined()
   expect(state.lists).toBe(lists)

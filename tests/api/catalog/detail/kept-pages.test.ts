@@ -98,7 +98,7 @@ test('a page is recent for a second after the reading of its texts began, with t
   expect(pages.recent(5, TREE)).toBeUndefined()
   pages.page(5, texts(), TREE, NOON + 500)
   expect(pages.recent(5, TREE)).toBe(first)
-  // A reading that began earlier and ended later changes nothing.
+  // This reading began before that of the kept page, but ended after it, so it changes nothing.
   pages.page(5, texts(), TREE, NOON)
   pass(499)
   expect(pages.recent(5, TREE)).toBe(first)
