@@ -1,4 +1,7 @@
-/** Names in GeoNames of those towns of the public list (`<country code> <name>`) that have a different name there. */
+/**
+ * The names in GeoNames of towns to which the public list gives another name. Keys are `<country code> <name>` as in
+ * the * public list.
+ */
 export const otherNames: Readonly<Record<string, string>> = {
   'BY Gomel': 'Homyel',
   'BY Grodno': 'Hrodna',

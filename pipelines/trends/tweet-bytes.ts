@@ -32,7 +32,7 @@ export class TweetBytes {
   /** Where the hashtags begin. The phrases follow. */
   readonly hashtagsAt: number
 
-  /** @throws CodecError when the bytes are no tweet */
+  /** @throws CodecError if the bytes are not a tweet */
   constructor(buffer: Buffer, start: number, end: number) {
     this.buffer = buffer
     this.tweet_id = checked(readInt64(buffer, start, end), 'tweet_id')

@@ -29,7 +29,7 @@ export class RareVolumeBytes {
   readonly #start: number
   readonly #end: number
 
-  /** @throws CodecError when the bytes are no `TrendRareVolumes` */
+  /** @throws CodecError if the bytes are not a `TrendRareVolumes` */
   constructor(buffer: Buffer, start: number, end: number) {
     this.buffer = buffer
     this.addsAs = checked(readString(buffer, start, end))

@@ -102,7 +102,7 @@ describe('a blocked term', () => {
     clock.now += 900
     await get('/v1/trends')
     expect(redis.state.reads).toBe(reads)
-    // The positions, the list and the candidates, each with its version and the caught-up flag.
+    // These are reads of the positions, the list and the candidates, each with its version and the caught-up flag.
     expect(reads).toBeLessThanOrEqual(12)
   })
 })
