@@ -36,21 +36,12 @@ interface Waiting {
   readonly resolve: (outcome: ModelOutcome | undefined) => void
 }
 
-/** Transactions that are sent together, and the end of their time limit. */
-interface Batch {
-  readonly waiting: Waiting[]
-  readonly cancelLimit: CancelTimer
-}
-
 /**
- * Returns a function that scores transactions. All calls in one turn of the event loop share a batch, and so do all
- * calls while the process works on another batch, because it computes one at a time and a batch costs nearly the same
- * whatever its size. The function never rejects.
+ * Returns a function that scores transactions. All calls in one turn of the event loop share a batch. The function
+ * never rejects.
  */
 export function modelBatches({ current, circuit, telemetry, timers }: BatchOptions) {
-  let next: Batch | undefined
-  /** What the process works on; undefined if it has answered, or is late. */
-  let asked: readonly Waiting[] | undefined
+  let turn: Waiting[] | undefined
   /** Number of transactions that the model process has not answered, including those whose callers no longer wait. */
   let unanswered = 0
 
@@ -66,12 +57,10 @@ export function modelBatches({ current, circuit, telemetry, timers }: BatchOptio
     const isChallengers = batch.map(({ input }) => models.challenger !== undefined && isChallengersShare(input.request.transaction_id))
     const { champion, challenger } = models
     const start = timers.monotonic()
-    asked = batch
     unanswered += batch.length
     child.request(KIND.score, encodeScoreRequest({ champion, challenger, isChallengers, rows })).then(
       (answer) => {
         unanswered -= batch.length
-        ended(batch)
         const ms = timers.monotonic() - start
         telemetry.answered(batch.length, ms / 1_000)
         if (ms <= SCORE_LIMIT_MS) circuit.inTime()
@@ -84,31 +73,9 @@ export function modelBatches({ current, circuit, telemetry, timers }: BatchOptio
       },
       () => {
         unanswered -= batch.length
-        ended(batch)
         none('away', batch, cancelLimit)
       },
     )
-  }
-
-  function sendNext(): void {
-    if (next === undefined || asked !== undefined) return
-    const { waiting, cancelLimit } = next
-    next = undefined
-    send(waiting, cancelLimit)
-  }
-
-  /** Sends what has come while the process worked on a batch. */
-  function ended(batch: readonly Waiting[]): void {
-    if (asked !== batch) return
-    asked = undefined
-    sendNext()
-  }
-
-  function late(batch: readonly Waiting[]): void {
-    circuit.late()
-    none('late', batch)
-    if (next?.waiting === batch) next = undefined
-    ended(batch)
   }
 
   function none(why: Unscored, batch: readonly Waiting[], cancelLimit?: CancelTimer): void {
@@ -120,7 +87,7 @@ export function modelBatches({ current, circuit, telemetry, timers }: BatchOptio
   function whyNot(): Unscored | undefined {
     if (current() === undefined) return 'away'
     if (circuit.isOpen) return 'circuit_open'
-    return unanswered + (next?.waiting.length ?? 0) >= MOST_WAITING ? 'too_many' : undefined
+    return unanswered + (turn?.length ?? 0) >= MOST_WAITING ? 'too_many' : undefined
   }
 
   return function score(input: ModelInput): Promise<ModelOutcome | undefined> {
@@ -129,12 +96,19 @@ export function modelBatches({ current, circuit, telemetry, timers }: BatchOptio
     const why = whyNot()
     if (why !== undefined) {
       none(why, [waiting])
-    } else if (next !== undefined) {
-      next.waiting.push(waiting)
+    } else if (turn !== undefined) {
+      turn.push(waiting)
     } else {
       const batch = [waiting]
-      next = { waiting: batch, cancelLimit: patientTimer(timers, SCORE_LIMIT_MS, BUSY_MS, () => late(batch)) }
-      if (asked === undefined) timers.afterTurn(sendNext)
+      turn = batch
+      const cancelLimit = patientTimer(timers, SCORE_LIMIT_MS, BUSY_MS, () => {
+        circuit.late()
+        none('late', batch)
+      })
+      timers.afterTurn(() => {
+        turn = undefined
+        send(batch, cancelLimit)
+      })
     }
     return promise
   }
