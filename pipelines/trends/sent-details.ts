@@ -33,7 +33,9 @@ export interface SentDetails {
 }
 
 export function sentDetails(): SentDetails {
-  /** The end of the earliest window whose report the last report referred to. The third stage forgets earlier reports. */
+  /**
+   * The end of the earliest window whose report the last report referred to. The third stage forgets earlier reports.
+   */
   let oldest = 0
 
   function isDue({ sentIn, sentUntil }: Details, windowEnd: number): boolean {
