@@ -39,8 +39,8 @@ export const PRESENT = 2
 
 /**
  * Appends the details of a candidate. Its count, its baseline and whether it is tracked are not among them, because
- * these change while everything else stays the same. The name, the language and the samples are written as Avro, so that
- * they can be copied into the list.
+ * these change while everything else stays the same. The name, the language and the samples are written as Avro, so
+ * that they can be copied into the list.
  */
 export function writeDetails(candidate: TrendCandidate, out: ByteWriter): void {
   const { term, name, hour_ago, day, users, lang, sample_tweets, drawn } = candidate
