@@ -2,6 +2,7 @@ import { cursor } from '../../schemas/avro/cursor.ts'
 import { readLength, readLong, readString, skipLong } from '../../schemas/avro/read.ts'
 import { writeInt64, writeLong, writeString } from '../../schemas/avro/write.ts'
 import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
+import { hashOf } from './drawn-tweets.ts'
 
 /** A term that may be in a region's list, as one partition of the terms knows it. */
 export interface TrendCandidate {
@@ -37,9 +38,9 @@ export const ABSENT = 0
 export const PRESENT = 2
 
 /**
- * Appends a candidate's details. They exclude its count, its baseline and whether it is tracked, because these change *
- * while everything else stays the same. The name, the language and the samples are written as Avro, so that they can be
- * * copied into the list.
+ * Appends the details of a candidate. Its count, its baseline and whether it is tracked are not among them, because
+ * these change while everything else stays the same. The name, the language and the samples are written as Avro, so
+ * that they can be copied into the list.
  */
 export function writeDetails(candidate: TrendCandidate, out: ByteWriter): void {
   const { term, name, hour_ago, day, users, lang, sample_tweets, drawn } = candidate
@@ -120,8 +121,17 @@ export class CandidateDetails {
     return readString(this.buffer, this.nameAt, this.buffer.length)
   }
 
-  get drawn(): bigint[] {
-    return Array.from({ length: this.#drawn }, (_, i) => this.buffer.readBigInt64LE(this.#drawnAt + i * ID_BYTES))
+  /** Returns the hashes of the drawn tweets, in ascending order. */
+  drawnHashes(): number[] {
+    const hashes: number[] = []
+    for (let at = this.#drawnAt; hashes.length < this.#drawn; at += ID_BYTES)
+      hashes.push(hashOf(this.buffer.readUInt32LE(at), this.buffer.readUInt32LE(at + ID_BYTES / 2)))
+    return hashes
+  }
+
+  /** Returns the id of a drawn tweet. */
+  drawnTweet(index: number): bigint {
+    return this.buffer.readBigInt64LE(this.#drawnAt + index * ID_BYTES)
   }
 }
 

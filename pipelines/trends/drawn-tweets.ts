@@ -41,7 +41,8 @@ export function drawHash(tweetId: bigint): number {
 const id = new BigInt64Array(1)
 const idWords = new Uint32Array(id.buffer)
 
-function hashOf(low: number, high: number): number {
+/** Does the same with the lower and upper 32 bits of an id. */
+export function hashOf(low: number, high: number): number {
   const lower = mixed(low + Math.imul(high, 0x9e3779b1))
   const upper = mixed(high ^ lower)
   return (upper >>> 11) * TWO_32 + (lower >>> 0)

@@ -1,4 +1,4 @@
-import { DRAWN_TWEETS, drawHash, LEAST_DRAWN } from './drawn-tweets.ts'
+import { DRAWN_TWEETS, LEAST_DRAWN } from './drawn-tweets.ts'
 import { byRank, FOLDED_TERMS, type RankedTerm } from './ranking.ts'
 
 /**
@@ -24,11 +24,20 @@ export interface Topic {
 /** One of the best terms of the region. */
 interface Member {
   readonly term: RankedTerm
-  readonly drawn: readonly bigint[]
   /** The hashes of the term's drawn tweets, in ascending order. */
   readonly hashes: readonly number[]
+  /** These tweets, in the same order. */
+  readonly tweets: readonly DrawnTweet[]
   readonly variants: RankedTerm[]
   readonly related: Related[]
+}
+
+/** A tweet that some of the best terms have drawn. */
+interface DrawnTweet {
+  /** Number of terms that drew it. */
+  terms: number
+  /** The leaders among them. */
+  readonly leaders: Member[]
 }
 
 interface Related {
@@ -45,14 +54,12 @@ interface Related {
  */
 export function foldTopics(ranked: readonly RankedTerm[]): Topic[] {
   const leaders: Member[] = []
-  /** For each hash of a drawn tweet, the leaders that drew this tweet, and the number of all terms that drew it. */
-  const leadersWith = new Map<number, Member[]>()
-  const termsWith = new Map<number, number>()
+  const drawn = new Map<number, DrawnTweet>()
   for (const term of ranked.slice(0, FOLDED_TERMS)) {
-    const { drawn } = term.details
-    const member: Member = { term, drawn, hashes: drawn.map(drawHash), variants: [], related: [] }
-    for (const hash of member.hashes) termsWith.set(hash, (termsWith.get(hash) ?? 0) + 1)
-    const similar = similarOf(member, leadersWith)
+    const hashes = term.details.drawnHashes()
+    const tweets = hashes.map((hash) => drawnTweet(hash, drawn))
+    const member: Member = { term, hashes, tweets, variants: [], related: [] }
+    const similar = similarOf(member)
     const [closest] = similar
     if (closest !== undefined && closest.overlap > FOLD_ABOVE) {
       closest.member.variants.push(term)
@@ -63,15 +70,11 @@ export function foldTopics(ranked: readonly RankedTerm[]): Topic[] {
       other.related.push({ member, overlap })
     }
     leaders.push(member)
-    for (const hash of member.hashes) {
-      const known = leadersWith.get(hash)
-      if (known === undefined) leadersWith.set(hash, [member])
-      else known.push(member)
-    }
+    for (const tweet of tweets) tweet.leaders.push(member)
   }
   const topics = leaders.map((leader): Topic => {
     const { term, variants, related } = leader
-    return { leader: term, variants, related: mostRelated(related), typicalTweet: typicalOf(leader, termsWith) }
+    return { leader: term, variants, related: mostRelated(related), typicalTweet: typicalOf(leader) }
   })
   return [...topics, ...ranked.slice(FOLDED_TERMS).map(alone)]
 }
@@ -80,10 +83,23 @@ function alone(leader: RankedTerm): Topic {
   return { leader, variants: [], related: [], typicalTweet: null }
 }
 
+/** Counts that a further term has drawn the tweet. */
+function drawnTweet(hash: number, drawn: Map<number, DrawnTweet>): DrawnTweet {
+  const known = drawn.get(hash)
+  if (known !== undefined) {
+    known.terms++
+    return known
+  }
+  const added = { terms: 1, leaders: [] }
+  drawn.set(hash, added)
+  return added
+}
+
 /** Returns the leaders that have enough tweets in common with a term, most similar first. */
-function similarOf({ hashes }: Member, leadersWith: ReadonlyMap<number, readonly Member[]>): Related[] {
+function similarOf({ hashes, tweets }: Member): Related[] {
+  if (hashes.length === 0) return []
   const common = new Map<Member, number>()
-  for (const hash of hashes) for (const leader of leadersWith.get(hash) ?? []) common.set(leader, (common.get(leader) ?? 0) + 1)
+  for (const { leaders } of tweets) for (const leader of leaders) common.set(leader, (common.get(leader) ?? 0) + 1)
   const similar: Related[] = []
   for (const [member, count] of common) {
     if (count < LEAST_DRAWN) continue
@@ -137,14 +153,8 @@ function mostRelated(related: Related[]): RankedTerm[] {
 }
 
 /** Returns the most typical tweet. Of equally typical tweets, it returns the one that is drawn first. */
-function typicalOf({ drawn, hashes }: Member, termsWith: ReadonlyMap<number, number>): bigint | null {
-  let typical: bigint | null = null
-  let most = 0
-  for (const [i, hash] of hashes.entries()) {
-    const terms = termsWith.get(hash) ?? 0
-    if (terms <= most) continue
-    most = terms
-    typical = drawn[i]
-  }
-  return typical
+function typicalOf({ term, tweets }: Member): bigint | null {
+  let typical = -1
+  for (const [i, tweet] of tweets.entries()) if (typical < 0 || tweet.terms > tweets[typical].terms) typical = i
+  return typical < 0 ? null : term.details.drawnTweet(typical)
 }

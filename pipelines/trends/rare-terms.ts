@@ -23,7 +23,7 @@ import { MINUTES_PER_HOUR } from './time.ts'
  */
 const MAX_CONTRIBUTIONS = 32
 /**
- * Cells are appended to a row up to this size. When a row grows beyond it, or beyond its double, fourfold and so on, *
+ * Cells are appended to a row up to this size. When a row grows beyond it, or beyond a multiple by a power of two,
  * cells of the same place are combined.
  */
 const APPENDED_BYTES = 256

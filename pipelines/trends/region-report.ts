@@ -160,12 +160,15 @@ export function reportWriter() {
   }
 
   return {
-    /** Adds a candidate with its details. @returns the position of the details, for later references */
-    addNew(candidate: TrendCandidate, counts: ReportedCounts = candidate): number {
+    /** The bytes of the details so far, which is the position of the next ones, for later references. */
+    get detailsBytes(): number {
+      return details.length
+    },
+    /** Adds a candidate with its details. */
+    addNew(candidate: TrendCandidate, counts: ReportedCounts = candidate): void {
       const at = details.length
       writeDetails(candidate, details)
       add(0, at, counts)
-      return at
     },
     /** Adds a candidate whose details are in an earlier report. */
     addSent(details: ReportReference, at: number, counts: ReportedCounts): void {

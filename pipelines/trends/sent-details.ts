@@ -9,6 +9,15 @@ import { RENEWAL_MS } from './time.ts'
 const LEAST_RENEWALS = 10
 const FURTHER_RENEWALS = 10
 
+/**
+ * The bytes of kept reports, as a multiple of the details that are still valid. When there are more, the details in the
+ * oldest reports are sent again. In a region whose candidates change all the time, a few that do not change would
+ * otherwise keep many reports of outdated details.
+ */
+const MOST_KEPT = 3
+/** Reports of less than this are kept in any case. */
+const LEAST_KEPT_BYTES = 4_096
+
 /** A candidate as it was sent. */
 export interface Details extends ReportedCounts {
   /** The whole candidate; undefined after it was sent. */
@@ -18,11 +27,17 @@ export interface Details extends ReportedCounts {
   /** The report with the details. */
   sentIn: ReportReference | undefined
   sentAt: number
+  sentBytes: number
   /** The end of the last window for which the report may be referred to. */
   sentUntil: number
 }
 
-export const NOT_SENT: Pick<Details, 'sentIn' | 'sentAt' | 'sentUntil'> = { sentIn: undefined, sentAt: 0, sentUntil: 0 }
+export const NOT_SENT: Pick<Details, 'sentIn' | 'sentAt' | 'sentBytes' | 'sentUntil'> = {
+  sentIn: undefined,
+  sentAt: 0,
+  sentBytes: 0,
+  sentUntil: 0,
+}
 
 /** The contents of a partition's reports about a region, as long as later reports may refer to them. */
 export interface SentDetails {
@@ -33,11 +48,28 @@ export interface SentDetails {
 }
 
 export function sentDetails(): SentDetails {
-  /** The end of the earliest window to whose report the last report referred. Earlier reports are no longer needed. */
+  /**
+   * The end of the earliest window to whose report the next report may refer. The third stage forgets reports that are
+   * older than any that the last report referred to.
+   */
   let oldest = 0
+  /** The reports that the third stage keeps, oldest first. */
+  const kept: { readonly windowEnd: number; readonly bytes: number }[] = []
 
   function isDue({ sentIn, sentUntil }: Details, windowEnd: number): boolean {
     return sentIn === undefined || sentIn.windowEnd < oldest || windowEnd > sentUntil
+  }
+
+  /** @param valid the bytes of the details of all candidates of the report */
+  function keep(report: RegionReport, valid: number): void {
+    kept.push({ windowEnd: report.windowEnd, bytes: report.end - report.start })
+    oldest = report.oldest
+    while (kept[0].windowEnd < oldest) kept.shift()
+    let bytes = kept.reduce((sum, each) => sum + each.bytes, 0)
+    for (let i = 1; i < kept.length && bytes > MOST_KEPT * valid + LEAST_KEPT_BYTES; i++) {
+      bytes -= kept[i - 1].bytes
+      oldest = kept[i].windowEnd
+    }
   }
 
   return {
@@ -46,14 +78,19 @@ export function sentDetails(): SentDetails {
       const { windowEnd } = head
       const added: Details[] = []
       let renewals = LEAST_RENEWALS
+      let valid = 0
       for (const details of candidates) {
         const { candidate, sentIn, sentAt } = details
         if (sentIn !== undefined && candidate === undefined) {
           writer.addSent(sentIn, sentAt, details)
+          valid += details.sentBytes
           continue
         }
         if (candidate === undefined) throw new Error('a candidate that was never sent must be whole')
-        details.sentAt = writer.addNew(candidate, details)
+        details.sentAt = writer.detailsBytes
+        writer.addNew(candidate, details)
+        details.sentBytes = writer.detailsBytes - details.sentAt
+        valid += details.sentBytes
         details.candidate = undefined
         details.sentUntil = windowEnd + renewals * RENEWAL_MS
         renewals = renewals === LEAST_RENEWALS + FURTHER_RENEWALS ? LEAST_RENEWALS : renewals + 1
@@ -62,7 +99,7 @@ export function sentDetails(): SentDetails {
       const report = writer.finish(head)
       const reference = { windowEnd, id: report.id }
       for (const details of added) details.sentIn = reference
-      oldest = report.oldest
+      keep(report, valid)
       return report
     },
   }

@@ -88,6 +88,29 @@ test('lists have the newest details of every candidate, although reports repeat 
   )
 })
 
+test('a candidate that never changes keeps few reports of others that always do', () => {
+  const rows = new Map<string, RegionReport>()
+  const lists = reportsIn(rows)
+  const terms = partition()
+  const long = (number: number) => `t${number}`.padEnd(1_000, 'x')
+  let most = 0
+  for (let window = 1; window <= 40; window++) {
+    const counts = new Map([1, 2, 3].map((number) => [long(number), 100 + window]))
+    counts.set(long(4), 1)
+    lists.take(terms.report(counts, window * RENEWAL_MS))
+    const reports = lists.ofWindow(REGION, window * RENEWAL_MS)
+    expect(lists.rank(reports, MEAN).map(({ details }) => details.term)).toEqual([1, 2, 3, 4].map(long))
+    lists.published(reports)
+    most = Math.max(
+      most,
+      [...rows.values()].reduce((sum, { start, end }) => sum + end - start, 0),
+    )
+  }
+  // The four terms take 8 KB, and each report has at least three of them.
+  expect(most).toBeGreaterThan(12_000)
+  expect(most).toBeLessThan(45_000)
+})
+
 test('unchanged candidates take a few bytes', () => {
   const terms = partition()
   const counts = new Map([['first', 3]])
