@@ -84,8 +84,12 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
     return ask(redis.sendCommand(command) as Promise<(string | null)[]>)
   }
 
+  function readBuffers(keys: string[]): Promise<(Buffer | null)[]> {
+    return ask(redis.sendCommand(new Command('mget', keys, { replyEncoding: null })) as Promise<(Buffer | null)[]>)
+  }
+
   return {
-    shared: sharedReads({ readValues, readHashes: (keys) => ask(readHashes(redis, keys)) }),
+    shared: sharedReads({ readValues, readBuffers, readHashes: (keys) => ask(readHashes(redis, keys)) }),
     reader: viewReader(redis, ask),
     scripts: { run: (...call) => runOrUnavailable(scripts, call) },
     bindings: { setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')) },

@@ -4,19 +4,25 @@ import type { ListReader, ViewReader } from '../../state/views/view.ts'
 export type ValueReader = Pick<ViewReader, 'get'>
 
 /** Reads single values and small hashes. */
-export type SharedReader = ValueReader & Pick<ListReader, 'hgetall'>
+export interface SharedReader extends ValueReader, Pick<ListReader, 'hgetall'> {
+  getBuffer(key: string): Promise<Buffer | null>
+}
 
 export interface SharedCommands {
   /**
    * Returns the values of keys with the same hash tag, in the order of the keys. The value of an absent key is null.
    */
   readValues(keys: string[]): Promise<(string | null)[]>
+  /** Like `readValues`, but for values that are bytes. */
+  readBuffers(keys: string[]): Promise<(Buffer | null)[]>
   /** Returns the fields of hashes with the same hash tag, in the order of the keys. An absent hash has no fields. */
   readHashes(keys: string[]): Promise<Record<string, string>[]>
 }
 
 interface Waiting<T> {
   readonly keys: string[]
+  /** By key. Flags and popular values are often requested several times in a turn. */
+  readonly promises: Map<string, Promise<T>>
   readonly resolves: ((value: T) => void)[]
   readonly rejects: ((error: unknown) => void)[]
 }
@@ -29,16 +35,19 @@ const MAX_KEYS = 200
 
 /**
  * Combines the reads of one event loop turn into one command per hash tag. Under load, a small read costs little more
- * than its command, both here and in Redis. A single read is not delayed. The hashes of a turn are read before its
- * values, so a flag that is requested after a hash is not older than the hash.
+ * than its command, both here and in Redis. A single read is not delayed. A key that is requested several times in a
+ * turn is read once, and its readers share the result, which they must not change. The hashes and bytes of a turn are
+ * read before its values, so a flag that is requested after a hash is not older than the hash.
  */
-export function sharedReads({ readValues, readHashes }: SharedCommands): SharedReader {
+export function sharedReads({ readValues, readBuffers, readHashes }: SharedCommands): SharedReader {
   let isDue = false
   const hashes = collected(readHashes, send)
+  const buffers = collected(readBuffers, send)
   const values = collected(readValues, send)
 
   function send(): void {
     hashes.send()
+    buffers.send()
     values.send()
   }
 
@@ -55,6 +64,10 @@ export function sharedReads({ readValues, readHashes }: SharedCommands): SharedR
     get(key) {
       sendLater()
       return values.add(key)
+    },
+    getBuffer(key) {
+      sendLater()
+      return buffers.add(key)
     },
     hgetall(key) {
       sendLater()
@@ -87,18 +100,23 @@ function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => voi
     },
     add(key: string): Promise<T> {
       const tag = hashTag(key)
-      if (groups.get(tag)?.keys.length === MAX_KEYS) full()
+      const waiting = groups.get(tag)
+      const shared = waiting?.promises.get(key)
+      if (shared !== undefined) return shared
+      if (waiting?.keys.length === MAX_KEYS) full()
       let group = groups.get(tag)
       if (group === undefined) {
-        group = { keys: [], resolves: [], rejects: [] }
+        group = { keys: [], promises: new Map(), resolves: [], rejects: [] }
         groups.set(tag, group)
       }
-      const { keys, resolves, rejects } = group
-      return new Promise((resolve, reject) => {
+      const { keys, promises, resolves, rejects } = group
+      const reading = new Promise<T>((resolve, reject) => {
         keys.push(key)
         resolves.push(resolve)
         rejects.push(reject)
       })
+      promises.set(key, reading)
+      return reading
     },
   }
 }

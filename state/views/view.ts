@@ -166,7 +166,7 @@ export const NOT_CAUGHT_UP = Symbol('not caught up')
  * first: if Redis is emptied between the two replies, the flag is gone as well.
  */
 export async function withCaughtUp<T>(
-  reader: ViewReader,
+  reader: Pick<ViewReader, 'get'>,
   view: string,
   partition: number,
   value: Promise<T>,

@@ -86,7 +86,7 @@ function parsedSurroundings(texts: Omit<DetailTexts, 'product'>): ProductSurroun
  */
 export function detailReader({ views, sharedViews, facts }: DetailReadDeps): DetailReader {
   const known = knownCompanions()
-  const readRelated = relatedReader({ views, sharedViews, facts })
+  const readRelated = relatedReader({ sharedViews, facts })
   const reader = { ...sharedViews, hget: views.hget }
 
   async function readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined> {

@@ -9,7 +9,7 @@ export const MAX_RELATED = 12
 const LOOKED_AT = 20
 
 /** Creates the reader of the public products that users view together with a product, nearest first. */
-export function relatedReader({ views, sharedViews, facts }: Pick<ServiceKit, 'views' | 'sharedViews' | 'facts'>) {
+export function relatedReader({ sharedViews, facts }: Pick<ServiceKit, 'sharedViews' | 'facts'>) {
   async function isActive(itemId: bigint): Promise<boolean> {
     const text = await sharedViews.get(shownItemKey(facts.partitionOf(items, itemId), String(itemId)))
     return shownItem(text)?.status === 'ACTIVE'
@@ -17,7 +17,7 @@ export function relatedReader({ views, sharedViews, facts }: Pick<ServiceKit, 'v
 
   return async function readRelated(productId: number): Promise<readonly number[]> {
     const id = BigInt(productId)
-    const neighbours = await readNeighbours(views, facts.partitionOf(itemNeighbours, id), String(id))
+    const neighbours = await readNeighbours(sharedViews, facts.partitionOf(itemNeighbours, id), String(id))
     const nearest = neighbours === NOT_CAUGHT_UP ? [] : neighbours.slice(0, LOOKED_AT)
     const active = await Promise.all(nearest.map(({ itemId }) => isActive(itemId)))
     return nearest

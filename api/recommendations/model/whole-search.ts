@@ -1,6 +1,6 @@
 import { setImmediate as otherWork } from 'node:timers/promises'
 import { exactSearch, MetricKind } from 'usearch'
-import { CHECKED_ROWS, type Factors } from './factors.ts'
+import type { Factors } from './factors.ts'
 import type { NearBy, NearRow } from './vector-index.ts'
 
 /** Finds the vectors with the greatest products or cosines by comparing the query with all of them. */
@@ -30,6 +30,11 @@ const MOST = 127
  */
 const LOOKED_PER_WANTED: Readonly<Record<NearBy, number>> = { product: 2.5, cosine: 1.5 }
 const ONE_THREAD = 1
+/**
+ * Number of rows that are converted without a pause, which takes a millisecond or two. Requests are answered in the
+ * pauses.
+ */
+const ROWS_AT_ONCE = 512
 const METRICS: Readonly<Record<NearBy, MetricKind>> = { product: MetricKind.IP, cosine: MetricKind.Cos }
 
 /**
@@ -77,7 +82,7 @@ async function inBits(factors: Factors, lengths: Float32Array, dimensions: numbe
     for (let row = 0; row < lengths.length; row++) {
       factors.copy(row, vector, 0)
       each(row)
-      if (row % CHECKED_ROWS === CHECKED_ROWS - 1) await otherWork()
+      if (row % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) await otherWork()
     }
   }
   return numbers

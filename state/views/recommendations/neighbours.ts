@@ -1,6 +1,6 @@
 import { type Neighbour, unpackNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import type { ItemNeighbours } from '../../../schemas/recommendations/types.ts'
-import { type BinaryReader, caughtUpKey, NOT_CAUGHT_UP, type View, viewTag } from '../view.ts'
+import { type BinaryReader, caughtUpKey, NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
  * Neighbours of items. Fed by `item-neighbours`, partitioned like it.
@@ -19,14 +19,20 @@ export const itemNeighboursView: View<bigint, ItemNeighbours> = {
   },
 }
 
+/** Reads single values, some of which are bytes. */
+interface OneNeighbourReader extends Pick<ViewReader, 'get'> {
+  getBuffer(key: string): Promise<Buffer | null>
+}
+
 /** Returns the neighbours of an item, nearest first; empty if there are none. */
 export async function readNeighbours(
-  reader: BinaryReader,
+  reader: OneNeighbourReader,
   partition: number,
   itemId: string,
 ): Promise<readonly Neighbour[] | typeof NOT_CAUGHT_UP> {
-  const found = await readNeighboursOf(reader, partition, [itemId])
-  return typeof found === 'symbol' ? found : found[0]
+  const value = reader.getBuffer(neighboursKey(partition, itemId))
+  const packed = await withCaughtUp(reader, ITEM_NEIGHBOURS_VIEW, partition, value)
+  return packed === null ? [] : typeof packed === 'symbol' ? packed : unpackNeighbours(packed)
 }
 
 /** Returns the neighbours of items of one partition, in the order of the items. One command reads all of them. */

@@ -71,6 +71,8 @@ test(
       const together = ['hash', 'none', 'hash'].map((name) => redis.shared.hgetall(keyOf(partition, name)))
       expect((await Promise.all(together)).map(({ text }) => text)).toEqual(['grüße', undefined, 'grüße'])
       await expect(redis.shared.hgetall(bytes)).rejects.toThrow()
+      const values = [bytes, keyOf(partition, 'none')].map((key) => redis.shared.getBuffer(key))
+      expect(await Promise.all(values)).toEqual([BYTES, null])
       expect(await redis.reader.hgetallBuffer(hash)).toEqual({ text: Buffer.from('grüße'), bytes: BYTES })
       expect(await redis.reader.hmgetBuffer(hash, ['bytes', 'none'])).toEqual([BYTES, null])
       expect(await redis.reader.mgetBuffer([keyOf(partition, 'none'), bytes])).toEqual([null, BYTES])

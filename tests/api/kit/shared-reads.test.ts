@@ -12,6 +12,7 @@ function store(values: Readonly<Record<string, string>>, hashes: Readonly<Record
   }
   const reads = sharedReads({
     readValues: (keys) => answered(keys, (key) => values[key] ?? null),
+    readBuffers: (keys) => answered(keys, (key) => (values[key] === undefined ? null : Buffer.from(values[key]))),
     readHashes: (keys) => answered(keys, (key) => hashes[key] ?? {}),
   })
   return { reads, asked, faults }
@@ -21,7 +22,7 @@ test('reads of one turn share one command per hash tag, and each caller gets its
   const { reads, asked } = store({ '{v:0}:a': 'one', '{v:0}:b': 'two', '{v:1}:c': 'three' })
   const keys = ['{v:0}:a', '{v:1}:c', '{v:0}:b', '{v:0}:missing', '{v:0}:a']
   expect(await Promise.all(keys.map((key) => reads.get(key)))).toEqual(['one', 'three', 'two', null, 'one'])
-  expect(asked).toEqual([['{v:0}:a', '{v:0}:b', '{v:0}:missing', '{v:0}:a'], ['{v:1}:c']])
+  expect(asked).toEqual([['{v:0}:a', '{v:0}:b', '{v:0}:missing'], ['{v:1}:c']])
   expect(await reads.get('{v:1}:c')).toBe('three')
   expect(asked).toHaveLength(3)
 })
@@ -54,4 +55,18 @@ test('a hash is read before a flag that is requested after it, also in a turn wi
   await Promise.all(Array.from({ length: 250 }, (_, index) => [reads.hgetall(`{v:0}:h${index}`), reads.get(`{v:0}:f${index}`)]).flat())
   const order = asked.flat()
   for (let index = 0; index < 250; index++) expect(order.indexOf(`{v:0}:h${index}`)).toBeLessThan(order.indexOf(`{v:0}:f${index}`))
+})
+
+test('bytes are read before values, and a key is read again in the next turn', async () => {
+  const { reads, asked } = store({ '{v:0}:a': 'one' })
+  const found = await Promise.all([
+    reads.get('{v:0}:flag'),
+    reads.getBuffer('{v:0}:a'),
+    reads.getBuffer('{v:0}:b'),
+    reads.getBuffer('{v:0}:a'),
+  ])
+  expect(found).toEqual([null, Buffer.from('one'), null, Buffer.from('one')])
+  expect(asked).toEqual([['{v:0}:a', '{v:0}:b'], ['{v:0}:flag']])
+  await reads.getBuffer('{v:0}:a')
+  expect(asked).toHaveLength(3)
 })

@@ -35,7 +35,7 @@ async function opened() {
     get: (key: string) => reply(values.get(key) ?? null),
     hget: (key: string, field: string) => reply(hashes.get(key)?.[field] ?? null),
     hgetall: (key: string) => reply(hashes.get(key) ?? {}),
-    mgetBuffer: (keys: readonly string[]) => reply(keys.map((key) => buffers.get(key) ?? (values.has(key) ? Buffer.from('1') : null))),
+    getBuffer: (key: string) => reply(buffers.get(key) ?? null),
   }
   const facts = { partitionOf: () => 0, partitionsOf: () => 1 }
   const categories = {

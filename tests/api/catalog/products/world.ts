@@ -96,7 +96,7 @@ export async function productsApi() {
   const tree = categoryTree([{ category_id: CATEGORY, parent_id: null, name: 'Shoes', slug: 'shoes' } as never])
   const part = productsPart({
     views: redis.reader,
-    sharedViews: redis.reader,
+    sharedViews: { ...redis.reader, getBuffer: async (key) => (await redis.reader.mgetBuffer([key]))[0] },
     facts: facts as never,
     commands,
     categories: { tree },

@@ -66,7 +66,7 @@ export async function shopWorld() {
     get: async (key: string) => values.get(key) ?? null,
     hget: async () => null,
     hgetall: async () => ({}),
-    mgetBuffer: async (keys: readonly string[]) => keys.map(() => null),
+    getBuffer: async () => null,
   }
   const categories = {
     tree: categoryTree([
