@@ -58,8 +58,8 @@ export function directRoutes(): DirectRoutes {
 }
 
 /**
- * Returns whether Node presents the request's headers as the framework would. They differ if there are several *
- * Authorization headers: Node keeps only the first one, whereas the framework joins them, so that the app refuses the *
+ * Returns whether Node presents the request's headers as the framework would. They differ if there are several
+ * Authorization headers: Node keeps only the first one, whereas the framework joins them, so that the app refuses the
  * request.
  */
 function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {

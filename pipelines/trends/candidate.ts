@@ -25,7 +25,7 @@ export interface TrendCandidate {
   readonly lang: string
   /**
    * The up to 24 tweets of the window with the smallest hashes, in the order of these. Only terms that may be among the
-   * * region's best 100 have tweets.
+   * region's best 100 have tweets.
    */
   drawn: readonly bigint[]
 }

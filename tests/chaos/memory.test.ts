@@ -22,6 +22,8 @@ const BATCH = 12
  * commits have none.
  */
 const SHARE_BROKEN = 0.02
+/** Probability per round that a database falls behind. */
+const SHARE_OVERLOADED = 0.3
 const LONGEST_PAUSE_MS = 12
 const LONGEST_HOLD_MS = 40
 /** Time limit for the output, which normally takes a second. A busy machine may be a hundred times slower. */
@@ -46,6 +48,8 @@ interface Slot {
   trap: { readonly step: CommitFaultPoint; readonly error: Error } | undefined
   /** The number of upcoming state writes that fail. */
   badWrites: number
+  /** True while the database is behind, so that restores and copies wait. */
+  isOverloaded: boolean
   /** How far the worker's clock is ahead, ms. */
   clockOffsetMs: number
 }
@@ -61,6 +65,8 @@ interface ClockJump {
 
 async function run(seed: number): Promise<string[]> {
   const random = seededRandom(seed)
+  /** Draws separately, so that the other faults of a seed do not depend on it. */
+  const load = seededRandom(seed + 1)
   const b = bench()
   for (const topic of Object.values(topics)) b.broker.createTopic({ name: topic.name, partitions: topic.partitions })
   const topology = shop(NAME, { standby: pick(random, [0, 1]) })
@@ -72,7 +78,8 @@ async function run(seed: number): Promise<string[]> {
   let jump: ClockJump | undefined
 
   function newSlot(): Slot {
-    return { backend: memoryBackend(), identity: newIdentity(), worker: undefined, trap: undefined, badWrites: 0, clockOffsetMs: 0 }
+    const fresh = { worker: undefined, trap: undefined, badWrites: 0, isOverloaded: false, clockOffsetMs: 0 }
+    return { ...fresh, backend: memoryBackend(), identity: newIdentity() }
   }
 
   async function start(slot: Slot): Promise<void> {
@@ -145,6 +152,19 @@ async function run(seed: number): Promise<string[]> {
       case 9:
         jumpClock(slot)
     }
+  }
+
+  /** Lets a database fall behind for a while. Faults of other kinds can occur in the meantime. */
+  function overload(): void {
+    const slot = pick(load, slots)
+    if (load() > SHARE_OVERLOADED || slot.isOverloaded) return
+    slot.isOverloaded = true
+    setTimeout(
+      () => {
+        slot.isOverloaded = false
+      },
+      integer(load, LONGEST_HOLD_MS),
+    )
   }
 
   function jumpClock(slot: Slot): void {
@@ -223,6 +243,7 @@ async function run(seed: number): Promise<string[]> {
   for (let round = 0; round < ROUNDS; round++) {
     send()
     await trouble()
+    overload()
     await delay(integer(random, LONGEST_PAUSE_MS))
     await revive()
   }
@@ -310,6 +331,7 @@ function failing(slot: Slot): StateBackend {
       const session = backend.session(name)
       return { ...writing(session), takeBatch: () => writing(session.takeBatch()) }
     },
+    copySession: (name) => ({ ...backend.copySession(name), isOverloaded: () => slot.isOverloaded }),
   }
 }
 
@@ -321,7 +343,7 @@ function onePerPartition(): string[] {
 }
 
 test.each(Array.from({ length: seeds }, (_, i) => from + i))(
-  'seed %i: with fenced, killed and stopped workers, failing state writes and jumping clocks, the output equals that of an offline computation',
+  'seed %i: with fenced, killed and stopped workers, failing and delayed state writes and jumping clocks, the output equals that of an offline computation',
   async (seed) => expect(await run(seed)).toEqual([]),
   RUN_TIMEOUT_MS,
 )

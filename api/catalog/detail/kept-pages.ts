@@ -14,7 +14,7 @@ export interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
 }
 
 /**
- * The data from which a page was rendered. The text of the product is by far the longest part, so its mark stands for *
+ * The data from which a page was rendered. The text of the product is by far the longest part, so its mark stands for
  * it. Different texts have different marks.
  */
 interface Sources extends Omit<DetailTexts, 'product'> {

@@ -12,7 +12,7 @@ import { FLIGHT_BYTES, inFlightAt, MOST_IN_FLIGHT } from '../../../state/views/f
  */
 const HOT_FROM = 8
 /**
- * Maximum number of entities that are remembered. The one that was not used for the longest time is forgotten. Each *
+ * Maximum number of entities that are remembered. The one that was not used for the longest time is forgotten. Each
  * takes about 60 KiB: the bytes that were read and the resulting profile.
  */
 const MOST_HOT = 128
@@ -31,8 +31,8 @@ interface Folded {
 
 /**
  * Folds the transactions in flight of hot entities. In a burst, each payment finds the same transactions in flight as
- * the one before it, and a few more. The result of the last fold is therefore kept, and only the others are added to *
- * it. The result is valid as long as Redis returns the same profile, and transactions in flight that begin with those *
+ * the one before it, and a few more. The result of the last fold is therefore kept, and only the others are added to
+ * it. The result is valid as long as Redis returns the same profile, and transactions in flight that begin with those
  * that were folded. So the sink and other processes need not report their changes.
  */
 export class HotEntities {

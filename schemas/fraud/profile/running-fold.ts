@@ -22,7 +22,7 @@ interface SeenEntities {
 
 /**
  * Gives the same profile as a single `foldEvents` of all transactions, except for rounding in mean and deviation. For
- * that, it remembers the transactions and entities that leave the profile while others are added. A profile that has *
+ * that, it remembers the transactions and entities that leave the profile while others are added. A profile that has
  * reached its limits no longer recognises them, and would count the transaction again and the entity as new.
  * @param start the profile without these transactions
  */

@@ -74,7 +74,7 @@ function profileOperations(partition: number, userId: string, profile: MatchProf
 
 /**
  * Keys that the API writes, apart from recent events. The times of jumps are not among them: they expire within an hour
- * * anyway, and if they were deleted, a user could evade the limit of jumps by leaving and returning.
+ * anyway, and if they were deleted, a user could evade the limit of jumps by leaving and returning.
  */
 function notedKeys({ stack, building, refill, resume }: UserKeys): string[] {
   return [stack, building, refill, resume]
