@@ -14,11 +14,8 @@ const TIMEOUT_MS = 100
 /** Scripts without an effect, because tests on a real Redis cover the events that the API stores beside the view. */
 const NO_SCRIPTS: ViewScripts = { run: async ({ name }) => (name === TAKE_SWIPE.name ? [0, 0] : 1) }
 
-/**
- * Opens the match feed on fakes. The real topology decides commands about profiles. No other topology runs.
- * @param timeoutMs how long a command waits for its answer. On a busy machine, the default may be too short.
- */
-export async function matchesApi({ timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {}) {
+/** Opens the match feed on fakes. The real topology decides commands about profiles. No other topology runs. */
+export async function matchesApi() {
   const clock = { now: START }
   const now = () => clock.now
   const world = decidedWorld({
@@ -28,7 +25,7 @@ export async function matchesApi({ timeoutMs = TIMEOUT_MS }: { readonly timeoutM
     startAt: START,
   })
   const { facts, bindings, channel, redis } = world
-  const commands = createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs })
+  const commands = createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS })
   const metrics = httpMetrics({ process: false })
   const service = matchesHandlers({
     views: redis.reader,
