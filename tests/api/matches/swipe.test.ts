@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { matchesErrors } from '../../../api/matches/errors.ts'
+import { SwipeBody } from '../../../api/matches/model.ts'
 import { swipeRoutes } from '../../../api/matches/swipe.ts'
 import { conversationIdOf, matchIdOf, swipeIdOf } from '../../../schemas/matches/pair.ts'
 import type { SwipeEvent } from '../../../schemas/matches/types.ts'
@@ -97,4 +98,12 @@ test('a swipe is accepted unchecked while the view cannot tell, and refused when
     await expect(swipes(BOB, 'RIGHT', { refusal })).rejects.toBe(refusal)
   }
   await expect(swipes(ANN, 'RIGHT')).rejects.toMatchObject({ definition: matchesErrors.invalid_target })
+})
+
+test.each(['swipe_duration_ms', 'feed_position'])('%s is a whole number from 0, or left out', (field) => {
+  const body = { target_user_id: BOB.toUpperCase(), direction: 'LEFT' }
+  expect(SwipeBody.parse(body)).toEqual({ target_user_id: BOB, direction: 'LEFT' })
+  expect(SwipeBody.parse({ ...body, [field]: 0 })).toMatchObject({ [field]: 0 })
+  for (const wrong of [-1, 1.5, '1', null, 2 ** 31])
+    expect([wrong, SwipeBody.safeParse({ ...body, [field]: wrong }).success]).toEqual([wrong, false])
 })
