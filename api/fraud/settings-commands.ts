@@ -65,6 +65,8 @@ function refusalOf(answer: FraudSettingsAnswer, { exists, missing, action }: Set
   switch (answer.outcome) {
     case 'limit':
       return new ApiError(fraudErrors.settings_limit_reached, { message: answer.limit })
+    case 'in_use':
+      return new ApiError(fraudErrors.list_in_use, { fields: { rule_ids: answer.rule_ids } })
     case 'rule_not_found':
       return new ApiError(fraudErrors.rule_not_found)
     case 'version_not_found':

@@ -1,7 +1,9 @@
 import { type BodyLimits, wholeBody } from './body-stream.ts'
 import { ApiError, errors, invalidRequest } from './errors.ts'
-import { assertCleanText, decodeUtf8 } from './text.ts'
+import { assertCleanText, assertShallow, decodeUtf8 } from './text.ts'
 
+/** A body of fewer bytes cannot be nested so deeply that recursive code overflows the stack. */
+const SHALLOW_BYTES = 4_096
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 
 /**
@@ -10,13 +12,22 @@ const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
  */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   assertJsonType(request.headers.get('content-type'))
-  const value = parseJsonBody(await wholeBody(request, limits))
+  const value = parsed(await wholeBody(request, limits))
   assertCleanText(value)
   return value
 }
 
-/** Parses a JSON body. Throws ApiError: 400 if it is not valid UTF-8 or JSON. Texts in the body may contain NUL. */
+/**
+ * Parses a JSON body. Throws ApiError: 400 if it is not valid UTF-8 or JSON, or if recursive code could not handle its
+ * nesting. Texts in the body may contain NUL.
+ */
 export function parseJsonBody(bytes: Uint8Array): unknown {
+  const value = parsed(bytes)
+  if (bytes.byteLength >= SHALLOW_BYTES) assertShallow(value)
+  return value
+}
+
+function parsed(bytes: Uint8Array): unknown {
   const text = decodeUtf8(bytes)
   if (text.trim() === '') throw invalidBody('the body is empty; it must be JSON')
   try {

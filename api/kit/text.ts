@@ -15,17 +15,27 @@ export function decodeUtf8(bytes: Uint8Array): string {
  * nesting cannot overflow the stack.
  */
 export function assertCleanText(value: unknown): void {
+  visit(value, assertCleanString)
+}
+
+/** Rejects parsed JSON that is nested too deeply. */
+export function assertShallow(value: unknown): void {
+  visit(value, () => undefined)
+}
+
+/** Calls `onText` with every text and field name, level by level. */
+function visit(value: unknown, onText: (text: string) => void): void {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > MAX_JSON_DEPTH)
       throw new ApiError(errors.invalid_request, { message: `The body is nested deeper than ${MAX_JSON_DEPTH} levels.` })
     const next: unknown[] = []
     for (const item of level) {
-      if (typeof item === 'string') assertCleanString(item)
+      if (typeof item === 'string') onText(item)
       else if (Array.isArray(item)) for (const element of item) next.push(element)
       else if (typeof item === 'object' && item !== null) {
         for (const [name, field] of Object.entries(item)) {
-          assertCleanString(name)
+          onText(name)
           next.push(field)
         }
       }

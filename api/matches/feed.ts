@@ -15,6 +15,8 @@ import { feedRoute } from './routes.ts'
 import type { StackFor } from './stacks.ts'
 
 const MS_PER_SECOND = 1_000
+/** Scores are shown with two decimals, because more would reveal parts of the score, such as the desirability. */
+const SHOWN_SCORES = 100
 /** How often feed requests are reported as activity. This is often enough, as users count as active for a week. */
 const ACTIVITY_EVERY_MS = 600_000
 
@@ -77,7 +79,9 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
       for (const { userId, place: where, score } of next) {
         const profile = profiles.get(userId)
         if (profile === undefined) continue
-        candidates.push({ ...personJson(profile, now()), bio: profile.bio ?? '', distance_km: shownDistanceKm(place, where), score })
+        const shownScore = Math.round(score * SHOWN_SCORES) / SHOWN_SCORES
+        const distance_km = shownDistanceKm(place, where)
+        candidates.push({ ...personJson(profile, now()), bio: profile.bio ?? '', distance_km, score: shownScore })
       }
     }
     return { candidates, remaining: candidates.length + left.length - read }

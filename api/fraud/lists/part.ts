@@ -25,13 +25,6 @@ export function listsPart({ settings, changeSettings }: ListsDeps): FraudPart {
     return list
   }
 
-  /** Refuses to delete a list that rules read. Without the list, these rules would silently never match. */
-  function assertUnused(name: string): void {
-    const readers = settings.ruleSet.rules.filter(({ condition }) => condition.lists.includes(name))
-    if (readers.length === 0) return
-    throw new ApiError(fraudErrors.list_in_use, { fields: { rule_ids: readers.map(({ rule }) => rule.rule_id) } })
-  }
-
   return {
     routes: [
       bind(createListRoute, async (input) => {
@@ -65,7 +58,6 @@ export function listsPart({ settings, changeSettings }: ListsDeps): FraudPart {
       }),
       bind(deleteListRoute, async (input) => {
         const { name } = input.params
-        assertUnused(name)
         const asked = ['deleteFraudList', name]
         await changeSettings(input, {
           key: listKey(name),

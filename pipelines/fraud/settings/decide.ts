@@ -1,3 +1,4 @@
+import { compileCondition } from '../../../schemas/fraud/rules/compile.ts'
 import type { FraudSettingsAnswer, ListSummary } from '../../../schemas/fraud/settings/flow.ts'
 import {
   hoursMs,
@@ -54,6 +55,13 @@ export function decideSetting(
     return { answer: { outcome: 'list', list: summaryOf(list), revision }, state: { ...NO_SETTING, list } }
   }
 
+  /** Refuses to delete a list that rules read. Without the list, these rules would silently never match. */
+  function removed({ name }: FraudList): SettingsDecision {
+    const rule_ids = readersOf(name, others.rules.rules)
+    if (rule_ids.length > 0) return { answer: { outcome: 'in_use', rule_ids } }
+    return { answer: { outcome: 'removed', revision }, state: null }
+  }
+
   switch (command.action) {
     case 'create_list':
       if (stored !== undefined) return { answer: { outcome: 'exists' } }
@@ -62,7 +70,7 @@ export function decideSetting(
     case 'replace_list':
       return stored?.list == null ? NOT_FOUND : withList(stored.list.created_at)
     case 'delete_list':
-      return stored?.list == null ? NOT_FOUND : { answer: { outcome: 'removed', revision }, state: null }
+      return stored?.list == null ? NOT_FOUND : removed(stored.list)
     case 'end_snooze':
       return stored?.snooze?.rule_id === command.rule_id ? { answer: { outcome: 'removed', revision }, state: null } : NOT_FOUND
     case 'snooze_rule': {
@@ -93,6 +101,14 @@ export function decideSetting(
 }
 
 const NOT_FOUND: SettingsDecision = { answer: { outcome: 'not_found' } }
+
+/** Returns the enabled rules whose conditions read a list. */
+function readersOf(list: string, rules: FraudRuleSet['rules']): string[] {
+  return rules.flatMap(({ rule_id, enabled, condition }) => {
+    const compiled = enabled ? compileCondition(condition) : undefined
+    return compiled?.ok === true && compiled.condition.lists.includes(list) ? [rule_id] : []
+  })
+}
 
 function summaryOf({ values, ...list }: FraudList): ListSummary {
   return { ...list, count: values.length }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readRequest } from '../../../api/fraud/score/read-request.ts'
-import { ApiError } from '../../../api/kit/errors.ts'
+import { parseJsonBody } from '../../../api/kit/body.ts'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { personalHashes } from '../../../schemas/fraud/personal-hash.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 12)
@@ -145,4 +146,14 @@ test.each([
   expect(code).toBe('raw_card_number')
   expect(paths).toEqual(['body.payment_instrument'])
   expect(text.replaceAll(/\D/g, '')).not.toContain('41111')
+})
+
+test.each([
+  ['[', ']', 20_000],
+  ['{"a":', '}', 8_000],
+])('a body of nested %j is refused, although the search for card numbers is recursive', (open, close, depth) => {
+  const instrument = `${open.repeat(depth)}${open === '[' ? '' : '1'}${close.repeat(depth)}`
+  const body = JSON.stringify(LEAST).replace(/}$/, `,"payment_instrument":${instrument}}`)
+  const read = () => readRequest(parseJsonBody(Buffer.from(body)), hashes, NOW)
+  expect(read).toThrow(expect.objectContaining({ definition: errors.invalid_request }))
 })

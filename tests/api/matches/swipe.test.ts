@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
+import { matchesErrors } from '../../../api/matches/errors.ts'
+import { SwipeBody } from '../../../api/matches/model.ts'
 import { swipeRoutes } from '../../../api/matches/swipe.ts'
-import { swipeIdOf } from '../../../schemas/matches/pair.ts'
+import { conversationIdOf, matchIdOf, swipeIdOf } from '../../../schemas/matches/pair.ts'
 import type { SwipeEvent } from '../../../schemas/matches/types.ts'
 import type { RecentSwipe } from '../../../state/views/matches/recent.ts'
 import { ANN, BOB, CAT } from '../../pipelines/matches/swipes.ts'
@@ -9,21 +11,52 @@ import { ANN, BOB, CAT } from '../../pipelines/matches/swipes.ts'
 const NOW = Date.UTC(2026, 0, 1)
 const KEY = 'k1'
 
-/** Lets Ann, whose last swipe is given, swipe with an Idempotency-Key. Returns the published swipe. */
-async function swiped(last: RecentSwipe | undefined, target_user_id: string, direction: string): Promise<SwipeEvent> {
+interface World {
+  /** Ann's last swipe. */
+  readonly last?: RecentSwipe
+  /** What the check of the target throws. */
+  readonly refusal?: Error
+  readonly isLiked?: boolean
+  readonly isKafkaAway?: boolean
+}
+
+/** Lets Ann swipe with an Idempotency-Key. */
+async function swipes(target_user_id: string, direction: string, { last, refusal, isLiked = false, isKafkaAway = false }: World = {}) {
   const published: SwipeEvent[] = []
+  const answers: string[] = []
+  const noted: unknown[] = []
   const deps = {
-    facts: { publishOrSpool: async (_topic: unknown, _key: string, event: SwipeEvent) => void published.push(event) },
-    people: { swiper: async () => ({ self: undefined, recent: { last } }) },
-    notes: { swiped: async () => ({ isRefillClaimed: false, isLiked: false }) },
+    facts: {
+      async publishOrSpool(_topic: unknown, _key: string, event: SwipeEvent) {
+        published.push(event)
+        return isKafkaAway ? 'spooled' : 'acknowledged'
+      },
+    },
+    people: {
+      async swiper() {
+        if (refusal !== undefined) throw refusal
+        return { self: undefined, recent: { last } }
+      },
+      tryToNote: async (userId: string) => void noted.push(userId),
+    },
+    notes: {
+      async swiped(_userId: string, _swipe: unknown, answer: string) {
+        answers.push(answer)
+        return { isRefillClaimed: false, isLiked }
+      },
+    },
     swipeWaitMs: 25,
     swipeCheckMs: 1_000,
     now: () => NOW,
   } as unknown as Parameters<typeof swipeRoutes>[0]
   const [{ handler }] = swipeRoutes(deps)
   const input = { caller: { subject: ANN }, body: { target_user_id, direction }, idempotencyKey: KEY, elapsedMs: () => 0 }
-  await handler(input as unknown as Parameters<typeof handler>[0])
-  return published[0]
+  const { status, body } = await handler(input as unknown as Parameters<typeof handler>[0])
+  return { status, body: JSON.parse(body as string), published, answers, noted }
+}
+
+async function swiped(last: RecentSwipe | undefined, target: string, direction: string): Promise<SwipeEvent> {
+  return (await swipes(target, direction, { last })).published[0]
 }
 
 test('a repeated swipe keeps its id, and its key cannot be used for another swipe', async () => {
@@ -41,4 +74,36 @@ test('a repeated swipe keeps its id, and its key cannot be used for another swip
 test('a swipe is later than the last one of the user, even if the clock of another API is ahead', async () => {
   const last = { swipeId: 'other', targetId: CAT, direction: 'LEFT', at: NOW + 50 }
   expect(await swiped(last, BOB, 'LEFT')).toMatchObject({ ts: NOW + 51 })
+})
+
+test('a like of somebody who likes the caller is a match, a pass is not, and a queued swipe never tells', async () => {
+  const swipe_id = swipeIdOf(ANN, KEY)
+  const match = { matched: true, match_id: matchIdOf(ANN, BOB), conversation_id: conversationIdOf(ANN, BOB) }
+  for (const direction of ['RIGHT', 'SUPER_LIKE']) {
+    const liked = { status: 200, body: { swipe_id, match }, answers: ['match'], noted: [BOB] }
+    expect(await swipes(BOB, direction, { isLiked: true })).toMatchObject(liked)
+    expect(await swipes(BOB, direction)).toMatchObject({ status: 200, body: { swipe_id, match: null }, noted: [] })
+    const queued = { status: 202, body: { swipe_id, match: null, queued: true }, answers: ['queued'], noted: [] }
+    expect(await swipes(BOB, direction, { isLiked: true, isKafkaAway: true })).toMatchObject(queued)
+  }
+  const passed = { status: 200, body: { swipe_id, match: null }, answers: ['queued'], noted: [] }
+  expect(await swipes(BOB, 'LEFT', { isLiked: true })).toMatchObject(passed)
+})
+
+test('a swipe is accepted unchecked while the view cannot tell, and refused when it says no', async () => {
+  for (const definition of [errors.unavailable, errors.not_ready])
+    expect(await swipes(BOB, 'RIGHT', { refusal: new ApiError(definition) })).toMatchObject({ status: 200, body: { match: null } })
+  for (const definition of [matchesErrors.profile_not_found, matchesErrors.profile_inactive]) {
+    const refusal = new ApiError(definition)
+    await expect(swipes(BOB, 'RIGHT', { refusal })).rejects.toBe(refusal)
+  }
+  await expect(swipes(ANN, 'RIGHT')).rejects.toMatchObject({ definition: matchesErrors.invalid_target })
+})
+
+test.each(['swipe_duration_ms', 'feed_position'])('%s is a whole number from 0, or left out', (field) => {
+  const body = { target_user_id: BOB.toUpperCase(), direction: 'LEFT' }
+  expect(SwipeBody.parse(body)).toEqual({ target_user_id: BOB, direction: 'LEFT' })
+  expect(SwipeBody.parse({ ...body, [field]: 0 })).toMatchObject({ [field]: 0 })
+  for (const wrong of [-1, 1.5, '1', null, 2 ** 31])
+    expect([wrong, SwipeBody.safeParse({ ...body, [field]: wrong }).success]).toEqual([wrong, false])
 })

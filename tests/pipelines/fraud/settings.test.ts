@@ -187,6 +187,17 @@ describe('lists', () => {
     ])
   })
 
+  test('that an enabled rule reads stay, even if no API has seen the rule yet', () => {
+    const { list, rule, published } = settingsDriver()
+    list('create_list', 'bad', ['a'])
+    rule('create_rule', 'reader', { condition: "inList('b\\u0061d', payer.user_id)" })
+    rule('create_rule', 'other', { condition: "inList('worse', payer.user_id)" })
+    expect(list('delete_list', 'bad')).toEqual({ outcome: 'in_use', rule_ids: ['reader'] })
+    expect(published().has('list:bad')).toBe(true)
+    rule('disable_rule', 'reader')
+    expect(list('delete_list', 'bad')).toMatchObject({ outcome: 'removed' })
+  })
+
   test('have limits', () => {
     const { list } = settingsDriver()
     const numbered = (count: number) => Array.from({ length: count }, (_, index) => String(index))

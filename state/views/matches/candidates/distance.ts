@@ -16,12 +16,15 @@ export function distanceKm(a: Place, b: Place): number {
   return 2 * EARTH_RADIUS_KM * Math.asin(Math.min(1, Math.sqrt(h)))
 }
 
+/** The least distance that other users may see. */
+export const LEAST_SHOWN_KM = 1
+
 /**
  * Returns the distance that other users may see: whole kilometres between the centres of the two geohash-6 cells, at
  * least 1. From three exact distances, anyone could compute the place.
  */
 export function shownDistanceKm(a: Place, b: Place): number {
-  return Math.max(1, Math.round(distanceKm(centreOf(cellOf(a, 6)), centreOf(cellOf(b, 6)))))
+  return Math.max(LEAST_SHOWN_KM, Math.round(distanceKm(centreOf(cellOf(a, 6)), centreOf(cellOf(b, 6)))))
 }
 
 /** Returns the least distance in kilometres from a place to any point of a cell; 0 for a place inside the cell. */

@@ -1,9 +1,9 @@
 import { ELO_SCALE } from './desirability.ts'
-import { distanceKm } from './distance.ts'
+import { LEAST_SHOWN_KM, shownDistanceKm } from './distance.ts'
 import { ACTIVE_WITHIN_MS } from './filters.ts'
 import type { Candidate, Viewer } from './person.ts'
 
-/** Weights of the parts of a score, version 1 (see docs/services/matches.md#ranking). They add up to 1. */
+/** Weights of the parts of a score, version 2 (see docs/services/matches.md#ranking). They add up to 1. */
 const WEIGHTS = { distance: 0.35, desirability: 0.2, recency: 0.2, likesMe: 0.15, completeness: 0.1 }
 
 export type Interest = 'none' | 'like' | 'super_like'
@@ -18,14 +18,14 @@ export interface Ranked {
 /**
  * Returns how well a candidate suits a viewer, from 0 to 1: the weighted sum of five parts, each from 0 to 1.
  *
- * - distance: 1 at the viewer's place, falling linearly to 0 at the greatest distance
+ * - distance: 1 at the least shown distance, falling linearly; exact distances would tell viewers where a candidate is
  * - desirability: 2^(-|difference| / 400)
  * - recency: 1 now, falling linearly to 0 after seven days
  * - likes me: 1 if the candidate likes the viewer
  * - completeness: share of the profile that is filled in
  */
 export function scoreOf(viewer: Viewer, candidate: Candidate, interest: Interest, now: number): number {
-  const near = 1 - distanceKm(viewer.place, candidate.place) / viewer.maxDistanceKm
+  const near = 1 - (shownDistanceKm(viewer.place, candidate.place) - LEAST_SHOWN_KM) / viewer.maxDistanceKm
   const alike = 2 ** (-Math.abs(viewer.elo - candidate.elo) / ELO_SCALE)
   const recent = 1 - (now - candidate.lastActiveAt) / ACTIVE_WITHIN_MS
   return (

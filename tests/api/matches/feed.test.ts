@@ -2,14 +2,20 @@ import { expect, test, vi } from 'vitest'
 import { feedRoutes } from '../../../api/matches/feed.ts'
 import { locationUpdates } from '../../../schemas/matches/topics.ts'
 import { activeField, parseRecent, placeField } from '../../../state/views/matches/recent.ts'
-import { ANN } from '../../pipelines/matches/swipes.ts'
+import { ANN, BOB } from '../../pipelines/matches/swipes.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const MINUTE_MS = 60_000
 const PLACE = { lat: 1, lon: 2 }
+const profile = { user_id: BOB, display_name: 'Bob', birth_date: '1990-05-01', photo_urls: [], bio: null }
 
 /** Reads a feed without a place, and returns what it publishes and notes. */
-async function feed(fields: Readonly<Record<string, string>>, lastActiveAt: number | undefined, isKafkaAway = false) {
+async function feed(
+  fields: Readonly<Record<string, string>>,
+  lastActiveAt: number | undefined,
+  isKafkaAway = false,
+  left: readonly object[] = [],
+) {
   const publish = vi.fn(async (..._record: unknown[]) => {
     if (isKafkaAway) throw new Error('no answer')
   })
@@ -17,22 +23,27 @@ async function feed(fields: Readonly<Record<string, string>>, lastActiveAt: numb
   const self = lastActiveAt === undefined ? undefined : { last_active_at: lastActiveAt, lat: 1, lon: 2, location_updated_at: lastActiveAt }
   const deps = {
     facts: { publish },
-    people: { active: async () => ({ self, recent: parseRecent(fields) }), tryToNote, shown: async () => new Map() },
-    stackFor: async () => ({ stack: { builtAt: NOW, candidates: [] }, left: [] }),
+    people: { active: async () => ({ self, recent: parseRecent(fields) }), tryToNote, shown: async () => new Map([[BOB, profile]]) },
+    stackFor: async () => ({ stack: { builtAt: NOW, candidates: [] }, left }),
     onPlaceDropped: () => undefined,
     now: () => NOW,
   } as unknown as Parameters<typeof feedRoutes>[0]
   const [{ handler }] = feedRoutes(deps)
   const answer = await handler({ query: { limit: 20 }, caller: { subject: ANN } } as Parameters<typeof handler>[0])
-  return { status: answer.status, published: publish.mock.calls, noted: tryToNote.mock.calls }
+  return {
+    status: answer.status,
+    candidates: JSON.parse(answer.body as string).candidates,
+    published: publish.mock.calls,
+    noted: tryToNote.mock.calls,
+  }
 }
 
 test('a feed request counts as activity, which is reported once in ten minutes', async () => {
   const update = { user_id: ANN, lat: null, lon: null, accuracy_m: null, ts: NOW }
-  const reported = { status: 200, published: [[locationUpdates, ANN, update]], noted: [[ANN, activeField(NOW)]] }
+  const reported = { status: 200, candidates: [], published: [[locationUpdates, ANN, update]], noted: [[ANN, activeField(NOW)]] }
   expect(await feed({}, NOW - 10 * MINUTE_MS)).toEqual(reported)
   expect(await feed(placeField(PLACE, NOW - 11 * MINUTE_MS), undefined)).toEqual(reported)
-  const silent = { status: 200, published: [], noted: [] }
+  const silent = { status: 200, candidates: [], published: [], noted: [] }
   expect(await feed({}, NOW - 10 * MINUTE_MS + 1)).toEqual(silent)
   expect(await feed(activeField(NOW - MINUTE_MS), NOW - 24 * 60 * MINUTE_MS)).toEqual(silent)
   expect(await feed(placeField(PLACE, NOW - MINUTE_MS), undefined)).toEqual(silent)
@@ -40,4 +51,10 @@ test('a feed request counts as activity, which is reported once in ten minutes',
 
 test('a feed needs no Kafka to report activity', async () => {
   expect(await feed({}, 0, true)).toMatchObject({ status: 200, noted: [[ANN, activeField(NOW)]] })
+})
+
+test('a candidate shows whole kilometres and a rounded score', async () => {
+  const left = [{ userId: BOB, place: { lat: 1.0301, lon: 2 }, score: 0.123456 }]
+  const { candidates } = await feed({}, NOW, false, left)
+  expect(candidates).toEqual([{ user_id: BOB, display_name: 'Bob', age: 35, photo_urls: [], bio: '', distance_km: 3, score: 0.12 }])
 })

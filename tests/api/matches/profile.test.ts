@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test, vi } from 'vitest'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import { profileRoutes } from '../../../api/matches/profile.ts'
+import { feedRoute, locationRoute } from '../../../api/matches/routes.ts'
+import { locationUpdates, matchRelations } from '../../../schemas/matches/topics.ts'
+import { placeField } from '../../../state/views/matches/recent.ts'
+import { ANN } from '../../pipelines/matches/swipes.ts'
+import { matchesApi } from './harness.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+
+/** Sends a location, and returns the answer with what is published and noted. */
+async function locate(body: object, isKafkaAway = false) {
+  const publish = vi.fn(async (..._record: unknown[]) => {
+    if (isKafkaAway) throw new ApiError(errors.unavailable)
+  })
+  const tryToNote = vi.fn(async () => undefined)
+  const deps = { facts: { publish }, people: { stateOf: async () => undefined, tryToNote }, now: () => NOW }
+  const routes = profileRoutes(deps as unknown as Parameters<typeof profileRoutes>[0])
+  const { handler } = routes.find(({ definition }) => definition === (locationRoute as object))!
+  const answer = handler({ body: locationRoute.body!.parse(body), caller: { subject: ANN } } as unknown as Parameters<typeof handler>[0])
+  return { answer, published: publish.mock.calls, noted: tryToNote.mock.calls }
+}
+
+test('a location is published and noted, unless it is less accurate than 10 km', async () => {
+  const place = { lat: 1, lon: 2 }
+  for (const accuracy_m of [undefined, 0, 10_000]) {
+    const { answer, published, noted } = await locate({ ...place, accuracy_m })
+    expect((await answer).status).toBe(204)
+    expect(published).toEqual([[locationUpdates, ANN, { user_id: ANN, ...place, accuracy_m: accuracy_m ?? null, ts: NOW }]])
+    expect(noted).toEqual([[ANN, placeField(place, NOW)]])
+  }
+  for (const accuracy_m of [10_000.1, 5e6, 1e300]) {
+    const { answer, published, noted } = await locate({ ...place, accuracy_m })
+    expect([accuracy_m, (await answer).status, published, noted]).toEqual([accuracy_m, 204, [], []])
+  }
+})
+
+test('a location that Kafka does not take is refused, and not noted', async () => {
+  const { answer, noted } = await locate({ lat: 1, lon: 2 }, true)
+  await expect(answer).rejects.toMatchObject({ definition: errors.unavailable })
+  expect(noted).toEqual([])
+})
+
+test('a user must stay an adult, and reads neither a score nor a place that is unknown', async () => {
+  const { app, bearer, facts } = await matchesApi()
+  // The fakes have written only the first partition of the view.
+  let sub = randomUUID()
+  while (facts.partitionOf(matchRelations, sub) !== 0) sub = randomUUID()
+  const headers = { ...(await bearer({ sub: sub.toUpperCase() })), 'content-type': 'application/json' }
+  async function me(method: string, body?: object) {
+    const answer = await app.request('/v1/me', { method, headers, body: body && JSON.stringify(body) })
+    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
+  }
+  expect((await me('PATCH', { bio: 'x' })).body.error).toBe('profile_not_found')
+  expect(await me('PUT', { display_name: 'X', birth_date: '1990-05-01' })).toMatchObject({ status: 201 })
+  expect((await me('PATCH', { birth_date: '2008-01-16' })).body.error).toBe('under_age')
+  expect((await me('PATCH', { birth_date: '2008-01-15' })).body.birth_date).toBe('2008-01-15')
+  const { body } = await me('GET')
+  expect(body).toMatchObject({ min_age_pref: 18, max_age_pref: 99, max_dist_km: 50, is_active: true, lat: null, geohash6: null })
+  expect(body.user_id).toBe(sub)
+  expect(Object.keys(body).filter((name) => /elo|score|deleted/.test(name))).toEqual([])
+})
+
+test('a feed has 20 candidates unless the request says otherwise', () => {
+  expect(feedRoute.query!.parse({})).toEqual({ limit: 20 })
+})
