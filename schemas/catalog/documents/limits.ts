@@ -1,5 +1,5 @@
 /**
- * Maximum number of categories. Every API process keeps all categories in memory, at some 200 bytes each, and a search in
- * a category names all categories below it.
+ * Maximum number of categories. Every API process keeps all categories in memory, at some 200 bytes each, and a search
+ * in a category names all categories below it.
  */
 export const MOST_CATEGORIES = 100_000
