@@ -157,7 +157,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         const product = await ownProduct(caller!, productOf(params.product_id))
         if (product === undefined) throw new ApiError(catalogErrors.product_not_found)
         const headers = { ...PRIVATE, ETag: versionTag(product.version) }
-        return jsonAnswer(200, await bodyOf(product), headers)
+        return { ...jsonAnswer(200, await bodyOf(product), headers), hasVersionTag: true }
       }),
       bind(replaceProductRoute, async (input) => {
         const { caller, expectedVersion } = input
