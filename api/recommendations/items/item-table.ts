@@ -159,7 +159,8 @@ export function itemTable(): ItemTable {
       columns.genre[at] = numberOf(genreOf(item))
       columns.created[at] = Math.min(LAST_SECOND, Math.max(0, Math.floor(item.created_at / MS_PER_SECOND)))
       columns.updated[at] = item.updated_at
-      columns.given[at] = item.popularity
+      // Others than the API may write items. A popularity that is not a number would make scores that are none.
+      columns.given[at] = Math.min(1, Math.max(0, item.popularity)) || 0
     },
     putStats(itemId, stats) {
       if (stats === undefined) return
