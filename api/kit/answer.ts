@@ -9,6 +9,11 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | ReadableStream<Uint8Array> | null
   /**
+   * If true, the ETag is only for If-Match: it names a version, and the body also changes without a new version. Such
+   * an answer is never a 304.
+   */
+  readonly hasVersionTag?: boolean
+  /**
    * Returns the body compressed, for clients that accept gzip. The body is compressed at the first call.
    * If this function exists, `headers` must name Accept-Encoding in Vary.
    */

@@ -11,7 +11,7 @@ export interface Preconditions {
 export function variantFor(answer: Answer, { ifNoneMatch, acceptEncoding }: Preconditions): Answer {
   const variant = answer.gzip !== undefined && acceptsGzip(acceptEncoding) ? compressed(answer, answer.gzip()) : answer
   const etag = answer.headers.ETag
-  if (ifNoneMatch === undefined || etag === undefined) return variant
+  if (ifNoneMatch === undefined || etag === undefined || answer.hasVersionTag) return variant
   return isUnchanged(ifNoneMatch, etag) ? notModified(variant) : variant
 }
 

@@ -5,6 +5,7 @@ import { assertValid, check } from '../../kit/input.ts'
 import type { ArrivingBody } from '../../kit/route.ts'
 import { assertCleanText } from '../../kit/text.ts'
 import type { Images, StoredImage } from '../images/images.ts'
+import type { FormPlaces } from '../images/places.ts'
 import { isForm, readProductForm } from '../images/product-form.ts'
 
 /** A product that a seller sends, as JSON or as a form with images. */
@@ -12,6 +13,13 @@ export interface ProductBody<T> {
   readonly body: T
   /** The files of the form. They are already stored. */
   readonly uploads: readonly StoredImage[]
+}
+
+export interface ReadingBody {
+  /** The subject of the token. */
+  readonly caller: string
+  readonly images: Pick<Images, 'keep'>
+  readonly places: FormPlaces
 }
 
 /** Limit of a body without images. */
@@ -25,10 +33,10 @@ const MOST_JSON_BYTES = 1_048_576
 export async function readProductBody<S extends z.ZodType>(
   arriving: ArrivingBody,
   schema: S,
-  images: Pick<Images, 'keep'>,
+  { caller, images, places }: ReadingBody,
 ): Promise<ProductBody<z.output<S>>> {
   const { product, uploads } = isForm(arriving.contentType)
-    ? await readProductForm(arriving, images)
+    ? await places.read(caller, () => readProductForm(arriving, images))
     : { product: await readJson(arriving), uploads: [] }
   const checked = check(schema, product, 'body')
   assertValid(checked)

@@ -21,6 +21,7 @@ import { detailReader } from '../detail/read.ts'
 import { catalogErrors } from '../errors.ts'
 import type { Images } from '../images/images.ts'
 import { offeredImages, type PresentImages } from '../images/offered.ts'
+import { formPlaces } from '../images/places.ts'
 import type { CatalogPart } from '../part.ts'
 import { type ProductBody, readProductBody } from './body.ts'
 import { MOST_LISTED, type NewProduct, NewProductBody, type Replacement, ReplacementBody } from './model.ts'
@@ -68,6 +69,8 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
   const list = ownList({ views, facts, pause, monotonic })
   const writer = productWriter(skuClaims(facts))
   const { around } = detailReader(deps)
+  const places = formPlaces()
+  const readingFor = ({ subject }: Caller) => ({ caller: subject, images, places })
   const bodyOf = async (product: StoredProduct) => productJson(product, await around(product), deps)
 
   async function shown(status: 200 | 201, product: StoredProduct): Promise<Answer> {
@@ -136,7 +139,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         return jsonAnswer(200, { products: products.map((product) => listedJson(product, currency)), page, limit, total }, PRIVATE)
       }),
       bind(createProductRoute, async (input) => {
-        const given = await readProductBody(input.arriving!, NewProductBody, images)
+        const given = await readProductBody(input.arriving!, NewProductBody, readingFor(input.caller!))
         const written = newProduct(input.caller!, given, 'body')
         const open = await commands.open(input, ['createProduct', given.body, hashesOf(given)])
         return await shown(201, await writer.create(open, identified(written, productIdOf(open.id, 0))))
@@ -157,12 +160,12 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         const product = await ownProduct(caller!, productOf(params.product_id))
         if (product === undefined) throw new ApiError(catalogErrors.product_not_found)
         const headers = { ...PRIVATE, ETag: versionTag(product.version) }
-        return jsonAnswer(200, await bodyOf(product), headers)
+        return { ...jsonAnswer(200, await bodyOf(product), headers), hasVersionTag: true }
       }),
       bind(replaceProductRoute, async (input) => {
         const { caller, expectedVersion } = input
         const productId = productOf(input.params.product_id)
-        const given = await readProductBody(input.arriving!, ReplacementBody, images)
+        const given = await readProductBody(input.arriving!, ReplacementBody, readingFor(caller!))
         const { body, uploads } = given
         const who = whoIs(caller!)
         const product = await ownProduct(caller!, productId)

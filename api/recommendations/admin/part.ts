@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { editorialLists, items as itemsTopic } from '../../../schemas/recommendations/topics.ts'
 import type { EditorialList } from '../../../schemas/recommendations/types.ts'
 import { jsonAnswer, noContent } from '../../kit/answer.ts'
-import { ApiError } from '../../kit/errors.ts'
+import { ApiError, invalidRequest } from '../../kit/errors.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
 import { isRunning } from '../candidates/editorial.ts'
@@ -20,6 +20,8 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
     routes: [
       bind(putEditorialRoute, async ({ params: { name }, body }) => {
         const list = editorialOf(body, now())
+        if ((list.starts_at ?? 0) >= (list.ends_at ?? Number.POSITIVE_INFINITY))
+          throw invalidRequest('body.ends_at', 'must be after starts_at')
         await facts.publish(editorialLists, name, list)
         return jsonAnswer(200, shown(name, list, now()))
       }),
@@ -32,6 +34,8 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
       bind(putItemRoute, async ({ params: { item_id }, body }) => {
         const at = now()
         const updated_at = timeOf(body.updated_at) ?? at
+        // An older body must not be published, because the newest record of the topic is the one that remains.
+        if (updated_at < tables.items.updatedAt(tables.items.rowOf(item_id))) return noContent()
         await facts.publish(itemsTopic, item_id, {
           title: body.title.normalize('NFC'),
           description: body.description ?? '',

@@ -30,6 +30,8 @@ export interface ItemTable {
   /** Returns the number of a genre; 0 for a genre to which no item belongs. */
   genreNumber(name: string): number
   createdAt(row: number): number
+  /** Returns the `updated_at` of the item; 0 for an unknown item. */
+  updatedAt(row: number): number
   /**
    * Returns how often the item entered the last ten views of a user, with a half-life of 30 days. Like the weights of
    * the item's neighbours, the value is as of the item's last event. It is 0 for the row -1.
@@ -157,7 +159,8 @@ export function itemTable(): ItemTable {
       columns.genre[at] = numberOf(genreOf(item))
       columns.created[at] = Math.min(LAST_SECOND, Math.max(0, Math.floor(item.created_at / MS_PER_SECOND)))
       columns.updated[at] = item.updated_at
-      columns.given[at] = item.popularity
+      // Others than the API may write items. A popularity that is not a number would make scores that are none.
+      columns.given[at] = Math.min(1, Math.max(0, item.popularity)) || 0
     },
     putStats(itemId, stats) {
       if (stats === undefined) return
@@ -184,6 +187,7 @@ export function itemTable(): ItemTable {
     genreName: (genre) => genreNames[genre],
     genreNumber: (name) => genres.get(name) ?? 0,
     createdAt: (row) => valueAt('created', row) * MS_PER_SECOND,
+    updatedAt: (row) => (row < 0 ? 0 : valueAt('updated', row)),
     enteredAt: (row) => (row < 0 ? 0 : pageOf(row).entered[row & PAGE_MASK]),
     shownAt: (row, now) => weekly('shown', row, now),
     chosenAt: (row, now) => weekly('chosen', row, now),

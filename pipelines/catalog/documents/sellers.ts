@@ -1,4 +1,4 @@
-import { meanWithPrior, PRIOR_MEAN, ratingFactor } from '../../../schemas/catalog/documents/rating.ts'
+import { LEAST_STARS, MOST_STARS, meanWithPrior, PRIOR_MEAN, ratingFactor } from '../../../schemas/catalog/documents/rating.ts'
 import { sellers } from '../../../schemas/catalog/documents/topics.ts'
 import { parseProductId } from '../../../schemas/catalog/ids.ts'
 import { sellerProducts } from '../../../schemas/catalog/products/topics.ts'
@@ -53,6 +53,7 @@ export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, Docu
 
   function rate(seller: Seller | null, { key }: RecordContext<string>) {
     if (!isSellerKey(key)) return deadLetter('wrong_key', 'The key is not the id of a seller.')
+    if (seller !== null && !isRating(seller)) return deadLetter('bad_rating', 'A rating is from 1 to 5, and its count is not negative.')
     const seller_rating = sellerRating(seller)
     const known = ratings.get(key)?.seller_rating ?? null
     if (!hasMoved(known, seller_rating)) return drop('same_factor')
@@ -130,6 +131,11 @@ function sellerProductOf(key: string): SellerProductKey | undefined {
 function sellerRating(seller: Seller | null): number | null {
   if (seller === null || seller.rating === null || seller.rating_count === 0) return null
   return meanWithPrior(seller.rating * seller.rating_count, seller.rating_count)
+}
+
+/** A comparison with NaN is false, so a rating that is not a number is none. */
+function isRating({ rating, rating_count }: Seller): boolean {
+  return rating_count >= 0 && (rating === null || (rating >= LEAST_STARS && rating <= MOST_STARS))
 }
 
 function hasMoved(from: number | null, to: number | null): boolean {

@@ -52,8 +52,10 @@ export function declareCatalogItems(
   function keep(productId: string, item: RecommendationItem, ctx: Context): boolean {
     const before = known.get(productId)
     if (before !== undefined && isSame(before, item)) return false
-    known.put(productId, item)
-    ctx.emit(items, BigInt(productId), item)
+    // Readers ignore an item with an older time, and the clock of the next worker may be behind that of this one.
+    const newer = { ...item, updated_at: Math.max(item.updated_at, before?.updated_at ?? 0) }
+    known.put(productId, newer)
+    ctx.emit(items, BigInt(productId), newer)
     return true
   }
 

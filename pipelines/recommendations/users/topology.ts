@@ -20,6 +20,7 @@ import {
   avro,
   avroValue,
   type Context,
+  deadLetter,
   decimalId,
   drop,
   keyedStore,
@@ -29,6 +30,7 @@ import {
   topology,
 } from '../../engine/index.ts'
 import { activities } from './activities.ts'
+import { eventFault } from './event-fault.ts'
 import { rememberedUntil, withEvent } from './recent-events.ts'
 import {
   FORGET_AFTER_MS,
@@ -79,6 +81,8 @@ export const userFeaturesTopology = topology(
 
     function takeInteraction(event: Interaction, ctx: RecordContext<bigint>) {
       const userId = ctx.key
+      const fault = eventFault(event, ctx.timestamp)
+      if (fault !== undefined) return deadLetter('bad_event', fault)
       const events = withEvent(recent.get(userId), event.event_id, ctx.timestamp)
       if (events === undefined) return drop('repeated_event')
       recent.put(userId, events)

@@ -2,8 +2,8 @@
 const PRIOR_RATINGS = 10
 export const PRIOR_MEAN = 3.5
 
-const LEAST_STARS = 1
-const MOST_STARS = 5
+export const LEAST_STARS = 1
+export const MOST_STARS = 5
 
 /** Returns the mean of the ratings together with 10 prior ratings of 3.5. Ratings are from 1 to 5. */
 export function meanWithPrior(sum: number, count: number): number {

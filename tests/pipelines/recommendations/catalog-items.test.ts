@@ -61,3 +61,14 @@ test('a category that arrives late does not take back a product that has moved o
   driver.advanceWallClock(COMPLETED_MS)
   expect(paths()).toEqual(['', 'Garden'])
 })
+
+test('the time of an item never goes back, because readers ignore an older item', () => {
+  const { driver, addCategory, addProduct } = shop()
+  addCategory(1, 'Tools')
+  addProduct(saw(1))
+  driver.pipe(catalogDocuments, '7', saw(1, 'A better saw'), { timestamp: START - 5_000 })
+  expect(driver.read(items).map(({ value }) => [value!.title, value!.updated_at])).toEqual([
+    ['A saw', START],
+    ['A better saw', START],
+  ])
+})

@@ -72,6 +72,23 @@ test('a repeated event counts once within a day, even if it happened so long ago
   expect(look().interactions).toBe(2)
 })
 
+test.each<[string, Partial<Interaction>]>([
+  ['before 1970', { timestamp: -1 }],
+  ['an hour ahead', { timestamp: START + HOUR }],
+  ['in the year 2200', { timestamp: Date.UTC(2200, 0) }],
+  ['with a rating that is not a number', { event_type: 'RATE', rating: Number.NaN }],
+  ['with six stars', { event_type: 'RATE', rating: 6 }],
+  ['watched more than whole', { watch_pct: 1.5 }],
+  ['with endless dwelling', { event_type: 'DWELL', dwell_time_sec: Number.POSITIVE_INFINITY }],
+])('an event %s is a dead letter and changes nothing', (_what, event) => {
+  send(1, event)
+  expect(driver.read(userFeatures)).toEqual([])
+  expect(driver.read(itemEvents)).toEqual([])
+  expect(driver.metrics.deadLetters).toBe(1)
+  send(1, { event_id: 'next' })
+  expect(look().interactions).toBe(1)
+})
+
 test('purchases, ratings, skips and views count as watched; clicks, dwelling and short views do not', () => {
   send(1)
   send(2, { watch_pct: 0.3 })

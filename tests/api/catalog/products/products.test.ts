@@ -168,6 +168,16 @@ test('If-Match requires a version', async () => {
   }
 })
 
+test('a read is never 304 because of its version, because prices and stock change without a new version', async () => {
+  const { create, send } = await productsApi()
+  const { product_id, variants } = (await create()).body
+  const { headers } = await send('GET', `products/${product_id}`)
+  expect(headers.get('etag')).toBe('"1"')
+  await send('PATCH', `variants/${variants[0].variant_id}/price`, { body: { price_cents: 1_100 } })
+  const again = await send('GET', `products/${product_id}`, { headers: { 'if-none-match': '"1"' } })
+  expect(again).toMatchObject({ status: 200, body: { version: 1, variants: [{ price: 11 }] } })
+})
+
 test('the status follows the documented transitions', async () => {
   const { create, send } = await productsApi()
   const { product_id } = (await create({ status: 'DRAFT' })).body

@@ -25,6 +25,17 @@ test('an item that was created before 1970 is old, and one that will be created 
   expect(items.rankedAt(items.rowOf(2n), START).ageDays).toBe(0)
 })
 
+test.each([
+  [Number.NaN, 0],
+  [Number.POSITIVE_INFINITY, 1],
+  [-1, 0],
+  [0.5, 0.5],
+])('a popularity of %d counts as %d', (popularity, given) => {
+  const items = itemTable()
+  items.putItem(1n, { ...item, popularity })
+  expect(items.rankedAt(items.rowOf(1n), START)).toMatchObject({ givenPopularity: given, popularity: 50 * given })
+})
+
 test('an item with a genre too many has no genre, and never one of another item', () => {
   const items = itemTable()
   for (let number = 1; number <= 65_540; number++) items.putItem(BigInt(number), { ...item, category_path: `Genre ${number}` })

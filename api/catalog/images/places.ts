@@ -1,0 +1,49 @@
+import { ApiError, errors } from '../../kit/errors.ts'
+
+/** Limits how many forms with images are read at once, because each of them may hold a file in memory. */
+export interface FormPlaces {
+  /**
+   * Reads a form if there is a free place for it.
+   * @param caller who sends it; one caller cannot take all places
+   * @throws ApiError `unavailable`
+   */
+  read<T>(caller: string, work: () => Promise<T>): Promise<T>
+}
+
+/** Maximum number of forms that a process reads at once, with up to 20 MB each. */
+const MOST_AT_ONCE = 16
+const MOST_PER_CALLER = 4
+const RETRY_AFTER_SECONDS = 1
+
+export function formPlaces(): FormPlaces {
+  const byCaller = new Map<string, number>()
+  let taken = 0
+
+  function take(caller: string): void {
+    const own = byCaller.get(caller) ?? 0
+    if (taken === MOST_AT_ONCE || own === MOST_PER_CALLER) {
+      const message = 'Too many forms with images are being read now. Try again shortly.'
+      throw new ApiError(errors.unavailable, { message, retryAfter: RETRY_AFTER_SECONDS })
+    }
+    taken++
+    byCaller.set(caller, own + 1)
+  }
+
+  function giveBack(caller: string): void {
+    taken--
+    const left = byCaller.get(caller)! - 1
+    if (left === 0) byCaller.delete(caller)
+    else byCaller.set(caller, left)
+  }
+
+  return {
+    async read(caller, work) {
+      take(caller)
+      try {
+        return await work()
+      } finally {
+        giveBack(caller)
+      }
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import { beforeEach, expect, test } from 'vitest'
+import { START } from '../kit/harness.ts'
+import { recommendationsApi } from './harness.ts'
+
+let api: Awaited<ReturnType<typeof recommendationsApi>>
+beforeEach(async () => {
+  api = await recommendationsApi()
+})
+
+const iso = (time: number) => new Date(time).toISOString()
+const put = (path: string, body: object, scope: string) => api.send('PUT', path, { user: 'service', scope, body })
+
+test('an item with an older updated_at has no effect, and one of the same time replaces it', async () => {
+  const item = (title: string, updated_at: number) => put('/internal/items/5', { title, updated_at: iso(updated_at) }, 'internal')
+  const titles = () => api.published.filter(({ topic }) => topic === 'items').map(({ value }) => (value as { title: string }).title)
+  for (const [title, at] of [
+    ['new', START],
+    ['old', START - 1],
+    ['newer', START],
+  ] as const)
+    expect((await item(title, at)).status).toBe(204)
+  expect(titles()).toEqual(['new', 'newer'])
+})
+
+test.each([
+  [{ title: '' }],
+  [{ title: 't'.repeat(501) }],
+  [{ title: 't', description: 'd'.repeat(20_001) }],
+  [{ title: 't', category_path: 'c'.repeat(501) }],
+  [{ title: 't', popularity: 1.01 }],
+  [{ title: 't', status: 'DELETED' }],
+  [{ title: 't', thumbnail_url: 'javascript:alert(1)' }],
+  [{ title: 't', attributes: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`n${at}`, 'v'])) }],
+  [{ title: 't', attributes: { ['n'.repeat(51)]: 'v' } }],
+  [{ title: 't', attributes: { n: 'v'.repeat(501) } }],
+  [{ title: 't', created_at: 'yesterday' }],
+  [{ title: 't', price: 1 }],
+])('an item is refused: %j', async (body) => {
+  expect(await put('/internal/items/5', body, 'internal')).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  expect(api.published).toEqual([])
+})
+
+test.each([
+  ['an end before its start', { kind: 'LIST', item_ids: ['1'], starts_at: iso(START), ends_at: iso(START) }],
+  ['no items', { kind: 'LIST', item_ids: [] }],
+  ['501 items', { kind: 'LIST', item_ids: Array.from({ length: 501 }, () => '1') }],
+  ['an unknown context', { kind: 'LIST', item_ids: ['1'], contexts: ['lobby'] }],
+  ['an unknown kind', { kind: 'BAN', item_ids: ['1'] }],
+  ['a factor of 11', { kind: 'NEW_RELEASE_BOOST', factor: 11, max_age_days: 30 }],
+])('an editorial list with %s is refused', async (_what, body) => {
+  expect(await put('/api/v1/editorial-lists/picks', body, 'admin')).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  expect(api.published).toEqual([])
+})
+
+test('a name that no list can have, and a caller without the scope, are refused', async () => {
+  const body = { kind: 'LIST', item_ids: ['1'] }
+  expect((await put('/api/v1/editorial-lists/Picks', body, 'admin')).status).toBe(400)
+  expect((await put('/api/v1/editorial-lists/picks', body, 'internal')).status).toBe(403)
+  expect((await put('/internal/items/5', { title: 't' }, 'admin')).status).toBe(403)
+  expect((await put('/internal/users/5', { country: 'DE' }, 'admin')).status).toBe(403)
+})
+
+test.each([
+  [{ preferences: Array.from({ length: 101 }, () => ({ category: 'genre', value: 'Comedy', weight: 1 })) }],
+  [{ preferences: [{ category: 'genre', value: 'Comedy', weight: 1.1 }] }],
+  [{ preferences: [{ category: 'c'.repeat(51), value: 'Comedy', weight: 1 }] }],
+  [{ preferences: [{ category: 'genre', value: 'v'.repeat(101), weight: 1 }] }],
+  [{ preferences: [{ category: 'genre', value: 'Comedy' }] }],
+])('preferences are refused: %j', async (body) => {
+  expect((await api.send('PUT', '/api/v1/me/preferences', { user: '42', body })).status).toBe(400)
+  expect(api.published).toEqual([])
+})
+
+test.each([
+  [{ country: 'GERMAN' }],
+  [{ language: 'l'.repeat(11) }],
+  [{ age_bucket: 'a'.repeat(11) }],
+  [{ sub_tier: 'gold' }],
+  [{ signup_date: '2026-02-30' }],
+])('properties of a user are refused: %j', async (body) => {
+  expect((await put('/internal/users/42', body, 'internal')).status).toBe(400)
+  expect(api.published).toEqual([])
+})
