@@ -7,15 +7,8 @@ import type { ReadinessProbe } from '../../kit/readiness.ts'
 const READY_WITHIN_MS = 3_000
 /** Number of payments that are scored at the same time, as in a burst. */
 const AT_ONCE = 6
-/** Number of rounds after which connections are open, scripts are loaded, and most functions have run. */
-const LEAST_ROUNDS = 20
-/**
- * Number of rounds after which V8 has compiled the functions that scoring calls most. Otherwise V8 compiles them while
- * the first payments wait: at 1,000/s on two cores, P50 stayed above 100 ms for five to eight seconds instead of two.
- */
-const ROUNDS = 160
-/** How long rounds after the first ones may take. */
-const COMPILE_WITHIN_MS = 2_000
+/** Number of rounds after which V8 has compiled the functions that scoring calls most. */
+const ROUNDS = 20
 const PAUSE_MS = 20
 
 export interface WarmUpDeps {
@@ -38,13 +31,12 @@ export interface WarmUp {
  * than their limits: code is not compiled yet, scripts are not loaded, and connections are not open.
  */
 export function warmUp({ rehearse, sleep, monotonic }: WarmUpDeps): WarmUp {
-  const start = monotonic()
-  const until = start + READY_WITHIN_MS
+  const until = monotonic() + READY_WITHIN_MS
   let isDone = false
   let isClosed = false
 
   async function run(): Promise<void> {
-    for (let rounds = 0; rounds < ROUNDS && !isClosed && monotonic() < (rounds < LEAST_ROUNDS ? until : start + COMPILE_WITHIN_MS); ) {
+    for (let rounds = 0; rounds < ROUNDS && !isClosed && monotonic() < until; ) {
       const burst = Array.from({ length: AT_ONCE }, () => rehearse().catch(() => false))
       if ((await Promise.all(burst)).every(Boolean)) rounds++
       else await sleep(PAUSE_MS)

@@ -61,28 +61,6 @@ test('a process is ready after some bursts in which every part took part', async
   expect(runtime.monotonic()).toBeLessThan(1 * SECONDS)
 })
 
-test('a process that is slow ends its rounds after two seconds', async () => {
-  const runtime = manualRuntime()
-  let scored = 0
-  const { probe, done } = warmUp({
-    ...runtime,
-    async rehearse() {
-      scored++
-      await runtime.sleep(50)
-      return true
-    },
-  })
-  let isDone = false
-  void done.then(() => {
-    isDone = true
-  })
-  await advanceUntil(runtime, () => isDone)
-  expect(await probe.check()).toBeUndefined()
-  expect(runtime.monotonic()).toBeGreaterThanOrEqual(2 * SECONDS)
-  expect(runtime.monotonic()).toBeLessThan(2.2 * SECONDS)
-  expect(scored).toBe(6 * 40)
-})
-
 test.each([
   ['fails', () => Promise.reject(new Error('not read yet'))],
   ['is without Redis', () => Promise.resolve(false)],
