@@ -8,6 +8,7 @@ import { searcher } from '../../../../api/catalog/search/searcher.ts'
 import { synonymsOf } from '../../../../api/catalog/search/text/synonyms.ts'
 import { productMaker } from '../../../../bench/catalog/search/products.ts'
 import { generatedTitles } from '../../../../bench/catalog/search/titles.ts'
+import { MOST_CATEGORIES } from '../../../../schemas/catalog/documents/limits.ts'
 import type { CatalogDocument } from '../../../../schemas/catalog/types.ts'
 import { requireSuccess } from '../../../../state/indexes/answers.ts'
 import { PRICE_BANDS, priceBandOf } from '../../../../state/indexes/catalog/bands.ts'
@@ -223,6 +224,32 @@ describe.each([1, 3])('with %i shards', (shards) => {
     const cursor = cursorText({ after: first.hits[9].after, moment: first.moment, breadth: 'all', corrections: {} }, asked)
     const byCursor = await search({ ...asked, place: { kind: 'cursor', cursor } })
     expect(byCursor.hits.map(({ source }) => source.product_id)).toEqual(second.hits.map(({ source }) => source.product_id))
+  })
+
+  it.each(['relevance', 'newest'] as const)('the last page by number is followed by a page by cursor: %s', async (sort) => {
+    const asked = request(undefined, {}, { sort, pageSize: 100, place: { kind: 'page', page: 100 } })
+    for (const find of [search, searchBest]) {
+      const { hits, moment } = await find(asked)
+      expect(hits).toHaveLength(101)
+      const cursor = cursorText({ after: hits[99].after, moment, breadth: 'all', corrections: {} }, asked)
+      const next = await find({ ...asked, place: { kind: 'cursor', cursor } })
+      expect(next.hits.map(({ source }) => source.product_id)[0]).toBe(hits[100].source.product_id)
+      expect(next.hits).toHaveLength(documents.length - 10_000)
+    }
+  })
+
+  it('a category may have as many categories below it as there can be', async () => {
+    const categories = Array.from({ length: MOST_CATEGORIES }, (_, at) => String(at + 1))
+    const { facets } = await search(request(undefined, { categories }))
+    expect(facets.total).toBe(documents.length)
+  })
+
+  it('a query of many words, each with many synonyms, is answered', async () => {
+    const words = Array.from({ length: 24 }, (_, at) => `sofa${at}`)
+    const terms = Array.from({ length: 19 }, (_, at) => `one${at} two${at} three${at} four${at}`)
+    const synonyms = synonymsOf(words.map((word) => ({ terms: [word, ...terms], one_way: false })))
+    const find = searcher({ index, percentile: async () => PERCENTILE, synonyms: () => synonyms, now: () => NOW })
+    expect((await find(request(words.join(' ')))).hits).toEqual([])
   })
 
   it.each([
