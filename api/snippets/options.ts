@@ -78,7 +78,7 @@ export interface CheckedOptions {
   readonly readsLeft: number | null
 }
 
-/** Validates the options. Throws ApiError: `invalid_request` with every problem, `invalid_language`. */
+/** Validates the options. Throws ApiError: `invalid_language`, or `invalid_request` with a list of all problems. */
 export function checkedOptions(given: Readonly<Record<string, unknown>>): CheckedOptions {
   const result = SnippetOptions.safeParse(given)
   if (!result.success) {

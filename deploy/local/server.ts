@@ -62,7 +62,7 @@ export function serverComponent(spec: ServerSpec): Component {
     if (found && (await takeOver(found))) return 'reused'
     for (const [setting, port] of Object.entries(spec.ports)) {
       if (!(await isPortFree(port))) {
-        throw new Error(`${spec.name}: port ${port} is in use by another program. Stop it, or choose another one with ${setting}`)
+        throw new Error(`${spec.name}: port ${port} is in use by another program. Stop it, or choose another port with ${setting}`)
       }
     }
     mkdirSync(spec.dataDir, { recursive: true })

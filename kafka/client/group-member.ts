@@ -219,8 +219,8 @@ export function openGroupMember(
   }
 
   /**
-   * A worker also calls this while it is still a member, after its producer was fenced. The member owns no partitions
-   * from then on.
+   * Joins again. A worker whose producer was fenced calls this even while it is still a member of the group. From this
+   * call on, it owns no partitions until it has joined.
    */
   async function rejoin(): Promise<void> {
     if (state === 'member') {

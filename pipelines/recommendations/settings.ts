@@ -5,8 +5,8 @@ import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, wholeNumber } from '../../settings/variables.ts'
 
 /**
- * Default number of hours between two trainings. It is below 6 hours, the age at which embeddings are reported as too
- * old.
+ * Default number of hours between two training runs. It is below 6 hours, the age at which embeddings are reported as
+ * too old.
  */
 const DEFAULT_HOURS = '4'
 const HOURS_OF_A_WEEK = 168
@@ -15,7 +15,7 @@ export const recommendationsTrainingSettings = settingsFragment({
   variables: {
     RECOMMENDATIONS_TRAIN_HOURS: documented(
       wholeNumber(0, HOURS_OF_A_WEEK).prefault(DEFAULT_HOURS),
-      'hours between two trainings of recommendations; 0 trains on request only',
+      'hours between two training runs of recommendations; 0 trains on request only',
     ),
     RECOMMENDATIONS_PYTHON: documented(
       z.string().optional(),

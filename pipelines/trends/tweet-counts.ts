@@ -77,7 +77,7 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
   /**
    * Returns the time at which the broker received a tweet. A tweet is late if it was already older than the window at
    * that time. The records of `tweets` have the broker's time, so tweets that waited while the pipeline was down still
-   * count for the history and the daily volume.
+   * count towards the history and the daily volume.
    */
   function arrivedAt(ctx: RecordContext<bigint | undefined>): number {
     const timestamp = originalTimestamp(ctx)

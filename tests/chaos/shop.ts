@@ -122,9 +122,9 @@ export function windowKey(merchant: string, at: number): string {
 
 /**
  * Uses every feature of a topology: two co-partitioned sources with a join, a keyed store, event-time timers, an
- * aggregation that is emitted before each commit, times that a later stage closes by markers, and two repartitions, one
- * of them into windows. Its output can be computed from the input's log alone, for any order in which partitions are
- * read.
+ * aggregation that is emitted before each commit, time markers with which a later stage closes times, and two
+ * repartitions, one of which feeds windows. Its output can be computed from the input's log alone, regardless of the
+ * order in which partitions are read.
  */
 export function shop(name: string, options: TopologyOptions = {}): Topology {
   const topics = shopTopics(name)

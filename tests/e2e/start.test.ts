@@ -246,7 +246,7 @@ test('a port in use, a wrong setting or a missing server ends the start with the
   stranger.close()
   expect(refused.code).toBe(1)
   expect(refused.output).toContain(
-    `millrace: redis: port ${where.env.REDIS_PORT} is in use by another program. Stop it, or choose another one with REDIS_PORT\n`,
+    `millrace: redis: port ${where.env.REDIS_PORT} is in use by another program. Stop it, or choose another port with REDIS_PORT\n`,
   )
   expect(findChild(join(where.home, 'run'), 'kafka')).toBeUndefined()
 

@@ -31,7 +31,7 @@ export interface ExplainDeps extends Pick<ServiceKit, 'tables' | 'log'> {
 
 /** All items of a list. */
 const SHOWN_ITEMS = 50
-/** The trainings whose quality is compared. */
+/** Number of training runs whose quality is compared. */
 const SHOWN_RUNS = 10
 const SCOPE = 'internal'
 const SEE_OTHER = 303

@@ -22,9 +22,9 @@ export function qualitySection(runs: readonly ModelRun[] | undefined): Html {
 }
 
 function content(runs: readonly ModelRun[] | undefined): Html {
-  if (runs === undefined) return html`<p class="note">The trainings cannot be read now.</p>`
+  if (runs === undefined) return html`<p class="note">The training runs cannot be read now.</p>`
   const compared = runs.filter(({ metrics }) => metrics[NDCG_CANDIDATE] !== undefined)
-  if (compared.length === 0) return html`<p class="note">No training has ended yet, so lists are computed by rules.</p>`
+  if (compared.length === 0) return html`<p class="note">No training run has ended yet, so lists are computed by rules.</p>`
   const versions = compared.map(
     ({ version, state, metrics }): Bar => ({
       name: `${version ?? ''} (${state === 'IN_FORCE' ? 'put in force' : state.toLowerCase()})`,

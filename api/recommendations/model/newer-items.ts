@@ -16,7 +16,8 @@ export interface NewerItems {
 }
 
 /**
- * Maximum number of kept items, which take some 6 MB of text. Most catalogues gain fewer items between two trainings.
+ * Maximum number of kept items, which take some 6 MB of text. Most catalogues gain fewer items between two training
+ * runs.
  */
 const KEPT_ITEMS = 20_000
 /** Requests are answered after this many items. */

@@ -17,7 +17,7 @@ export interface ModelsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'now' 
   readonly models: Pick<FollowedModels, 'current' | 'history'>
 }
 
-/** The trainings that are shown. */
+/** Number of training runs that are shown. */
 const SHOWN_RUNS = 20
 
 /**

@@ -43,7 +43,7 @@ export const modelsRoute = defineRoute({
   method: 'get',
   path: '/internal/models',
   operationId: 'recommendationModels',
-  summary: 'Get the trained models and the results of the last trainings',
+  summary: 'Get the trained models and the results of the last training runs',
   description:
     'The newest five versions and the versions in force are kept. `answering` is the version that the answering process uses now.',
   auth: INTERNAL,

@@ -10,7 +10,7 @@ import { httpClient } from '../../snippets/client.ts'
 import type { PartInput } from './part.ts'
 import type { RecommendationsSystem } from './system.ts'
 
-/** As workers start trainings. */
+/** The priority at which workers start training runs. */
 const LOWEST_PRIORITY = '19'
 const PROGRAM = 'bench/recommendations/speed/training-process.ts'
 const SEED = 91
@@ -24,7 +24,7 @@ interface Outcome {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** Measures a training at the lowest priority, and lists that are requested meanwhile. */
+/** Measures a training run at the lowest priority, and lists that are requested meanwhile. */
 export async function measureTraining({ world, values, folder, say }: PartInput, system: RecommendationsSystem): Promise<void> {
   const place = join(folder, 'training')
   rmSync(place, { recursive: true, force: true })

@@ -40,9 +40,10 @@ const LONGEST_PAUSE_MS = 30_000
 const STOP_GRACE_MS = 15_000
 
 /**
- * Runs a job in only one process of a group: the one that owns the single partition of its request topic. Each turn of
- * a process initialises the same transactional id, so a predecessor that has not noticed that its turn is over can
- * publish nothing. The job itself must protect its changes to other systems, with `turn.token` and `turn.confirm`.
+ * Runs a job in only one process of a group: the one that owns the single partition of its request topic. At the start
+ * of each turn, the process initialises the same transactional id, so a predecessor that has not noticed that its turn
+ * is over can publish nothing. The job itself must protect its changes to other systems, with `turn.token` and
+ * `turn.confirm`.
  */
 export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat, runtime }: GroupJobDeps): Runner {
   const { name, requests } = job

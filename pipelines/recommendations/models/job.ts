@@ -8,7 +8,7 @@ import type { Train, TrainingResult } from './training.ts'
 
 export interface ModelJobDeps {
   readonly train: Train
-  /** Time between the starts of two trainings, ms. If it is undefined, models are trained only on request. */
+  /** Time between the starts of two training runs, ms. If it is undefined, models are trained only on request. */
   readonly trainEveryMs: number | undefined
   /** Removes the stored files of models that are no longer kept. */
   sweep(kept: ModelHistory): Promise<void>
@@ -16,12 +16,13 @@ export interface ModelJobDeps {
 }
 
 /**
- * Delay of the first training after the start, because a system that has just been started has no data to learn from.
+ * Delay of the first training run after the start, because a system that has just been started has no data to learn
+ * from.
  */
 const FIRST_AFTER_MS = 15 * MINUTE_MS
 /**
- * How long the loop waits for a request while a training is running. The wait is short, because the loop must notice
- * the end of the training.
+ * How long the loop waits for a request during a training run. The wait is short, because the loop must notice the end
+ * of the run.
  */
 const WAIT_WHILE_TRAINING_MS = 500
 const LONGEST_WAIT_MS = 60_000

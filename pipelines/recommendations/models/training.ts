@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { ModelVersion } from '../../../schemas/recommendations/types.ts'
 import { HOUR_MS } from '../../../schemas/retention.ts'
 
-/** What a training is given. */
+/** The input of a training run. */
 export interface TrainingOrder {
   readonly runId: string
   readonly sequence: number
@@ -30,14 +30,14 @@ const resultSchema = z.discriminatedUnion('state', [
     files: z.array(z.object({ name: z.string(), hash: z.string(), bytes: z.int() })),
   }),
 ])
-/** The result of a training. If its version may be used, its files are stored. */
+/** The result of a training run. If its version may be used, its files are stored. */
 export type TrainingResult = z.infer<typeof resultSchema>
 
 /** Trains a version. Rejects with the reason when the training fails or when `signal` fires. */
 export type Train = (order: TrainingOrder) => Promise<TrainingResult>
 
 export interface TrainingProgramOptions {
-  /** Folder for the training files. Files of trainings that were killed are removed. */
+  /** Folder for the training files. Files of training runs that were killed are removed. */
   readonly folder: string
   /** The folder that contains downloaded tools. */
   readonly tools: string
@@ -47,9 +47,9 @@ export interface TrainingProgramOptions {
 }
 
 const PROGRAM = fileURLToPath(new URL('../../../tools/recommendations/train/main.ts', import.meta.url))
-/** The lowest CPU priority, so that a training does not slow down other processes of the machine. */
+/** The lowest CPU priority, so that a training run does not slow down other processes of the machine. */
 const LOWEST_PRIORITY = '19'
-/** Time limit of a training. A training that takes longer than the time between two trainings hangs. */
+/** Time limit of a training run. A run that takes longer than the time between the starts of two runs hangs. */
 const TIME_LIMIT_MS = 4 * HOUR_MS
 const STOP_GRACE_MS = 5_000
 const REASON_CHARACTERS = 500

@@ -1,4 +1,4 @@
-/** Names of a training's metrics, in the records of its run and of its version. */
+/** Names of the metrics of a training run, in the records of the run and of its version. */
 export const NDCG_CANDIDATE = 'ndcg_candidate'
 export const NDCG_IN_FORCE = 'ndcg_in_force'
 
@@ -7,7 +7,7 @@ export const NDCG_IN_FORCE = 'ndcg_in_force'
  */
 export const INTERACTION_GROUPS = [0, 1, 10, 50] as const
 
-/** The quality that a training measured for the users of a group. */
+/** The quality that a training run measured for the users of a group. */
 export interface GroupQuality {
   /** One of INTERACTION_GROUPS. */
   readonly from: number

@@ -30,7 +30,7 @@ export const modelRequests: Topic<string, ModelRequest> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** How trainings went; key: run_id. */
+/** The state and result of each training run; key: run_id. */
 export const modelRuns: Topic<string, ModelRun> = {
   name: 'recommendation-model-runs',
   key: utf8,

@@ -4,7 +4,7 @@ import type { Table } from '../table.ts'
 
 const KEPT_DAYS = 90
 
-/** The course and result of each training, for 90 days. Fed by `recommendation-model-runs`. Read it with FINAL. */
+/** The state and result of each training run, for 90 days. Fed by `recommendation-model-runs`. Read it with FINAL. */
 export const modelRunsTable: Table<string, ModelRun> = {
   name: 'model_runs',
   columns: [
@@ -36,7 +36,7 @@ export const modelRunsTable: Table<string, ModelRun> = {
   partitionOf: (_id, { started_at }) => new Date(started_at).toISOString().slice(0, MONTH_CHARACTERS),
 }
 
-/** Reads the last trainings, the newest first. */
+/** Reads the last training runs, newest first. */
 export async function readModelRuns(reader: TableReader, count: number): Promise<ModelRun[]> {
   const rows = await readRows<RunRow>(reader, RUNS_QUERY, { count })
   return rows.map(([run_id, request_ids, state, reason, version, compared_with, started_at, ended_at, learned_until, metrics]) => {

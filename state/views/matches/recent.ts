@@ -69,7 +69,7 @@ const PLACE = 'place'
 const ACTIVE = 'active'
 /** Name of the field with the time at which the user deleted their profile. */
 export const LEFT = 'left'
-/** Suffix of the value of a field whose cause was lifted. */
+/** Suffix of a field's value when its cause no longer hides the users from each other. */
 export const LIFTED = ' 0'
 const CAUSES: readonly Cause[] = ['blocks', 'blocked', 'ended']
 /** Suffix of the names of fields for blocks by other users. */

@@ -123,9 +123,9 @@ test('compares trained versions, and groups of users in the newest training', as
   expect(html).toContain('<rect class="candidate" x="0" y="0" width="400"')
   expect(html).toContain('<rect class="in-force" x="0" y="12" width="267"')
   api.state.runs = []
-  expect((await open('explain')).html).toContain('No training has ended yet')
+  expect((await open('explain')).html).toContain('No training run has ended yet')
   api.state.isClickHouseAway = true
-  expect((await open('explain')).html).toContain('The trainings cannot be read now.')
+  expect((await open('explain')).html).toContain('The training runs cannot be read now.')
 })
 
 test('groups of users have a beginning, and their numbers are read as they were written', () => {

@@ -26,7 +26,7 @@ const BROKER = {
   'log.cleaner.backoff.ms': 500,
 }
 const HASH_CHARACTERS = 64
-/** Number of anonymous snippets per round, so many that each of the four partitions gets some. */
+/** Number of anonymous snippets per round, which is enough for each of the four partitions to get some. */
 const SNIPPETS_PER_ROUND = 12
 
 let stack: SnippetStack

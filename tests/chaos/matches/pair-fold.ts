@@ -105,7 +105,7 @@ function swiped(state: PairState, swipe: PairSwipe): PairState {
   return { ...after, matchedAt, matches: [...after.matches, matchedAt] }
 }
 
-/** @returns no state if the command would have got another answer */
+/** Applies a command. @returns an empty array if the command would have had a different outcome in this state */
 function commanded(state: PairState, { command, decidedAt, outcome }: DecidedPairCommand): PairState[] {
   const side = command.actor_id < command.other_id ? 'a' : 'b'
   const own = state[side]

@@ -105,8 +105,8 @@ function isNear(one: number, other: number, tolerance: number): boolean {
 }
 
 /**
- * Checks neighbours in the same way as statistics. A round has fewer items than an item keeps neighbours, so no
- * neighbour is ever forgotten.
+ * Checks neighbours in the same way as statistics. A round has fewer items than the maximum number of neighbours that
+ * are kept per item, so no neighbour is ever forgotten.
  */
 function neighbours(item: string, records: readonly Logged<ItemActivity>[], { logs, views }: Evidence): string[] {
   const published = logs.itemNeighbours.findLast(({ key }) => String(key) === item)?.value ?? undefined

@@ -27,6 +27,6 @@ test.each(['client', 'controller'])('a %s port in use is reported with the setti
   })
   const setting = taken === 'client' ? 'KAFKA_PORT' : 'KAFKA_CONTROLLER_PORT'
   await expect(broker.start()).rejects.toThrow(
-    `kafka: port ${port} is in use by another program. Stop it, or choose another one with ${setting}`,
+    `kafka: port ${port} is in use by another program. Stop it, or choose another port with ${setting}`,
   )
 })

@@ -181,7 +181,7 @@ test('a worker that has lost the job publishes nothing, and the next one trains 
   expect(models()?.versions.map(({ version }) => version)).toEqual(['kept'])
 })
 
-test('trainings begin a quarter of an hour after the first start, and then every few hours', async () => {
+test('training runs begin a quarter of an hour after the first start, and then every few hours', async () => {
   const { start, clock, begun, run, ask, warned } = await world({ trainEveryMs: 4 * HOUR })
   const runner = start('a')
   // A request without an effect shows that the turn has checked the clock.

@@ -16,7 +16,7 @@ const MINUTE = 60_000
 const START = Date.UTC(2026, 0, 1, 12, 0, 0)
 /** Reads every sixth of the 60,000 tweets to save time. The end-to-end tests replay all of them. */
 const TAKEN = 6
-/** Number of generated tweets, so many that the lists of many regions have entries. */
+/** Number of generated tweets, which is enough for the lists of many regions to have entries. */
 const GENERATED_TWEETS = 2_000
 /**
  * Compresses the 42 days of the six events into 84 minutes, so that the first events leave the window before the end.

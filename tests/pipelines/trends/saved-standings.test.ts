@@ -14,7 +14,7 @@ import { reportsIn } from './reports.ts'
 const NOW = 30_000_000
 /** New York and London. */
 const PLACES = [2459115, 44418]
-/** Number of contenders per region, so small that floors rise and regions must be visited again. */
+/** Number of contenders per region, small enough that floors rise and regions must be visited again. */
 const PER_REGION = 4
 
 interface RegionStanding {

@@ -12,7 +12,7 @@ const STORE = 'totals'
 /** Few keys, so that operations collide. Some are prefixes of others, and one sorts after all ASCII. */
 const someKeys = ['a', 'aa', 'ab', 'b', 'ba', 'c', 'd', 'é', '\u{10ffff}']
 const keyArbitrary = fc.constantFrom(...someKeys)
-/** Size of the cache, so small that entries are evicted and read again. */
+/** Size of the cache, small enough that entries are evicted and read again. */
 const CACHE_BYTES = 900
 
 type Step =

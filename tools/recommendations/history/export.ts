@@ -3,7 +3,8 @@ import type { InteractionType } from '../../../schemas/recommendations/types.ts'
 import { type History, historyBuilder } from './history.ts'
 
 /**
- * Maximum number of interactions in a training; the newest are used. More would cost more memory than they are worth.
+ * Maximum number of interactions in a training run; the newest are used. More would cost more memory than they are
+ * worth.
  */
 const MOST_INTERACTIONS = 10_000_000
 const QUERY_SECONDS = 600

@@ -6,7 +6,7 @@ import type { RelevanceMoment } from '../engine/relevance-script.ts'
 import type { Breadth } from '../text/plan.ts'
 import type { SearchRequest } from './search-request.ts'
 
-/** The data of a page, apart from the parameters, that the next page needs. */
+/** What is needed to find the next page, in addition to the parameters of the search. */
 export interface Cursor {
   readonly after: After
   readonly moment: RelevanceMoment

@@ -19,7 +19,10 @@ import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
 const TIMEOUT_MS = 100
 const ANALYST: TokenClaims = { sub: 'ann', scope: 'fraud:analyst' }
 
-/** Opens the routes of the blocklist on fakes. The real topology decides, and its records feed a table in memory. */
+/**
+ * Opens the routes of the blocklist on fakes. The real topology decides the commands, and its records feed a table in
+ * memory.
+ */
 export async function blocklistApi() {
   const clock = { now: START }
   const now = () => clock.now

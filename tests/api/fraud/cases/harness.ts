@@ -55,7 +55,7 @@ function fakeTables(tables: FakeTables): TableReader {
   }
 }
 
-/** Opens the routes of cases on fakes. The real topology decides. */
+/** Opens the routes of cases on fakes. The real topology decides the commands. */
 export async function casesApi() {
   const world = decidedWorld({
     topology: fraudCasesTopology,

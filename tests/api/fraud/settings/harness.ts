@@ -42,7 +42,10 @@ async function modelFolders(): Promise<ModelFolders> {
   return { available: [...available, ...next], broken: [] }
 }
 
-/** Opens the routes of the settings on fakes. The real topology decides, and its records feed a table in memory. */
+/**
+ * Opens the routes of the settings on fakes. The real topology decides the commands, and its records feed a table in
+ * memory.
+ */
 export async function settingsApi() {
   const clock = { now: START }
   const now = () => clock.now

@@ -13,7 +13,7 @@ const MANY = 2_000
 const PER_COMMIT = 100
 /** Every decision about one unit must touch fewer rows than this number. */
 const SOME = 10
-/** Cache size, so small that every decision reads its rows from the database. */
+/** Cache size, small enough that every decision reads its rows from the database. */
 const CACHE_BYTES = 1
 
 /** One row of stock with open reservations. The test measures the work of each decision. */
