@@ -35,7 +35,7 @@ function pathOf(place: string, path: readonly PropertyKey[]): string {
 }
 
 /** Maximum number of problems in an error. A longer list would not help the caller. */
-const MAX_DETAILS = 20
+export const MAX_DETAILS = 20
 
 export function assertValid(...checked: readonly Checked[]): void {
   const details = checked.flatMap((one) => one.details)

@@ -19,6 +19,9 @@ const MAX_LIKES = 1_000
 /** Maximum number of likes that are examined for the list, because each of them costs the read of a profile. */
 const MAX_EXAMINED_LIKES = 10_000
 
+/** Number of profiles that the list of matches reads at once, so that they do not fill the memory. */
+const PROFILES_AT_ONCE = 1_000
+
 export interface PairDeps {
   readonly commands: Commands
   readonly people: People
@@ -54,15 +57,23 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
       ([otherId, relation]) => relation.matchedAt !== undefined && !isSevered(relation) && !recent.severed.has(otherId),
     )
     open.sort(([, a], [, b]) => b.matchedAt! - a.matchedAt!)
-    const shown = open.slice((page - 1) * limit, page * limit)
-    const profiles = await people.shown(shown.map(([otherId]) => otherId))
-    const list = shown.flatMap(([otherId, { matchedAt }]) => {
-      const profile = profiles.get(otherId)
-      if (profile === undefined || matchedAt === undefined) return []
-      const ids = { match_id: matchIdOf(userId, otherId), conversation_id: conversationIdOf(userId, otherId) }
-      return [{ ...ids, ...personJson(profile, now()), matched_at: new Date(matchedAt).toISOString() }]
-    })
-    return { matches: list, total: open.length, page, limit }
+    const list = []
+    let total = 0
+    // All profiles are read, because the total must not count users who are switched off.
+    for (let from = 0; from < open.length; from += PROFILES_AT_ONCE) {
+      const next = open.slice(from, from + PROFILES_AT_ONCE)
+      const profiles = await people.shown(next.map(([otherId]) => otherId))
+      for (const [otherId, { matchedAt }] of next) {
+        const profile = profiles.get(otherId)
+        if (profile === undefined) continue
+        const isOnPage = total >= (page - 1) * limit && total < page * limit
+        total++
+        if (!isOnPage) continue
+        const ids = { match_id: matchIdOf(userId, otherId), conversation_id: conversationIdOf(userId, otherId) }
+        list.push({ ...ids, ...personJson(profile, now()), matched_at: new Date(matchedAt!).toISOString() })
+      }
+    }
+    return { matches: list, total, page, limit }
   }
 
   async function likes(userId: string) {

@@ -53,10 +53,10 @@ export interface People {
   /** Returns one page of the users whom a user blocks, newest first, and their total number. Throws `not_ready`. */
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
   /**
-   * Checks that a user may swipe a target. Returns the part of the state that contains the user's last swipe. Throws
-   * `profile_not_found`, `profile_inactive`, `not_ready`.
+   * Checks that a user may swipe a target. Returns the part of the state that contains the user's last swipe, and the
+   * time from which a swipe counts. Throws `profile_not_found`, `profile_inactive`, `not_ready`.
    */
-  swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent'>>
+  swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent' | 'countsFrom'>>
   /**
    * Returns profiles by id. Leaves out users without a profile, users who are switched off, and users whose partition
    * of the view is still being built.

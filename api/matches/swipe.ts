@@ -4,7 +4,7 @@ import { conversationIdOf, matchIdOf, rewindIdOf, swipeIdOf } from '../../schema
 import { stackRefillRequests, swipeEvents } from '../../schemas/matches/topics.ts'
 import type { SwipeEvent } from '../../schemas/matches/types.ts'
 import { matchedField, type RecentSwipe } from '../../state/views/matches/recent.ts'
-import { lastSwipeOf } from '../../state/views/matches/viewer.ts'
+import { lastSwipeOf, type SwipeState } from '../../state/views/matches/viewer.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'
 import { idempotencyConflict } from '../kit/commands/idempotency.ts'
 import { ApiError, errors } from '../kit/errors.ts'
@@ -31,28 +31,34 @@ export interface SwipeDeps extends MatchesSettings {
   now(): number
 }
 
+interface Checked extends Pick<SwipeState, 'countsFrom'> {
+  readonly last: RecentSwipe | undefined
+}
+
 /** Creates the routes that record swipes and take them back. */
 export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, now }: SwipeDeps) {
   /**
    * Checks whether a user may swipe a target. Swipes must not depend on the view. The pipeline discards invalid swipes.
-   * @returns the user's last swipe; undefined if there is none, or if the view does not respond in time
+   * @returns the user's last swipe, undefined if there is none, and the time from which a swipe counts; neither if the
+   * view does not respond in time
    */
-  async function checked(userId: string, targetId: string): Promise<RecentSwipe | undefined> {
+  async function checked(userId: string, targetId: string): Promise<Checked> {
     try {
-      return lastSwipeOf(await inTime(people.swiper(userId, targetId), swipeCheckMs))
+      const state = await inTime(people.swiper(userId, targetId), swipeCheckMs)
+      return { last: lastSwipeOf(state), countsFrom: state.countsFrom }
     } catch (error) {
       const code = error instanceof ApiError ? error.definition.code : undefined
       if (code !== errors.unavailable.code && code !== errors.not_ready.code) throw error
-      return undefined
+      return { last: undefined, countsFrom: 0 }
     }
   }
 
   async function swipe(userId: string, body: Swipe, swipeId: string, elapsedMs: () => number): Promise<Answer> {
     const { target_user_id: targetId, direction } = body
     if (targetId === userId) throw new ApiError(matchesErrors.invalid_target)
-    const last = await checked(userId, targetId)
+    const { last, countsFrom } = await checked(userId, targetId)
     if (last?.swipeId === swipeId && (last.targetId !== targetId || last.direction !== direction)) throw idempotencyConflict()
-    const made = { swipeId, targetId, direction, at: timeAfter(last) }
+    const made = { swipeId, targetId, direction, at: Math.max(timeAfter(last), countsFrom) }
     const details = { duration_ms: body.swipe_duration_ms ?? null, position: body.feed_position ?? null }
     const published = await publish(userId, { ...eventOf(userId, made), ...details }, elapsedMs)
     const isQueued = published === 'spooled'

@@ -420,7 +420,7 @@ export interface FraudSettingsCounts {
 
 /** Audit: a change of a setting of fraud scoring. Topic fraud-audit, key: subject. */
 export interface FraudSettingsChange {
-  /** rule:<rule_id>, rules, list:<name>, snooze:<snooze_id>, models or blocklist:<entry_id> */
+  /** rule:<rule_id>, rules, list:<name>, snooze:<snooze_id>, models, blocklist:<entry_id> or transaction:<transaction_id> */
   subject: string
   action: string
   actor: string

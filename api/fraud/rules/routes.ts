@@ -181,11 +181,10 @@ export const auditRoute = defineRoute({
   query: z.object({
     page: pageParameter(MAX_PAGE),
     limit: pageLimitParameter('changes'),
-    subject: z
-      .string()
-      .max(200)
-      .optional()
-      .openapi({ description: '`rule:<rule_id>`, `rules` for roll-backs, `list:<name>`, `snooze:<snooze_id>` or `models`. Default: all.' }),
+    subject: z.string().max(200).optional().openapi({
+      description:
+        '`rule:<rule_id>`, `rules` for roll-backs, `list:<name>`, `snooze:<snooze_id>`, `models`, `blocklist:<entry_id>`, or `transaction:<transaction_id>` for a repeated transaction that the blocklist blocked. Default: all.',
+    }),
   }),
   answers: { 200: { description: 'A page of changes.', schema: AuditSchema } },
   errors: [errors.not_ready],

@@ -36,8 +36,10 @@ export interface KeptAnswers {
   /**
    * Keeps an answer, unless an answer is already kept. In that case, the result has the earlier answer. A block by the
    * blocklist replaces any other answer to the same request.
+   * @param beforeBlock is awaited before a block replaces the given earlier answer. If the process is killed in
+   * between, the next repetition calls it again.
    */
-  keep(scored: TxnScored): Promise<Claimed>
+  keep(scored: TxnScored, beforeBlock: (earlier: TxnScored) => Promise<unknown>): Promise<Claimed>
   /** Returns the answer to a transaction; undefined if none is kept. Throws if Redis does not respond. */
   find(transactionId: string): Promise<TxnScored | undefined>
 }
@@ -73,16 +75,22 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
     return isSameRequest(scored.request, request) ? { state: 'answered', scored } : { state: 'conflict' }
   }
 
-  async function keep(scored: TxnScored, replaced: Buffer | undefined): Promise<Claimed> {
+  async function keep(
+    scored: TxnScored,
+    beforeBlock: (earlier: TxnScored) => Promise<unknown>,
+    replaced: Buffer | undefined,
+  ): Promise<Claimed> {
     const { request } = scored
     const key = answerKey(request.transaction_id)
     const args = [answerBytes(scored), keptMs, replaced ?? NOTHING]
     const held = (await scripts.run(KEEP_ANSWER, [key], args, limit)) as Buffer | null
     if (held === null) return { state: 'new' }
     const found = claimed(held, request)
-    const isReplaced = found.state === 'new' || (found.state === 'answered' && isBlocklisted(scored) && !isBlocklisted(found.scored))
     // If another request has replaced the answer first, the answer of that request stays.
-    return isReplaced && replaced === undefined ? await keep(scored, held) : found
+    if (replaced !== undefined) return found
+    const isBlockedSince = found.state === 'answered' && isBlocklisted(scored) && !isBlocklisted(found.scored)
+    if (isBlockedSince) await beforeBlock(found.scored)
+    return isBlockedSince || found.state === 'new' ? await keep(scored, beforeBlock, held) : found
   }
 
   return {
@@ -92,7 +100,7 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
         const held = (await scripts.run(CLAIM_ANSWER, [key], [claimBytes(request), keptMs], limit)) as Buffer | null
         return held === null ? { state: 'new' } : claimed(held, request)
       }),
-    keep: (scored) => orAway(() => keep(scored, undefined)),
+    keep: (scored, beforeBlock) => orAway(() => keep(scored, beforeBlock, undefined)),
     async find(transactionId) {
       const held = (await scripts.run(READ_ANSWER, [answerKey(transactionId)], [])) as Buffer | null
       return held === null ? undefined : answerFromBytes(held)

@@ -1,19 +1,21 @@
 import type { PersonalHashes } from '../../../schemas/fraud/personal-hash.ts'
 import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 import { ApiError, type ErrorDetail, errors } from '../../kit/errors.ts'
-import { check } from '../../kit/input.ts'
+import { check, MAX_DETAILS } from '../../kit/input.ts'
 import { textFaults } from '../../kit/text.ts'
 import { fraudErrors } from '../errors.ts'
 import { hasCardNumber } from './card-number.ts'
 import { isTimely, type ScoreRequest, ScoreRequestSchema } from './model.ts'
 
 const INSTRUMENT = 'payment_instrument'
+/** Maximum length of a path in `details`. The path of a wrong text contains names that the caller has chosen. */
+const MAX_PATH_CHARACTERS = 200
 
 /**
  * Checks a body and returns the request, in which hashes replace the e-mail address and the phone number. The plain
  * values never leave this function.
  * @param now epoch ms
- * @throws ApiError that names every fault but repeats no value: `raw_card_number`, `invalid_encoding`,
+ * @throws ApiError that names the first faults but repeats no value: `raw_card_number`, `invalid_encoding`,
  * `invalid_request`
  */
 export function readRequest(body: unknown, hashes: PersonalHashes, now: number): FraudRequest {
@@ -24,7 +26,13 @@ export function readRequest(body: unknown, hashes: PersonalHashes, now: number):
   const faults = [...unclean, ...details, ...timeFaults(request?.timestamp ?? timestampOf(body), now)]
   if (request !== undefined && faults.length === 0) return fraudRequest(request, hashes)
   const isEncoding = unclean.length === faults.length
-  throw new ApiError(isEncoding ? errors.invalid_encoding : errors.invalid_request, { details: faults })
+  throw new ApiError(isEncoding ? errors.invalid_encoding : errors.invalid_request, {
+    details: faults.slice(0, MAX_DETAILS).map(shortened),
+  })
+}
+
+function shortened({ path, message }: ErrorDetail): ErrorDetail {
+  return { path: path.length > MAX_PATH_CHARACTERS ? `${path.slice(0, MAX_PATH_CHARACTERS)}…` : path, message }
 }
 
 function assertNoCardNumber(body: unknown): void {

@@ -45,7 +45,7 @@ export function rehearsal(deps: RehearsalDeps): Scorer {
     models: { score: rehearse },
     profiles: { ...looked, enrich: withHistory(looked, now) },
     answers: keptAnswers({ scripts, keptMs: KEPT_MS, onFailure: ignore }),
-    log: { record: () => Promise.resolve(true) },
+    log: { record: () => Promise.resolve(true), audit: () => Promise.resolve(true) },
     observe: ignore,
     observer: { scored: ignore },
   })

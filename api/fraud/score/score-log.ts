@@ -1,6 +1,7 @@
 import type { CancelTimer } from '../../../runtime/runtime.ts'
-import { txnScored } from '../../../schemas/fraud/topics.ts'
-import type { TxnScored } from '../../../schemas/fraud/types.ts'
+import { fraudAudit, txnScored } from '../../../schemas/fraud/topics.ts'
+import type { FraudSettingsChange, TxnScored } from '../../../schemas/fraud/types.ts'
+import type { Topic } from '../../../schemas/topic.ts'
 import type { SpoolingFacts, SpoolingOptions } from '../../kit/spool/spooling-publisher.ts'
 
 /** How long an answer waits until its event is in the spool. A disk that hangs must not stop scoring. */
@@ -9,13 +10,14 @@ export const LOG_MS = 20
 /** The caller gets the answer once the event is in the spool, without waiting for Kafka. */
 const SPOOLING: SpoolingOptions = { withinMs: 0, isAlwaysSpooled: true, isDurable: false }
 
-/** Records scored transactions. */
+/**
+ * Records scored transactions. Each function returns true when the record is in Kafka or in the spool, from which it is
+ * sent even if this process is killed. It returns false if the record may be lost. No function throws.
+ */
 export interface ScoreLog {
-  /**
-   * Returns true when the event is in Kafka or in the spool, from which it is sent even if this process is killed.
-   * Returns false if it may be lost. Never throws.
-   */
   record(scored: TxnScored): Promise<boolean>
+  /** Adds a record to the audit. */
+  audit(change: FraudSettingsChange): Promise<boolean>
 }
 
 export interface ScoreLogDeps {
@@ -26,29 +28,32 @@ export interface ScoreLogDeps {
 }
 
 export function scoreLog({ facts, onLoss, setTimer }: ScoreLogDeps): ScoreLog {
+  function publish<V>(topic: Topic<string, V>, key: string, value: V): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const cancel = setTimer(LOG_MS, () => lost(`the spool did not take an event within ${LOG_MS} ms`))
+    let isSettled = false
+
+    function settle(isKept: boolean): void {
+      if (isSettled) return
+      isSettled = true
+      cancel()
+      resolve(isKept)
+    }
+
+    function lost(reason: string): void {
+      if (!isSettled) onLoss(reason)
+      settle(false)
+    }
+
+    facts.publishOrSpool(topic, key, value, SPOOLING).then(
+      () => settle(true),
+      (error: Error) => lost(error.message),
+    )
+    return promise
+  }
+
   return {
-    record(scored) {
-      const { promise, resolve } = Promise.withResolvers<boolean>()
-      const cancel = setTimer(LOG_MS, () => lost(`the spool did not take an event within ${LOG_MS} ms`))
-      let isSettled = false
-
-      function settle(isKept: boolean): void {
-        if (isSettled) return
-        isSettled = true
-        cancel()
-        resolve(isKept)
-      }
-
-      function lost(reason: string): void {
-        if (!isSettled) onLoss(reason)
-        settle(false)
-      }
-
-      facts.publishOrSpool(txnScored, scored.request.payer.user_id, scored, SPOOLING).then(
-        () => settle(true),
-        (error: Error) => lost(error.message),
-      )
-      return promise
-    },
+    record: (scored) => publish(txnScored, scored.request.payer.user_id, scored),
+    audit: (change) => publish(fraudAudit, change.subject, change),
   }
 }

@@ -8,11 +8,19 @@ import { evaluateRules } from '../../../schemas/fraud/rules/evaluate.ts'
 import { factsOfTransaction } from '../../../schemas/fraud/rules/read-facts.ts'
 import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
-import type { FraudFeatures, FraudIpFacts, FraudMlScores, FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
+import type {
+  FraudBlocklistType,
+  FraudFeatures,
+  FraudIpFacts,
+  FraudMlScores,
+  FraudRequest,
+  TxnScored,
+} from '../../../schemas/fraud/types.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import type { BlocklistInForce, ModelOutcome, ModelScorer, SettingsInForce } from '../in-force.ts'
 import type { EntityProfiles } from '../profiles/entity-profiles.ts'
 import type { ScoringObserver } from '../rule-stats/activity.ts'
+import { blockedAgain } from './blocked-again.ts'
 import { riskFactors } from './factors.ts'
 import type { Claimed, KeptAnswers } from './kept-answers.ts'
 import { NO_FEATURES } from './no-features.ts'
@@ -55,6 +63,8 @@ interface Evaluated {
   /** The rule that had precedence; undefined if none matched, or if the blocklist decided. */
   readonly winner: Rule | undefined
   readonly tallies: RuleTallies
+  /** The type of the entity on the blocklist; undefined if the blocklist did not decide. */
+  readonly hit: FraudBlocklistType | undefined
 }
 
 export interface Scored {
@@ -84,7 +94,7 @@ export function scorer(deps: ScorerDeps): Scorer {
     const start = monotonic()
     const hit = blocklist.find(request)
     observe('blocklist', monotonic() - start)
-    if (hit !== undefined) return await record(blocked(request, requestId), new Set())
+    if (hit !== undefined) return await record(blocked(request, requestId, hit), new Set())
     // Both look-ups go to Redis in one write. Very few requests repeat an id, so it is not worth waiting for the claim
     // first.
     const at = now()
@@ -152,10 +162,10 @@ export function scorer(deps: ScorerDeps): Scorer {
       outcome,
     })
     observe('decision', monotonic() - decisionStart)
-    return { scored, winner, tallies }
+    return { scored, winner, tallies, hit: undefined }
   }
 
-  function blocked(request: FraudRequest, requestId: string): Evaluated {
+  function blocked(request: FraudRequest, requestId: string, hit: FraudBlocklistType): Evaluated {
     const { ruleSet, tallies, policy } = settings
     const amountUsd = usdOf(unitsOf(request.amount, request.currency))
     const scored = scoredOf({
@@ -171,7 +181,7 @@ export function scorer(deps: ScorerDeps): Scorer {
       shadow: [],
       outcome: undefined,
     })
-    return { scored, winner: undefined, tallies }
+    return { scored, winner: undefined, tallies, hit }
   }
 
   /** Ignores scores that are not probabilities. */
@@ -186,11 +196,16 @@ export function scorer(deps: ScorerDeps): Scorer {
   }
 
   /** Keeps the answer, then logs the event. */
-  async function record({ scored, winner, tallies }: Evaluated, away: Set<DegradedPart>): Promise<Scored> {
+  async function record({ scored, winner, tallies, hit }: Evaluated, away: Set<DegradedPart>): Promise<Scored> {
     if (blocklist.isStale) away.add('blocklist')
     if (settings.isStale) away.add('rules')
     const named = { ...scored, degraded: inOrder(away) }
-    const kept: Claimed = await timed('persist', () => answers.keep(named))
+
+    async function audit(first: TxnScored): Promise<void> {
+      if (hit !== undefined && !(await log.audit(blockedAgain(first, scored, hit)))) away.add('log')
+    }
+
+    const kept: Claimed = await timed('persist', () => answers.keep(named, audit))
     if (kept.state === 'answered') return await repeated(kept.scored)
     // A transaction of a blocked entity is blocked, even if its id belongs to another request.
     if (kept.state === 'conflict' && scored.reason !== 'blocklist_hit') throw conflict()

@@ -124,6 +124,11 @@ export function isSeveredNote(value: string | null): boolean {
   return value !== null && !value.endsWith(LIFTED)
 }
 
+/** Returns the time of the decision, epoch ms; 0 if there is none. @param value as for `isSeveredNote` */
+export function severedNoteTime(value: string | null): number {
+  return value === null ? 0 : Number.parseInt(value, 10)
+}
+
 /** Arguments of NOTE_RECENT. */
 export function noteArguments(fields: Readonly<Record<string, string>>): (string | number)[] {
   return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, ...Object.entries(fields).flat()]

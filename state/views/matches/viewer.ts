@@ -19,6 +19,7 @@ import {
   type Recent,
   type RecentSwipe,
   severedFields,
+  severedNoteTime,
 } from './recent.ts'
 import { causeOf, isSevered, parseRelation, type Relation } from './relation.ts'
 import { parseStack, type Stack } from './stack.ts'
@@ -111,6 +112,11 @@ export interface SwipeState {
   readonly self: MatchSelf | undefined
   readonly recent: Pick<Recent, 'last'>
   readonly isSevered: boolean
+  /**
+   * Time before which a swipe does not count, epoch ms: both profiles exist since then, and a block was lifted by then.
+   * A worker's clock determines this time, and it may be ahead of the clock of an API process.
+   */
+  readonly countsFrom: number
 }
 
 /** Reads the state that decides whether a user may swipe another user. Uses few commands, because users swipe often. */
@@ -130,11 +136,14 @@ export async function readForSwipe(
   const [profile, self, isCaughtUp] = own
   const [targetProfile, isTargetCaughtUp] = others
   if (isCaughtUp === null || isTargetCaughtUp === null) return NOT_CAUGHT_UP
+  const both = [profile, targetProfile].map((one) => (one === null ? undefined : (JSON.parse(one) as MatchProfile)))
   return {
-    profile: profile === null ? undefined : (JSON.parse(profile) as MatchProfile),
-    target: targetProfile === null ? undefined : (JSON.parse(targetProfile) as MatchProfile),
+    profile: both[0],
+    target: both[1],
     self: parsedSelf(self),
     recent: { last: last === null ? undefined : parseLastSwipe(last) },
+    // A swipe at the time of a deletion does not count, and the new profile may be from the same millisecond.
+    countsFrom: Math.max(...both.map((one) => (one === undefined ? 0 : one.created_at + 1)), ...severed.map(severedNoteTime)),
     isSevered: severed.some(isSeveredNote) || (text !== null && isSevered(parseRelation(text))),
   }
 }

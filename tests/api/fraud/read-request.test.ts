@@ -135,6 +135,12 @@ test.each([{ payer: { user_id: 'u\u0000' } }, { unknown: ['a', '\u0000'] }, { se
   },
 )
 
+test('however many faults a body has, and however long its field names are, the answer is short', () => {
+  const { code, paths, text } = refusal({ ...LEAST, ['x'.repeat(20_000)]: Array.from({ length: 5_000 }, () => '\u0000') })
+  expect([code, paths.length]).toEqual(['invalid_encoding', 20])
+  expect(text.length).toBeLessThan(10_000)
+})
+
 test.each([
   { card_hash: '4111111111111111' },
   { pan: '4111 1111 1111 1111' },

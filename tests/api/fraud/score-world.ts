@@ -15,7 +15,8 @@ import { compileRuleSet } from '../../../schemas/fraud/rules/rule-set.ts'
 import { SEEDED_RULES } from '../../../schemas/fraud/rules/seeded.ts'
 import { NO_SNOOZES } from '../../../schemas/fraud/rules/snoozes.ts'
 import { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
-import type { FraudBlocklistType, FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
+import { fraudAudit } from '../../../schemas/fraud/topics.ts'
+import type { FraudBlocklistType, FraudRequest, FraudSettingsChange, TxnScored } from '../../../schemas/fraud/types.ts'
 import { ENRICH, WITHDRAW } from '../../../state/views/fraud/enrich.ts'
 import { CLAIM_ANSWER, KEEP_ANSWER, READ_ANSWER } from '../../../state/views/fraud/kept-answers.ts'
 import type { ViewScripts } from '../../../state/views/view.ts'
@@ -37,6 +38,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const runtime = manualRuntime({ startAt: NOON })
   const held = new Map<string, Buffer>()
   const logged: TxnScored[] = []
+  const audits: FraudSettingsChange[] = []
   const losses: string[] = []
   const stages: Stage[] = []
   const activities: ScoredActivity[] = []
@@ -104,10 +106,11 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     ...NOTHING_TO_CLOSE,
   }
 
-  function publishOrSpool(_topic: unknown, _key: unknown, value: unknown): Promise<Published> {
+  function publishOrSpool(topic: unknown, key: unknown, value: unknown): Promise<Published> {
     if (state.log === 'fails') return Promise.reject(new Error('the spool is full'))
     if (state.log === 'hangs') return NEVER
-    logged.push(value as TxnScored)
+    if (topic !== fraudAudit) logged.push(value as TxnScored)
+    else if (key === (value as FraudSettingsChange).subject) audits.push(value as FraudSettingsChange)
     return Promise.resolve('spooled')
   }
 
@@ -173,6 +176,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     state,
     held,
     logged,
+    audits,
     losses,
     stages,
     activities,

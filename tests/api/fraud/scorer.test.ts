@@ -151,6 +151,50 @@ test('a repeated request of an entity that was blocklisted since then is blocked
   expect((await world.score(request)).scored.decision).toBe('BLOCK')
 })
 
+test('the first block of a repeated transaction is audited, once, and before it replaces the first answer', async () => {
+  const world = worldWithModels()
+  const request = pay({ id: 't1' })
+  const first = await world.score(request)
+  expect(world.audits).toEqual([])
+  world.state.blocked = () => 'DEVICE'
+  world.runtime.advance(1_000)
+  // The process is killed after the audit record, and before Redis has the block.
+  const kept = world.held.get(answerKey('t1'))!
+  const { scored } = await world.score(request)
+  expect(world.audits).toMatchObject([
+    { subject: 'transaction:t1', action: 'block_repeated_transaction', actor: 'fraud-scoring', at: scored.scored_at, version: null },
+  ])
+  expect(JSON.parse(world.audits[0].before!)).toMatchObject({
+    decision: 'APPROVE',
+    scored_at: new Date(first.scored.scored_at).toISOString(),
+  })
+  const after = { decision: 'BLOCK', risk_score: 1_000, reason: 'blocklist_hit', entity_type: 'DEVICE' }
+  expect(JSON.parse(world.audits[0].after!)).toMatchObject(after)
+  await world.score(request)
+  expect(world.audits).toHaveLength(1)
+  world.held.set(answerKey('t1'), kept)
+  await world.score(request)
+  expect(world.audits).toHaveLength(2)
+})
+
+test('a new transaction of a blocked entity, and one whose id belongs to another request, are not audited', async () => {
+  const world = worldWithModels()
+  await world.score(pay({ id: 't1' }))
+  world.state.blocked = () => 'USER'
+  await world.score(pay({ id: 't1', amount: 99 }))
+  await world.score(pay({ id: 't2' }))
+  expect(world.audits).toEqual([])
+})
+
+test('if the audit record may be lost, the answer names the log', async () => {
+  const world = worldWithModels()
+  await world.score(pay({ id: 't1' }))
+  Object.assign(world.state, { blocked: () => 'USER', log: 'fails' })
+  expect((await world.score(pay({ id: 't1' }))).scored).toMatchObject({ decision: 'BLOCK', degraded: ['log'] })
+  // One loss is the audit record, the other one is the event.
+  expect(world.losses).toHaveLength(2)
+})
+
 test('an answer that another version of the service has kept is replaced', async () => {
   const world = worldWithModels()
   const { scored } = await world.score(pay({ id: 't1' }))

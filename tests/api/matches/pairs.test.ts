@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { pairRoutes } from '../../../api/matches/pairs.ts'
-import { likesRoute, notifyRoute } from '../../../api/matches/routes.ts'
+import { likesRoute, matchesRoute, notifyRoute } from '../../../api/matches/routes.ts'
 import { matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
 import type { MatchProfile, PairCommand } from '../../../schemas/matches/types.ts'
 import { parseRecent } from '../../../state/views/matches/recent.ts'
@@ -28,16 +28,17 @@ const profile: MatchProfile = {
 }
 
 /** Opens the routes for Ann, whom some users like, the first of them last. Returns what a route answers. */
-function routesOf(likers: readonly Partial<MatchProfile>[], sent: PairCommand[] = []) {
+function routesOf(likers: readonly Partial<MatchProfile>[], sent: PairCommand[] = [], relationSince: (at: number) => string = String) {
   const ids = likers.map((_liker, index) => `0b000000-0000-4000-8000-${String(index).padStart(12, '0')}`)
-  const relations = new Map(ids.map((id, index) => [id, parseRelation(String(NOW - index))]))
+  const relations = new Map(ids.map((id, index) => [id, parseRelation(relationSince(NOW - index))]))
   const profiles = new Map(
     likers.map((liker, index) => [ids[index], { ...profile, gender: 'm', seeking_gender: [], ...liker, user_id: ids[index] }]),
   )
   const deps = {
     people: {
       own: async () => ({ profile, self: undefined, relations, recent: parseRecent({}), seenPages: {}, stack: undefined }),
-      shown: async (wanted: readonly string[]) => new Map(wanted.map((id) => [id, profiles.get(id)])),
+      shown: async (wanted: readonly string[]) =>
+        new Map(wanted.filter((id) => profiles.get(id)?.is_active).map((id) => [id, profiles.get(id)])),
     },
     commands: {
       open: async () => ({
@@ -76,6 +77,19 @@ test('the list of likes has the newest 1,000 users who suit, however many others
   // Of very many likes, only the newest are examined.
   const most = await likesOf([...many(10_000, unsuitable), suitable])
   expect([most.count, most.more]).toEqual([0, true])
+})
+
+test('users who are switched off are neither in the list of matches nor in its total, and leave no gaps in pages', async () => {
+  const off = { is_active: false }
+  const ask = routesOf([off, suitable, off, suitable, ...many(1_200, off), suitable, off], [], (m) => JSON.stringify({ m }))
+  async function pageOf(page: number) {
+    const { body } = await ask(matchesRoute, { query: { page, limit: 2 } })
+    return JSON.parse(body as string) as { total: number; matches: { matched_at: string }[] }
+  }
+  const agesOf = ({ matches }: Awaited<ReturnType<typeof pageOf>>) => matches.map(({ matched_at }) => NOW - Date.parse(matched_at))
+  const [first, second, third] = [await pageOf(1), await pageOf(2), await pageOf(3)]
+  expect([first, second, third].map(({ total }) => total)).toEqual([3, 3, 3])
+  expect([first, second, third].map(agesOf)).toEqual([[1, 3], [1_204], []])
 })
 
 test('a report of a match goes to the partition of the pair, and is accepted whatever the pair says', async () => {

@@ -4,6 +4,7 @@ import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { matchesErrors } from '../../../api/matches/errors.ts'
 import { people } from '../../../api/matches/people.ts'
+import { severedField } from '../../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW } from '../../../state/views/matches/users.ts'
 import { caughtUpKey } from '../../../state/views/view.ts'
 
@@ -60,4 +61,32 @@ test('a profile that is missing while its part of the view is being built is not
   await expect(known.swiper(swiper, target)).rejects.toMatchObject({ definition: matchesErrors.profile_inactive })
   values.delete(known.keysOf(swiper).profile)
   await expect(known.swiper(swiper, target)).rejects.toMatchObject({ definition: matchesErrors.profile_not_found })
+})
+
+test('a swipe counts only after the creation of both profiles, and from the lifting of the last block', async () => {
+  const [swiper, target]: readonly string[] = [randomUUID(), randomUUID()]
+  const notes = new Map<string, string>()
+  const known = people({
+    views: {
+      hget: async () => null,
+      hmget: async (_key: string, fields: readonly string[]) => fields.map((field) => notes.get(field) ?? null),
+      mget: async (keys: readonly string[]) => keys.map((key) => values.get(key) ?? null),
+    } as unknown as Parameters<typeof people>[0]['views'],
+    scripts: { run: async () => 1 },
+    facts: { partitionOf: () => 0 },
+    notes: { pendingOf: () => [] },
+    log: createLogger('silent'),
+    now: Date.now,
+  })
+  const values = new Map([[caughtUpKey(MATCH_USERS_VIEW, 0), '1']])
+  const create = (userId: string, created_at: number) =>
+    values.set(known.keysOf(userId).profile, JSON.stringify({ user_id: userId, is_active: true, created_at }))
+  create(swiper, 1_000)
+  create(target, 900)
+  expect((await known.swiper(swiper, target)).countsFrom).toBe(1_001)
+  create(target, 2_000)
+  expect((await known.swiper(swiper, target)).countsFrom).toBe(2_001)
+  notes.set(severedField(target, 'blocked'), '3000 0')
+  notes.set(severedField(target, 'blocks'), '2500 0')
+  expect((await known.swiper(swiper, target)).countsFrom).toBe(3_000)
 })

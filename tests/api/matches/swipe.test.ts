@@ -14,6 +14,8 @@ const KEY = 'k1'
 interface World {
   /** Ann's last swipe. */
   readonly last?: RecentSwipe
+  /** Time from which a swipe counts. */
+  readonly countsFrom?: number
   /** What the check of the target throws. */
   readonly refusal?: Error
   readonly isLiked?: boolean
@@ -21,7 +23,11 @@ interface World {
 }
 
 /** Lets Ann swipe with an Idempotency-Key. */
-async function swipes(target_user_id: string, direction: string, { last, refusal, isLiked = false, isKafkaAway = false }: World = {}) {
+async function swipes(
+  target_user_id: string,
+  direction: string,
+  { last, countsFrom = 0, refusal, isLiked = false, isKafkaAway = false }: World = {},
+) {
   const published: SwipeEvent[] = []
   const answers: string[] = []
   const noted: unknown[] = []
@@ -35,7 +41,7 @@ async function swipes(target_user_id: string, direction: string, { last, refusal
     people: {
       async swiper() {
         if (refusal !== undefined) throw refusal
-        return { self: undefined, recent: { last } }
+        return { self: undefined, recent: { last }, countsFrom }
       },
       tryToNote: async (userId: string) => void noted.push(userId),
     },
@@ -74,6 +80,15 @@ test('a repeated swipe keeps its id, and its key cannot be used for another swip
 test('a swipe is later than the last one of the user, even if the clock of another API is ahead', async () => {
   const last = { swipeId: 'other', targetId: CAT, direction: 'LEFT', at: NOW + 50 }
   expect(await swiped(last, BOB, 'LEFT')).toMatchObject({ ts: NOW + 51 })
+})
+
+test('a swipe counts although the clock of a worker that has created a profile or lifted a block is ahead', async () => {
+  const last = { swipeId: 'other', targetId: CAT, direction: 'LEFT', at: NOW + 50 }
+  for (const [countsFrom, ts] of [
+    [NOW + 100, NOW + 100],
+    [NOW + 20, NOW + 51],
+  ])
+    expect((await swipes(BOB, 'RIGHT', { last, countsFrom })).published).toMatchObject([{ ts }])
 })
 
 test('a like of somebody who likes the caller is a match, a pass is not, and a queued swipe never tells', async () => {

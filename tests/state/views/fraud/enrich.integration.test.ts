@@ -9,7 +9,7 @@ import { type Enrichments, featuresOf } from '../../../../schemas/fraud/features
 import { packEvents } from '../../../../schemas/fraud/profile/events.ts'
 import { NEW_PROFILE } from '../../../../schemas/fraud/profile/fold.ts'
 import { packProfile } from '../../../../schemas/fraud/profile/packed.ts'
-import type { FraudProfile, FraudRequest } from '../../../../schemas/fraud/types.ts'
+import type { FraudProfile, FraudRequest, TxnScored } from '../../../../schemas/fraud/types.ts'
 import { boundedScripts } from '../../../../state/redis/bounded-scripts.ts'
 import { viewStore } from '../../../../state/views/apply.ts'
 import { FLIGHT_BYTES, IN_FLIGHT_MS, MOST_COUNTERS, MOST_IN_FLIGHT } from '../../../../state/views/fraud/in-flight.ts'
@@ -195,17 +195,21 @@ test('a transaction that is withdrawn is no longer in flight, unless it was adde
 
 test('of two processes that score the same transaction, the first one wins', async () => {
   const { answers } = await world()
+  const audited: TxnScored[] = []
+  const audit = async (earlier: TxnScored) => void audited.push(earlier)
   const request = pay({ id: 't1' })
   const scored = scoredEvent(request)
   expect(await answers.claim(request)).toEqual({ state: 'new' })
   expect(await answers.claim(request)).toEqual({ state: 'new' })
   expect(await answers.claim({ ...request, amount: 11 })).toEqual({ state: 'conflict' })
   expect(await answers.find('t1')).toBeUndefined()
-  expect(await answers.keep(scored)).toEqual({ state: 'new' })
-  expect(await answers.keep({ ...scored, request_id: 'second' })).toEqual({ state: 'answered', scored })
+  expect(await answers.keep(scored, audit)).toEqual({ state: 'new' })
+  expect(await answers.keep({ ...scored, request_id: 'second' }, audit)).toEqual({ state: 'answered', scored })
   expect(await answers.claim(request)).toEqual({ state: 'answered', scored })
-  expect(await answers.keep({ ...scored, request: { ...request, amount: 11 } })).toEqual({ state: 'conflict' })
+  expect(await answers.keep({ ...scored, request: { ...request, amount: 11 } }, audit)).toEqual({ state: 'conflict' })
   const blocked = { ...scored, decision: 'BLOCK' as const, reason: 'blocklist_hit' }
-  expect(await answers.keep(blocked)).toEqual({ state: 'new' })
+  expect(audited).toEqual([])
+  expect(await answers.keep(blocked, audit)).toEqual({ state: 'new' })
+  expect(audited).toEqual([scored])
   expect(await answers.find('t1')).toEqual(blocked)
 })

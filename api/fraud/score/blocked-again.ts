@@ -1,0 +1,25 @@
+import type { FraudBlocklistType, FraudSettingsChange, TxnScored } from '../../../schemas/fraud/types.ts'
+
+/** The actor in the audit record: nobody asks for the replacement, it follows from the blocklist. */
+const SCORING = 'fraud-scoring'
+
+/**
+ * Returns the audit record of a repeated transaction that was answered before one of its entities was blocklisted, and
+ * that the blocklist blocks now.
+ * @param entityType type of the entity on the blocklist
+ */
+export function blockedAgain(first: TxnScored, blocked: TxnScored, entityType: FraudBlocklistType): FraudSettingsChange {
+  return {
+    subject: `transaction:${blocked.request.transaction_id}`,
+    action: 'block_repeated_transaction',
+    actor: SCORING,
+    at: blocked.scored_at,
+    version: null,
+    before: JSON.stringify(shown(first)),
+    after: JSON.stringify({ ...shown(blocked), entity_type: entityType }),
+  }
+}
+
+function shown({ decision, risk_score, reason, request_id, scored_at }: TxnScored) {
+  return { decision, risk_score, reason, request_id, scored_at: new Date(scored_at).toISOString() }
+}
