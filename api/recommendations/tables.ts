@@ -23,7 +23,7 @@ export interface RecommendationTables extends RecommendSources {
 }
 
 export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'now'> {
-  /** Called with every item that changes, so that the topic is read only once. */
+  /** Called with every item that changes, but not with older records, so that the topic is read only once. */
   onItem(itemId: bigint, item: RecommendationItem | undefined): void
 }
 
@@ -33,6 +33,7 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
   const editorial = new Map<string, EditorialList>()
   const feeds = await Promise.all([
     topicFeeds(itemsTopic, (itemId, item) => {
+      if (item !== undefined && item.updated_at < items.updatedAt(items.rowOf(itemId))) return
       items.putItem(itemId, item)
       onItem(itemId, item)
     }),
