@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
 import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
-import { ALL_USERS } from '../../schemas/recommendations/signals/trend-groups.ts'
 import { editorialLists, itemStats, items as itemsTopic, trendingItems } from '../../schemas/recommendations/topics.ts'
 import type { EditorialList, RecommendationItem, TrendingItems } from '../../schemas/recommendations/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
@@ -15,8 +14,6 @@ import type { RequestUser } from './users/request-user.ts'
 /** All data in memory that lists need. Every process reads it from topics. */
 export interface RecommendationTables extends RecommendSources {
   readonly items: ItemTable
-  /** Ids of the items that are trending among all users, best first. */
-  trendingOverall(): readonly bigint[]
   readonly editorial: ReadonlyMap<string, EditorialList>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
@@ -41,13 +38,16 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
     topicFeeds(trendingItems, (group, list) => assign(trending, group, list)),
     topicFeeds(editorialLists, (name, list) => assign(editorial, name, list)),
   ])
+  const trendingLists = {
+    listOf: (group: string) => trending.get(group),
+    isActive: (itemId: bigint) => items.isActive(items.rowOf(itemId)),
+  }
 
   return {
     items,
     leaders: leaders({ items, now, otherWork: setImmediate }),
     editorial,
-    trendingOverall: () => trending.get(ALL_USERS)?.item_ids ?? [],
-    trendingFor: (user: RequestUser) => trendingFor((group) => trending.get(group), user),
+    trendingFor: (user: RequestUser) => trendingFor(trendingLists, user, now()),
     editorialFor: (context: RecommendationContext) => placedByEditors(editorial, context, now()),
     boost: () => boostByEditors(editorial, now()),
     probes: feeds.map(({ probe }) => probe),
