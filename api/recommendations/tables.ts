@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
 import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
-import { ALL_USERS } from '../../schemas/recommendations/signals/trend-groups.ts'
 import { editorialLists, itemStats, items as itemsTopic, trendingItems } from '../../schemas/recommendations/topics.ts'
 import type { EditorialList, RecommendationItem, TrendingItems } from '../../schemas/recommendations/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
@@ -15,15 +14,13 @@ import type { RequestUser } from './users/request-user.ts'
 /** All data in memory that lists need. Every process reads it from topics. */
 export interface RecommendationTables extends RecommendSources {
   readonly items: ItemTable
-  /** Ids of the items that are trending among all users, best first. */
-  trendingOverall(): readonly bigint[]
   readonly editorial: ReadonlyMap<string, EditorialList>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
 }
 
 export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'now'> {
-  /** Called with every item that changes, so that the topic is read only once. */
+  /** Called with every item that changes, but not with older records, so that the topic is read only once. */
   onItem(itemId: bigint, item: RecommendationItem | undefined): void
 }
 
@@ -33,6 +30,7 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
   const editorial = new Map<string, EditorialList>()
   const feeds = await Promise.all([
     topicFeeds(itemsTopic, (itemId, item) => {
+      if (item !== undefined && item.updated_at < items.updatedAt(items.rowOf(itemId))) return
       items.putItem(itemId, item)
       onItem(itemId, item)
     }),
@@ -40,13 +38,16 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
     topicFeeds(trendingItems, (group, list) => assign(trending, group, list)),
     topicFeeds(editorialLists, (name, list) => assign(editorial, name, list)),
   ])
+  const trendingLists = {
+    listOf: (group: string) => trending.get(group),
+    isActive: (itemId: bigint) => items.isActive(items.rowOf(itemId)),
+  }
 
   return {
     items,
     leaders: leaders({ items, now, otherWork: setImmediate }),
     editorial,
-    trendingOverall: () => trending.get(ALL_USERS)?.item_ids ?? [],
-    trendingFor: (user: RequestUser) => trendingFor((group) => trending.get(group), user),
+    trendingFor: (user: RequestUser) => trendingFor(trendingLists, user, now()),
     editorialFor: (context: RecommendationContext) => placedByEditors(editorial, context, now()),
     boost: () => boostByEditors(editorial, now()),
     probes: feeds.map(({ probe }) => probe),

@@ -1,7 +1,10 @@
 import { type LimitRule, ruleOf } from '../limit-rule.ts'
+import { perMinute } from '../seeded-limit.ts'
 
 /** Maximum number of new products per minute and seller. A bulk request counts once per product. */
 const CREATIONS_PER_MINUTE = 100
+/** Maximum number of replacements per minute and seller. Each replacement may have 20 images to decode. */
+const REPLACEMENTS_PER_MINUTE = 300
 
 export const CATALOG_LIMITS: readonly LimitRule[] = [
   ruleOf({
@@ -10,4 +13,5 @@ export const CATALOG_LIMITS: readonly LimitRule[] = [
     limit_count: CREATIONS_PER_MINUTE,
     window_seconds: 60,
   }),
+  perMinute('catalog-replace', 'PUT /api/v1/seller/products/*', REPLACEMENTS_PER_MINUTE),
 ]

@@ -477,7 +477,7 @@ export interface ProductSearch {
   at: number
 }
 
-/** A user's stars for a product; a later record replaces an earlier one of the same user. Topic reviews, key: product_id in decimal. */
+/** A user's stars for a product; a newer record replaces an older one of the same user. Topic reviews, key: product_id in decimal. */
 export interface Review {
   product_id: number
   user_id: bigint

@@ -1,27 +1,29 @@
-import { itemNeighbours, items } from '../../../schemas/recommendations/topics.ts'
-import { shownItem, shownItemKey } from '../../../state/views/recommendations/items.ts'
+import { catalogDocuments } from '../../../schemas/catalog/documents/topics.ts'
+import { itemNeighbours } from '../../../schemas/recommendations/topics.ts'
+import { catalogDetailsKey } from '../../../state/views/catalog/catalog-details.ts'
 import { readNeighbours } from '../../../state/views/recommendations/neighbours.ts'
 import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import type { ServiceKit } from '../../service.ts'
 
-/** Number of related products on a page. More candidates are read, because some of them may have become hidden. */
+/** Number of related products on a page. More candidates are read, because some may be hidden or no products. */
 export const MAX_RELATED = 12
 const LOOKED_AT = 20
 
 /** Creates the reader of the public products that users view together with a product, nearest first. */
 export function relatedReader({ sharedViews, facts }: Pick<ServiceKit, 'sharedViews' | 'facts'>) {
-  async function isActive(itemId: bigint): Promise<boolean> {
-    const text = await sharedViews.get(shownItemKey(facts.partitionOf(items, itemId), String(itemId)))
-    return shownItem(text)?.status === 'ACTIVE'
+  /** Returns whether an item is a public product. Users may also view items that are no products. */
+  async function isPublicProduct(itemId: bigint): Promise<boolean> {
+    const key = String(itemId)
+    return (await sharedViews.get(catalogDetailsKey(facts.partitionOf(catalogDocuments, key), key))) !== null
   }
 
   return async function readRelated(productId: number): Promise<readonly number[]> {
     const id = BigInt(productId)
     const neighbours = await readNeighbours(sharedViews, facts.partitionOf(itemNeighbours, id), String(id))
     const nearest = neighbours === NOT_CAUGHT_UP ? [] : neighbours.slice(0, LOOKED_AT)
-    const active = await Promise.all(nearest.map(({ itemId }) => isActive(itemId)))
+    const arePublic = await Promise.all(nearest.map(({ itemId }) => isPublicProduct(itemId)))
     return nearest
-      .filter((_, index) => active[index])
+      .filter((_, index) => arePublic[index])
       .slice(0, MAX_RELATED)
       .map(({ itemId }) => Number(itemId))
   }

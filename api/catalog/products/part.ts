@@ -165,6 +165,9 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
       bind(replaceProductRoute, async (input) => {
         const { caller, expectedVersion } = input
         const productId = productOf(input.params.product_id)
+        // Decoding images is costly, so the owner is checked before the body is read. The body may arrive slowly, so
+        // the product is read again after it.
+        await ownProduct(caller!, productId)
         const given = await readProductBody(input.arriving!, ReplacementBody, readingFor(caller!))
         const { body, uploads } = given
         const who = whoIs(caller!)

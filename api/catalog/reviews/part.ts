@@ -11,22 +11,23 @@ import { catalogErrors } from '../errors.ts'
 import type { CatalogPart } from '../part.ts'
 import { postReviewRoute } from './routes.ts'
 
-export type ReviewsDeps = Pick<ServiceKit, 'views' | 'facts' | 'commands' | 'now'>
+export type ReviewsDeps = Pick<ServiceKit, 'views' | 'facts' | 'commands'>
 
 /** Stars that users give to products. */
-export function reviewsPart({ views, facts, commands, now }: ReviewsDeps): CatalogPart {
+export function reviewsPart({ views, facts, commands }: ReviewsDeps): CatalogPart {
   return {
     routes: [
       bind(postReviewRoute, async (input) => {
         const { product_id } = input.params
         const { stars } = input.body
-        // The command refuses a key that belongs to another request. A repetition stores the same stars again.
-        await commands.open(input, ['reviewProduct', product_id, stars])
+        // The command refuses a key that belongs to another request. A repetition publishes the review with its first
+        // time, so it does not replace a newer one.
+        const open = await commands.open(input, ['reviewProduct', product_id, stars])
         const key = String(product_id)
         const product = await readProduct(views, facts.partitionOf(productDecisions, key), key)
         if (product === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
         if (product?.status !== 'ACTIVE') throw new ApiError(catalogErrors.product_not_found)
-        const at = now()
+        const at = await open.firstAt()
         await facts.publish(reviews, key, { product_id, user_id: BigInt(input.caller!.subject), stars, at })
         return jsonAnswer(201, { product_id, stars, at: new Date(at).toISOString() }, PRIVATE)
       }),

@@ -49,6 +49,11 @@ export interface OpenCommand {
    * may still be executed later. Repeating the command with the same id returns its answer.
    */
   run<C, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C, step?: string): Promise<A>
+  /**
+   * Returns when a request with this Idempotency-Key first asked for this time, epoch ms. Without such a key, returns
+   * the current time. Throws ApiError `unavailable`.
+   */
+  firstAt(): Promise<number>
 }
 
 export interface CommandsDeps {
@@ -107,7 +112,13 @@ export function createCommands(deps: CommandsDeps): Commands {
       return JSON.parse(result.answer) as A
     }
 
-    return { id, run }
+    async function firstAt(): Promise<number> {
+      const at = now()
+      if (from.idempotencyKey === undefined) return at
+      return Number((await answering(shownId, () => bindings.bind(`${id}:first-at`, String(at)))) ?? at)
+    }
+
+    return { id, run, firstAt }
   }
 
   interface Asked {

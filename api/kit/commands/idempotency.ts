@@ -9,10 +9,10 @@ import { ApiError, errors } from '../errors.ts'
  */
 export interface Bindings {
   /**
-   * Binds an id to a request. Throws ApiError `unavailable`.
-   * @returns the hash of the request to which the id was bound before; undefined if it was not bound
+   * Binds an id to a value, such as the hash of its request. Throws ApiError `unavailable`.
+   * @returns the value to which the id was bound before; undefined if it was not bound
    */
-  bind(commandId: string, requestHash: string): Promise<string | undefined>
+  bind(commandId: string, value: string): Promise<string | undefined>
 }
 
 /** Redis' SET with NX and GET. */

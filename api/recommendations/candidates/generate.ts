@@ -117,13 +117,18 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     }
   }
 
+  /** Adds the first active items of a list. Events may name any id, so unknown items must not take up places. */
   function addListed(ids: readonly bigint[], most: number, channel: Channel): void {
-    ids.slice(0, most).forEach((itemId, place) => {
-      const candidate = set.of(items.rowOf(itemId), channel)
-      if (candidate === undefined) return
-      if (channel === 'editorial') candidate.isEditorial = true
-      else candidate.trendingScore = Math.max(candidate.trendingScore, 1 - place / most)
-    })
+    let place = 0
+    for (const itemId of ids) {
+      if (place === most) return
+      const row = items.rowOf(itemId)
+      if (!items.isActive(row)) continue
+      const candidate = set.of(row, channel)
+      if (candidate !== undefined && channel === 'editorial') candidate.isEditorial = true
+      else if (candidate !== undefined) candidate.trendingScore = Math.max(candidate.trendingScore, 1 - place / most)
+      place++
+    }
   }
 
   function addPreferences(): void {

@@ -26,6 +26,9 @@ export interface RestOfList {
 /** docs/services/recommendations.md#pages */
 const VALID_MS = 30 * 60_000
 const MAX_ITEMS = 50
+/** Longer than any token of MAX_ITEMS items. The signature of a longer text is not computed. */
+const MAX_CHARACTERS = 12_000
+const FOREIGN = 'The page_token is not one of ours.'
 const id = z.string().regex(/^-?\d{1,19}$/)
 
 const form = z.strictObject({
@@ -57,8 +60,8 @@ const form = z.strictObject({
 export interface PageTokens {
   sign(rest: RestOfList): string
   /**
-   * Reads a page token. Throws ApiError `invalid_page_token` if the token is forged, has expired or belongs to another
-   * user.
+   * Reads a page token. Throws ApiError `invalid_page_token` if the token is empty or forged, has expired or belongs to
+   * another user.
    */
   read(token: string, userId: bigint): RestOfList
 }
@@ -77,9 +80,10 @@ export function pageTokens(secret: string, now: () => number): PageTokens {
       return `${text}.${signatureOf(text)}`
     },
     read(token, userId) {
+      if (token.length > MAX_CHARACTERS) throw invalid(FOREIGN)
       const [text, signature = ''] = token.split('.')
       const [given, expected] = [Buffer.from(signature), Buffer.from(signatureOf(text))]
-      if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw invalid('The page_token is not one of ours.')
+      if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw invalid(FOREIGN)
       const { u, e, r, v, c, p, i } = form.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
       if (BigInt(u) !== userId) throw invalid('The page_token belongs to another user.')
       if (now() > e) throw invalid('The page_token has expired. Ask for a new list.')

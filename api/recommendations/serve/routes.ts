@@ -9,7 +9,6 @@ import { recommendationErrors } from '../errors.ts'
 import { idParameter } from '../parameters.ts'
 import { DEGRADATIONS } from './serve.ts'
 
-const MAX_TOKEN_CHARACTERS = 12_000
 const MAX_LIMIT = 50
 export const DEFAULT_LIMIT = 20
 
@@ -55,7 +54,7 @@ export const recommendationsRoute = defineRoute({
         'The kind of list. The default depends on the context: `personalized` for homepage, `similar` for product_page and `because_you_watched` for post_play.',
     }),
     limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'Items per page.' }),
-    page_token: z.string().min(1).max(MAX_TOKEN_CHARACTERS).optional().openapi({
+    page_token: z.string().optional().openapi({
       description: '`page_token` of the previous page, which is valid for 30 minutes. It replaces all other parameters except `limit`.',
     }),
     diversity: booleanParameter({ default: false, description: 'Whether items that are similar to earlier ones are moved down.' }),

@@ -62,6 +62,8 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
   const counters = keyedStore('counters', { key: utf8, value: avro('catalog/DocumentCounters') })
   const stock = keyedStore('stock', { key: stockKey, value: avro('catalog/DocumentStock') })
   const stars = keyedStore('stars', { key: reviewKey, value: avroValue<number>('int') })
+  /** Times of the reviews whose stars count, in epoch ms. A repeated request publishes a review with its first time. */
+  const reviewTimes = keyedStore('review-times', { key: reviewKey, value: avroValue<number>('long') })
   /** For each product, the time at which new sales must be written into its document. */
   const sales = timerStore('sales', { key: utf8 })
   /** Number of products of this partition that have an image, by the content hash of the image. */
@@ -130,10 +132,12 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     return undefined
   }
 
-  function takeReview({ product_id, user_id, stars: given }: Review, { key }: RecordContext<string>) {
+  function takeReview({ product_id, user_id, stars: given, at }: Review, { key }: RecordContext<string>) {
     if (parseProductId(key) !== product_id) return WRONG_KEY
     if (!isStars(given)) return deadLetter('not_stars', 'A review has 1 to 5 stars.')
     const place = { product: product_id, user: user_id }
+    if (at < (reviewTimes.get(place) ?? at)) return drop('older_review')
+    reviewTimes.put(place, at)
     const before = stars.get(place)
     if (before === given) return drop('same_stars')
     touch(key)
@@ -224,8 +228,9 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
       reads({ product_id, user_id }, key) {
         prefetch(key)
         stars.prefetch({ product: product_id, user: user_id })
+        reviewTimes.prefetch({ product: product_id, user: user_id })
       },
-      stores,
+      stores: [...stores, reviewTimes],
     },
     takeReview,
   )

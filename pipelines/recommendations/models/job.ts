@@ -3,7 +3,7 @@ import { MODELS_KEY, modelRequests, modelRuns, recommendationModels } from '../.
 import type { ModelHistory, ModelRequest, ModelRun } from '../../../schemas/recommendations/types.ts'
 import { MINUTE_MS } from '../../../schemas/retention.ts'
 import { type GroupJob, type JobRequest, type JobTurn, jobRecord } from '../../engine/index.ts'
-import { NO_MODELS, withRequest, withTrained } from './history.ts'
+import { NO_MODELS, withRequest, withTrained, withTrainedInForce } from './history.ts'
 import type { Train, TrainingResult } from './training.ts'
 
 export interface ModelJobDeps {
@@ -29,8 +29,13 @@ const LONGEST_WAIT_MS = 60_000
 
 type Turn = JobTurn<string, ModelRequest>
 
+/** Why a version that passed its comparison is kept without going into force. */
+const OVERRULED = 'an operator chose the version in force during the training; this version is kept and can be promoted'
+
 interface Running {
   run: ModelRun
+  /** Whether an operator has promoted or rolled back a version since the training began. */
+  isOverruled: boolean
   ended: { readonly result: TrainingResult } | { readonly error: Error } | undefined
 }
 
@@ -59,7 +64,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     async function begin(): Promise<void> {
       const startedAt = runtime.now()
       dueAt = trainEveryMs === undefined ? Number.POSITIVE_INFINITY : startedAt + trainEveryMs
-      const begun: Running = { run: newRun(runtime.id(), asked, models.champion, startedAt), ended: undefined }
+      const begun: Running = { run: newRun(runtime.id(), asked, models.champion, startedAt), isOverruled: false, ended: undefined }
       asked = []
       await turn.publish(modelRuns, begun.run.run_id, begun.run)
       const inForce = models.versions.find(({ version }) => version === models.champion)
@@ -75,14 +80,15 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       )
     }
 
-    async function finish({ run, ended }: Running): Promise<void> {
+    async function finish({ run, isOverruled, ended }: Running): Promise<void> {
       running = undefined
-      const over = finished(run, ended as NonNullable<Running['ended']>, runtime.now())
+      const over = finished(run, ended as NonNullable<Running['ended']>, isOverruled, runtime.now())
       const result = ended !== undefined && 'result' in ended ? ended.result : undefined
       if (result?.state === 'IN_FORCE') {
         const { version, learnedUntil: learned_until, files, metrics } = result
         const sequence = (models.versions[0]?.sequence ?? 0) + 1
-        models = withTrained(models, { version, sequence, trained_at: run.started_at, learned_until, files, metrics }, runtime.now())
+        const trained = { version, sequence, trained_at: run.started_at, learned_until, files, metrics }
+        models = (isOverruled ? withTrained : withTrainedInForce)(models, trained, runtime.now())
         await turn.publishAll([jobRecord(recommendationModels, MODELS_KEY, models), jobRecord(modelRuns, run.run_id, over)])
       } else await turn.publish(modelRuns, run.run_id, over)
       runtime.log.info({ run: run.run_id, state: over.state, reason: over.reason, version: over.version }, 'model_training_ended')
@@ -104,6 +110,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
         else {
           await turn.publish(recommendationModels, MODELS_KEY, after)
           models = after
+          if (running !== undefined && value.action !== 'CHALLENGE') running.isOverruled = true
         }
       }
       await turn.completed(request)
@@ -142,9 +149,11 @@ function newRun(run_id: string, request_ids: readonly string[], champion: string
   }
 }
 
-function finished(run: ModelRun, ended: NonNullable<Running['ended']>, now: number): ModelRun {
+function finished(run: ModelRun, ended: NonNullable<Running['ended']>, isOverruled: boolean, now: number): ModelRun {
   if ('error' in ended) return failed(run, ended.error.message, now)
-  const { state, reason, metrics } = ended.result
+  const { metrics } = ended.result
+  const { state, reason } =
+    isOverruled && ended.result.state === 'IN_FORCE' ? { state: 'REFUSED' as const, reason: OVERRULED } : ended.result
   const known = ended.result.state === 'SKIPPED' ? {} : { version: ended.result.version, learned_until: ended.result.learnedUntil }
   return { ...run, ...known, state, reason, metrics, ended_at: now }
 }

@@ -2,11 +2,12 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 import { type View, viewTag } from '../view.ts'
 
 /**
- * Data about items that answers contain. Fed by `items`, partitioned like it.
+ * Data about items that answers contain. Fed by `items`, partitioned like it. The record with the newest `updated_at`
+ * counts.
  *
  * | key | value |
  * |---|---|
- * | `{recommendation-items:<p>}:item:<item>` | JSON of a ShownItem |
+ * | `{recommendation-items:<p>}:item:<item>` | JSON of a StoredItem |
  */
 const RECOMMENDATION_ITEMS_VIEW = 'recommendation-items'
 
@@ -18,14 +19,26 @@ export interface ShownItem {
   readonly status: RecommendationItem['status']
 }
 
+interface StoredItem extends ShownItem {
+  /** Missing in values that an earlier version has written. */
+  readonly updated_at?: number
+}
+
 export const recommendationItemsView: View<bigint, RecommendationItem> = {
   name: RECOMMENDATION_ITEMS_VIEW,
-  operationsFor(partition, itemId, item) {
+  heldKey: (partition, itemId, item) => (item === null ? undefined : shownItemKey(partition, String(itemId))),
+  operationsFor(partition, itemId, item, context) {
     const key = shownItemKey(partition, String(itemId))
     if (item === null) return [{ op: 'del', key }]
-    const { title, thumbnail_url, category_path, attributes, status } = item
-    return [{ op: 'set', key, value: JSON.stringify({ title, thumbnail_url, category_path, attributes, status } satisfies ShownItem) }]
+    const { title, thumbnail_url, category_path, attributes, status, updated_at } = item
+    if (updated_at < storedAt(context?.held ?? null)) return []
+    const stored: StoredItem = { title, thumbnail_url, category_path, attributes, status, updated_at }
+    return [{ op: 'set', key, value: JSON.stringify(stored) }]
   },
+}
+
+function storedAt(text: string | null): number {
+  return text === null ? Number.NEGATIVE_INFINITY : ((JSON.parse(text) as StoredItem).updated_at ?? Number.NEGATIVE_INFINITY)
 }
 
 export function shownItemKey(partition: number, itemId: string): string {

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { NO_HISTORY } from '../../../schemas/recommendations/events/packed-history.ts'
 import { insertItem, NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { UserSelf } from '../../../schemas/recommendations/types.ts'
 import { START } from '../kit/harness.ts'
 import { recommendationsApi } from './harness.ts'
@@ -86,6 +87,37 @@ test('trending items are those of the age group or country with enough events', 
   expect(await trending()).toEqual(['50'])
   api.putTrending('age:25-34', [60n], 101)
   expect(await trending()).toEqual(['60'])
+})
+
+test('unknown and inactive items take up no places among the trending and editorial items', async () => {
+  const madeUp = Array.from({ length: 500 }, (_, index) => 10_000n + BigInt(index))
+  api.putItem(91n, { status: 'INACTIVE' })
+  api.putTrending('all', [91n, ...madeUp.slice(0, 499), 90n])
+  api.putEditorial('picks', {
+    ...{ kind: 'LIST', item_ids: [...madeUp, 80n], contexts: [], factor: null, max_age_days: null },
+    ...{ starts_at: null, ends_at: null, updated_at: START },
+  })
+  const { recommendations } = await list('limit=50')
+  const find = (id: string) => recommendations.find(({ item_id }: { item_id: string }) => item_id === id)
+  expect(find('90')).toMatchObject({ explanation: 'Trending now' })
+  expect(find('80')).toMatchObject({ explanation: 'Picked by our editors' })
+  api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
+  api.putTrending('age:25-34', madeUp)
+  api.putTrending('country:DE', [...madeUp, 70n])
+  expect(idsOf(await list('rec_type=trending'))[0]).toBe('70')
+})
+
+test('a group that falls silent loses its list to the wider group as its events decay', async () => {
+  api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
+  api.putTrending('age:25-34', [60n], 200)
+  api.putTrending('country:DE', [50n], 400)
+  const trending = async () => idsOf(await list('rec_type=trending'))[0]
+  api.state.now = START + HALF_LIFE_MS.trending
+  expect(await trending()).toBe('60')
+  api.state.now += 1
+  expect(await trending()).toBe('50')
+  api.state.now = START + 2 * HALF_LIFE_MS.trending + 1
+  expect(await trending()).toBe('90')
 })
 
 test('without Redis a known user gets the last list, a new one what trends, and both learn that it is degraded', async () => {

@@ -128,7 +128,11 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
     commands: {
       async open({ idempotencyKey }) {
         const id = idempotencyKey as string
-        return { id, run: (flow, key, body, step) => run(flow, key, body, step === undefined ? id : `${id}:${step}`) }
+        return {
+          id,
+          run: (flow, key, body, step) => run(flow, key, body, step === undefined ? id : `${id}:${step}`),
+          firstAt: async () => now,
+        }
       },
       probe: { name: 'results', check: async () => undefined },
       close: () => undefined,

@@ -126,7 +126,7 @@ test('the version in force stays when a candidate is refused, or when its traini
   expect(models()).toMatchObject({ champion: 'v1', versions: [{ version: 'v1' }] })
 })
 
-test('models change while a training runs, and a further request joins the training', async () => {
+test('a choice of an operator during a training stays, and a further request joins the training', async () => {
   const { start, ask, begun, models, run } = await world()
   start('a')
   for (const version of ['v1', 'v2']) {
@@ -148,8 +148,19 @@ test('models change while a training runs, and a further request joins the train
   await eventually(() => run('run-3')?.request_ids).toEqual(['three', 'four'])
   expect(begun).toHaveLength(3)
   begun[2].end(good('v3'))
+  await eventually(() => run('run-3')).toMatchObject({ state: 'REFUSED', reason: expect.stringContaining('an operator chose') })
+  expect(run('run-3')?.request_ids).toEqual(['three', 'four'])
+  expect(models()).toMatchObject({ champion: 'v2', versions: [{ version: 'v3' }, { version: 'v2' }, { version: 'v1' }] })
+  ask('use', 'PROMOTE', { version: 'v3' })
   await eventually(() => models()?.champion).toBe('v3')
-  expect(run('run-3')).toMatchObject({ state: 'IN_FORCE', request_ids: ['three', 'four'] })
+
+  ask('five', 'TRAIN')
+  await eventually(() => begun.length).toBe(4)
+  ask('other-trial', 'CHALLENGE', { version: 'v1', percent: 20 })
+  await eventually(() => models()?.challenger).toBe('v1')
+  begun[3].end(good('v4'))
+  await eventually(() => run('run-4')?.state).toBe('IN_FORCE')
+  expect(models()).toMatchObject({ champion: 'v4', challenger: 'v1', challenger_percent: 20 })
 })
 
 test('a request for a version that is not kept changes nothing', async () => {

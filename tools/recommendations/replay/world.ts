@@ -91,10 +91,14 @@ export function replayWorld(): ReplayWorld {
     return new Map([...editorial].filter(([, { updated_at }]) => updated_at <= time))
   }
 
+  function isActive(itemId: bigint): boolean {
+    return items.isActive(items.rowOf(itemId))
+  }
+
   const sources: RecommendSources = {
     items,
     leaders: leaders({ items, now: () => now }),
-    trendingFor: (user) => trendingFor((group) => trending.listOf(group, now), user),
+    trendingFor: (user) => trendingFor({ listOf: (group) => trending.listOf(group, now), isActive }, user, now),
     editorialFor: (context) => placedByEditors(editorialAt(now), context, now),
     boost: () => boostByEditors(editorialAt(now), now),
   }

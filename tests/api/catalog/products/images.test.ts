@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { createProductRoute, replaceProductRoute } from '../../../../api/catalog/products/routes.ts'
+import { CATALOG_LIMITS } from '../../../../schemas/catalog/limits.ts'
 import { imageIdOf } from '../../../../schemas/catalog/products/image-id.ts'
 import { CATEGORY, productsApi } from './world.ts'
 
@@ -52,6 +54,21 @@ test('a repeated form gets the first answer, and another one with its key is a c
   const first = await send('POST', 'products', { body: form(NEW_PRODUCT, 'one'), headers })
   expect((await send('POST', 'products', { body: form(NEW_PRODUCT, 'one'), headers })).body).toEqual(first.body)
   expect((await send('POST', 'products', { body: form(NEW_PRODUCT, 'two'), headers })).body.error).toBe('idempotency_conflict')
+})
+
+test('the images of a replacement are not read for a product of another seller', async () => {
+  const { send, kept } = await productsApi()
+  const { body: made } = await send('POST', 'products', { body: NEW_PRODUCT })
+  const other = { sub: '8', scope: 'seller' }
+  const answer = await send('PUT', `products/${made.product_id}`, { body: form(NEW_PRODUCT, 'one'), as: other })
+  expect(answer).toMatchObject({ status: 403, body: { error: 'forbidden' } })
+  expect(kept).toEqual([])
+})
+
+test('replacements have a limit of their own', () => {
+  const patterns = CATALOG_LIMITS.map(({ endpoint_pattern }) => endpoint_pattern)
+  const [path] = replaceProductRoute.path.split('{')
+  expect(patterns).toEqual([`POST ${createProductRoute.path}`, `PUT ${path}*`])
 })
 
 test.each([

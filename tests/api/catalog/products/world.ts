@@ -43,6 +43,8 @@ export async function productsApi() {
   const clock = { now: START }
   /** Every command, in order, by flow and step. */
   const ran: string[] = []
+  /** The images that were read, whether they are valid or not. */
+  const kept: Buffer[] = []
   const faults = { lost: undefined as string | undefined }
   let ids = 0
 
@@ -87,7 +89,7 @@ export async function productsApi() {
     async open({ idempotencyKey }, request): Promise<OpenCommand> {
       const id = idempotencyKey ?? `command-${++ids}`
       const hash = JSON.stringify(request)
-      return { id, run: (flow, key, command, step) => run(id, hash, flow, key, command, step) }
+      return { id, run: (flow, key, command, step) => run(id, hash, flow, key, command, step), firstAt: async () => clock.now }
     },
     probe: { name: 'results', check: async () => undefined },
     close() {},
@@ -100,7 +102,12 @@ export async function productsApi() {
     facts: facts as never,
     commands,
     categories: { tree },
-    images: { keep: keepImage },
+    images: {
+      keep(bytes) {
+        kept.push(bytes)
+        return keepImage(bytes)
+      },
+    },
     currency: 'EUR',
     publicUrl: 'http://localhost:8080',
     monotonic: () => clock.now,
@@ -153,6 +160,7 @@ export async function productsApi() {
     send,
     advance,
     ran,
+    kept,
     faults,
     redis,
     create: (more: object = {}, options: Omit<SendOptions, 'body'> = {}) =>

@@ -20,8 +20,12 @@ async function opened() {
         published.push([key, value])
       },
     },
-    commands: { open: async (_from: unknown, request: unknown) => void opens.push(request) },
-    now: () => NOW,
+    commands: {
+      async open(_from: unknown, request: unknown) {
+        opens.push(request)
+        return { firstAt: async () => NOW }
+      },
+    },
   }
   const { routes } = reviewsPart(deps as unknown as Parameters<typeof reviewsPart>[0])
   const service = { name: 'catalog', description: '', isUserId: isDecimalUserId, errors: Object.values(catalogErrors), probes: [], routes }

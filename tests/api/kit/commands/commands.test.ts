@@ -21,17 +21,18 @@ function world(options: { timeoutMs?: number; bindings?: Bindings } = {}) {
     views: [[linkFlow.decisions, decisionView(linksView, () => START)]],
     startAt: START,
   })
+  const clock = { now: START }
   let keys = 0
   const commands = createCommands({
     facts: made.facts,
     reader: made.redis.reader,
     bindings: options.bindings ?? made.bindings,
     channel: made.channel,
-    now: () => START,
+    now: () => clock.now,
     newKey: () => `made-${++keys}`,
     timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
   })
-  return { ...made, commands }
+  return { ...made, commands, clock }
 }
 
 const anonymous = (idempotencyKey?: string, address = '192.0.2.1'): CommandRequest => ({
@@ -114,6 +115,16 @@ describe('an answer', () => {
 })
 
 describe('a key', () => {
+  test('keeps the time of its first request', async () => {
+    const { commands, clock } = world()
+    const first = async (key?: string) => await (await commands.open(anonymous(key), ['review'])).firstAt()
+    expect(await first('key')).toBe(START)
+    clock.now += 1_000
+    expect(await first('key')).toBe(START)
+    expect(await first('other')).toBe(START + 1_000)
+    expect(await first()).toBe(START + 1_000)
+  })
+
   test('responds with a conflict when the key is reused for another request', async () => {
     const { commands } = world()
     await commands.open(anonymous('key'), ['create', 1])

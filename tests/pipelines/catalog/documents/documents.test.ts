@@ -28,7 +28,7 @@ test('the topology has one stage by seller, one by product and one by category',
         source inventory.changed
           process move-stock (stores documents, counters, stock, stars, sales, images)
         source reviews
-          process count-stars (stores documents, counters, stock, stars, sales, images)
+          process count-stars (stores documents, counters, stock, stars, sales, images, review-times)
         source catalog-by-product-repartition
           process take-note (stores documents, counters, stock, stars, sales, images)
           tick write-sales (every 1000 ms of wall time; stores documents, counters, stock, stars, sales, images)
@@ -39,6 +39,7 @@ test('the topology has one stage by seller, one by product and one by category',
         store stars (changelog catalog-stars-changelog)
         store sales (changelog catalog-sales-changelog)
         store images (changelog catalog-images-changelog)
+        store review-times (changelog catalog-review-times-changelog)
       sub-topology 2: 1 partitions
         source catalog-by-category-repartition
           process place-product (stores places, ranks, leaders)
@@ -200,6 +201,17 @@ test('a newer review of a user replaces the earlier one', () => {
   send(review(5, 1, 4))
   expect(written().at(-1)).toMatchObject({ stars: [0, 0, 0, 1, 1], rating_sum: 9, rating_count: 2 })
   expect(driver.metrics.dropped.get('same_stars')).toBe(1)
+})
+
+test('a review that arrives again after a newer one of its user changes nothing', () => {
+  const { driver, send, written } = documentsDriver()
+  send({ topic: 'created', product: product(5) })
+  const give = (stars: number, at: number) => send({ topic: 'review', review: { product_id: 5, user_id: 1n, stars, at } })
+  give(2, NOON)
+  give(4, NOON + 1)
+  give(2, NOON)
+  expect(written().at(-1)).toMatchObject({ stars: [0, 0, 0, 1, 0], rating_count: 1 })
+  expect(driver.metrics.dropped.get('older_review')).toBe(1)
 })
 
 test('twenty reviews with a mean of 4.5 make a product top rated', () => {
