@@ -35,14 +35,18 @@ function startLog(): { log: Log; starts: { task: string; restored: number }[]; e
   return { log, starts, events }
 }
 
-/** Wraps a transport whose first fetcher, which is that of the tasks, reads no changelog until it is released. */
-function lateRestores(transport: Transport): { transport: Transport; release(): void } {
+/**
+ * Wraps a transport. Its first fetcher, which is that of the tasks, reads no changelog until `release` is called. The
+ * others, which are those of copies, return nothing until `beginCopies` is called.
+ */
+function lateRestores(transport: Transport): { transport: Transport; release(): void; beginCopies(): void } {
   const waiting: (() => void)[] = []
   let isReleased = false
+  let copiesBegin = false
   let isFirst = true
   function fetcher(options: Parameters<Transport['fetcher']>[0]): Fetcher {
     const inner = transport.fetcher(options)
-    if (!isFirst) return inner
+    if (!isFirst) return { ...inner, poll: async (...args) => (copiesBegin ? await inner.poll(...args) : []) }
     isFirst = false
     return {
       ...inner,
@@ -57,6 +61,9 @@ function lateRestores(transport: Transport): { transport: Transport; release(): 
     release() {
       isReleased = true
       for (const assign of waiting) assign()
+    },
+    beginCopies() {
+      copiesBegin = true
     },
   }
 }
@@ -149,11 +156,12 @@ test('copies make no progress while tasks restore', async () => {
     turns++
     return system.nextTurn()
   }
-  const { transport, release } = lateRestores(memoryTransport(at.broker))
+  const { transport, release, beginCopies } = lateRestores(memoryTransport(at.broker))
   const second = await at.worker(standing, { transport, runtime: { ...system, nextTurn } })
   const { status } = second
   const copies = () => status().standbys.filter(({ behind }) => behind > 0)
-  await until(() => status().restoring.length > 0 && copies().length > 0, 'tasks restore, and copies begin')
+  await until(() => status().restoring.length > 0 && copies().length > 0, 'tasks restore, and copies are known')
+  beginCopies()
   const [before, since] = [copies(), turns]
   await until(() => turns > since + TURNS, 'the loop goes on')
   expect(status().restoring.length).toBeGreaterThan(0)
