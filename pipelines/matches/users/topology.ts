@@ -141,7 +141,7 @@ export const matchUsers = topology(
 
     function takeSwipe(event: SwipeEvent, ctx: RecordContext<string>) {
       const { swiper_id, target_id, direction, ts } = event
-      // With another key, the user's state would be in a partition in which no reader looks for it.
+      // A record with another key may be in another partition, where no reader looks for this user's state.
       if (ctx.key !== swiper_id || !isUserId(swiper_id) || !isUserId(target_id)) return BAD_ID
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')

@@ -74,7 +74,7 @@ test('the list of likes has the newest 1,000 users who suit, however many others
   expect([full.count, full.more]).toEqual([1_000, false])
   const more = await likesOf([...many(1_000, suitable), unsuitable, suitable])
   expect([more.count, more.more, more.likes.length]).toEqual([1_000, true, 1_000])
-  // Of very many likes, only the newest are examined.
+  // The API examines only the newest likes of a user who has very many.
   const most = await likesOf([...many(10_000, unsuitable), suitable])
   expect([most.count, most.more]).toEqual([0, true])
 })
