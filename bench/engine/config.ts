@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { COMPRESSIONS, type Compression } from '../../kafka/transport.ts'
 import type { ValuesOf } from '../../scripts/command-line/command.ts'
-import { type Guarantee, JOB_NAMES, type JobName, type PEER_JOINS, type PEER_STATES, type PeerName } from './names.ts'
+import { type Guarantee, JOB_NAMES, type JobName, MAX_STATE_PADDING, type PEER_JOINS, type PEER_STATES, type PeerName } from './names.ts'
 import type declaration from './run.command.ts'
 
 /** Configuration of the benchmark. Arguments select the comparison; environment variables contain the paths. */
@@ -26,6 +26,12 @@ export interface BenchConfig {
   readonly commitIntervalMs: number
   /** Compression of the records that the engine writes. */
   readonly compression: Compression
+  /** Number of cards of J2; undefined keeps those of the data set. */
+  readonly cards: number | undefined
+  /** Number of bytes that J2 adds to the state of each card. */
+  readonly statePadding: number
+  /** Memory limit of each contender with its page cache, in MiB. */
+  readonly memoryMib: number | undefined
   /**
    * Rate in records per second. If set, the benchmark measures the time from a record to its visible result instead of
    * throughput.
@@ -55,6 +61,10 @@ export interface WorkerEnvironment {
   readonly compression: Compression
   /** Number of standby copies. */
   readonly standby?: 0 | 1
+  /** Number of bytes that J2 adds to the state of each card. Default 0. */
+  readonly statePadding?: number
+  /** Memory limit of the contender with its page cache, in MiB. */
+  readonly memoryMib?: number | undefined
 }
 
 const DEFAULT_COMMIT_MS = 100
@@ -86,6 +96,9 @@ export function benchConfig(asked: ValuesOf<typeof declaration>, env: NodeJS.Pro
     runs: asked.runs,
     commitIntervalMs: asked['commit-ms'],
     compression: asked.compression,
+    cards: asked.cards,
+    statePadding: asked['state-padding'],
+    memoryMib: asked.memory,
     latencyRate: asked.latency,
     dataDir: given.MILLRACE_DATA,
     peersDir: given.PEERS_DIR,
@@ -108,6 +121,8 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
       COMMIT_MS: z.coerce.number().int().positive().default(DEFAULT_COMMIT_MS),
       COMPRESSION: z.enum(COMPRESSIONS).default('none'),
       STANDBY: z.enum(['0', '1']).default('0'),
+      STATE_PADDING: z.coerce.number().int().min(0).max(MAX_STATE_PADDING).default(0),
+      MEMORY_MIB: z.coerce.number().int().positive().optional(),
     })
     .parse(env)
   return {
@@ -121,6 +136,8 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
     commitIntervalMs: given.COMMIT_MS,
     compression: given.COMPRESSION,
     standby: given.STANDBY === '1' ? 1 : 0,
+    statePadding: given.STATE_PADDING,
+    memoryMib: given.MEMORY_MIB,
   }
 }
 
@@ -138,5 +155,7 @@ export function workerProcessEnv(worker: WorkerEnvironment): NodeJS.ProcessEnv {
     COMMIT_MS: String(worker.commitIntervalMs),
     COMPRESSION: worker.compression,
     STANDBY: String(worker.standby ?? 0),
+    STATE_PADDING: String(worker.statePadding ?? 0),
+    ...(worker.memoryMib === undefined ? {} : { MEMORY_MIB: String(worker.memoryMib) }),
   }
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
-import { cpuSeconds, peakRssMib } from '../harness/process-stats.ts'
+import { memoryLimit } from '../harness/memory-limit.ts'
+import { cpuSeconds, peakRssMib, writtenBytes } from '../harness/process-stats.ts'
 import { PeerMissingError } from '../peer-missing.ts'
 import { type BenchConfig, type WorkerEnvironment, workerProcessEnv } from './config.ts'
 import type { Guarantee, JobName, PeerName } from './names.ts'
@@ -25,6 +26,8 @@ export interface Running {
   listen(onLine: (words: readonly string[]) => void): void
   cpuSeconds(): number
   peakRssMib(): number
+  /** Number of bytes that the processes have written to files so far. */
+  writtenBytes(): number
   /** @throws ContenderEndedError when a process has ended */
   expectAlive(): void
   stop(): Promise<void>
@@ -51,8 +54,7 @@ const PEER_JOBS: Readonly<Record<PeerName, { readonly jobs: readonly JobName[]; 
 export function engineContender({ workers, nodeArguments }: Pick<BenchConfig, 'workers' | 'nodeArguments'>): Contender {
   return {
     label: `engine, ${workers} worker${workers > 1 ? 's' : ''}`,
-    start: (worker) =>
-      run(workers, worker, (env) => spawn(process.execPath, [...BUFFER_HEAP_FLAGS, ...nodeArguments, WORKER], { env, stdio: STDIO })),
+    start: (worker) => run(workers, worker, nodeProgram(WORKER, nodeArguments)),
   }
 }
 
@@ -83,27 +85,37 @@ export function peerContender(peer: PeerName, config: BenchConfig): Contender {
   const detail = `${variant}${state}${hasJoin ? `, ${peerJoin} join` : ''}`
   return {
     label: peer === 'goka' ? `${peer}, ${detail}` : `${peer}, ${detail}, ${peerWorkers} ${unit}${peerWorkers > 1 ? 's' : ''}`,
-    start: (worker) => run(processes, worker, (env) => spawn(script, [], { env: { ...env, ...settings }, stdio: STDIO })),
+    start: (worker) => run(processes, worker, { command: script, args: [], settings }),
   }
 }
 
 function limitContender({ nodeArguments }: Pick<BenchConfig, 'nodeArguments'>): Contender {
   return {
     label: 'limit, a loop without an engine',
-    start: (worker) =>
-      run(1, worker, (env) => spawn(process.execPath, [...BUFFER_HEAP_FLAGS, ...nodeArguments, LIMIT], { env, stdio: STDIO })),
+    start: (worker) => run(1, worker, nodeProgram(LIMIT, nodeArguments)),
   }
 }
 
 const STDIO: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit']
 
-type Spawned = ChildProcess & { readonly stdout: NonNullable<ChildProcess['stdout']> }
+/** The program of a contender, with the environment variables that it gets in addition to those of all contenders. */
+interface Program {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly settings: Readonly<Record<string, string>>
+}
 
-function run(processes: number, worker: WorkerEnvironment, spawnOne: (env: NodeJS.ProcessEnv) => Spawned): Running {
+function nodeProgram(file: string, nodeArguments: readonly string[]): Program {
+  return { command: process.execPath, args: [...BUFFER_HEAP_FLAGS, ...nodeArguments, file], settings: {} }
+}
+
+function run(processes: number, worker: WorkerEnvironment, program: Program): Running {
+  const limit = worker.memoryMib === undefined ? undefined : memoryLimit(worker.memoryMib, worker.group)
+  const [command, args] = limit?.wrap(program.command, program.args) ?? [program.command, program.args]
   const children = Array.from({ length: processes }, (_, i) => {
     const stateDir = join(worker.stateDir, String(i))
     mkdirSync(stateDir, { recursive: true })
-    return spawnOne(workerProcessEnv({ ...worker, stateDir }))
+    return spawn(command, args, { env: { ...workerProcessEnv({ ...worker, stateDir }), ...program.settings }, stdio: STDIO })
   })
   const pids = children.flatMap(({ pid }) => pid ?? [])
   function listen(onLine: (words: readonly string[]) => void): void {
@@ -122,12 +134,14 @@ function run(processes: number, worker: WorkerEnvironment, spawnOne: (env: NodeJ
     },
     cpuSeconds: () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0),
     peakRssMib: () => pids.reduce((sum, pid) => sum + peakRssMib(pid), 0),
+    writtenBytes: () => pids.reduce((sum, pid) => sum + writtenBytes(pid), 0),
     expectAlive() {
       const ended = children.find(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)
       if (ended !== undefined) throw new ContenderEndedError(`a process exited with ${ended.exitCode ?? ended.signalCode}`)
     },
     async stop() {
       await Promise.all(children.map(stop))
+      limit?.remove()
     },
   }
 }

@@ -15,8 +15,13 @@ export interface Job {
   /** The public data set of the input; undefined when the input is generated. */
   readonly data?: DataSetName
   /** Creates the input. Every call returns the same records. */
-  input(dataDir: string, count: number): JobInput
+  input(dataDir: string, count: number, options?: InputOptions): JobInput
   topology(options: JobTopology): Topology
+}
+
+export interface InputOptions {
+  /** Number of cards of J2; undefined keeps those of the data set. */
+  readonly cards?: number | undefined
 }
 
 /** The records of a job's input, and a check of the job's output. */
@@ -53,4 +58,6 @@ export interface JobTopology {
   readonly onRecord: () => void
   /** Number of standby copies, for jobs whose workers are started and stopped. */
   readonly standby?: 0 | 1
+  /** Number of bytes that J2 adds to the state of each card. Default 0. */
+  readonly statePadding?: number | undefined
 }

@@ -8,12 +8,15 @@ import type { Contender } from './contender.ts'
 export interface RunFigures {
   /** Rate from the first record until the committed offsets cover the input. */
   readonly recordsPerSecond: number
-  /** Rate in the second half of the input, when the process has warmed up. */
+  /** Rate in the rest of the input after the process has warmed up. */
   readonly warmRecordsPerSecond: number
   readonly cpu: number
   readonly warmCpu: number
   readonly brokerCpu: number
   readonly peakRssMib: number
+  /** Bytes per record that the contender's processes wrote to files. */
+  readonly writtenBytes: number
+  readonly warmWrittenBytes: number
   /** Time from the start of the process to the first record. */
   readonly startSeconds: number
   /** CPU seconds of all other processes on the machine. A run with a high value is unreliable. */
@@ -22,6 +25,8 @@ export interface RunFigures {
 
 const POLL_MS = 50
 const TIMEOUT_MS = 300_000
+/** Rate in records per second below which a long run is given up. */
+const LOWEST_RATE = 5_000
 const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 
@@ -29,36 +34,51 @@ interface Moment {
   readonly at: number
   readonly done: number
   readonly worker: number
+  readonly written: number
   readonly broker: number
   readonly others: number
 }
 
+export interface Measured {
+  readonly contender: Contender
+  readonly worker: WorkerEnvironment
+  /** Number of input records. */
+  readonly records: number
+  /** Number of records after which the contender counts as warm. Default: half of them. */
+  readonly warmFrom?: number
+  /** Process of the broker; undefined when it runs elsewhere. */
+  readonly brokerPid?: number | undefined
+}
+
 /** Runs a contender over the whole input. */
-export async function measureRun(
-  contender: Contender,
-  worker: WorkerEnvironment,
-  records: number,
-  brokerPid: number | undefined,
-): Promise<RunFigures> {
+export async function measureRun({ contender, worker, records, warmFrom = records / 2, brokerPid }: Measured): Promise<RunFigures> {
   const startedAt = Date.now()
   const running = contender.start(worker)
   const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [worker.brokers] })
   const moment = (done: number, at = Date.now()): Moment => {
     const [mine, broker] = [running.cpuSeconds(), brokerPid === undefined ? 0 : cpuSeconds(brokerPid)]
-    return { at, done, worker: mine, broker, others: machineCpuSeconds() - mine - broker - cpuSeconds(process.pid) }
+    return {
+      at,
+      done,
+      worker: mine,
+      written: running.writtenBytes(),
+      broker,
+      others: machineCpuSeconds() - mine - broker - cpuSeconds(process.pid),
+    }
   }
   let first: Moment | undefined
   let half: Moment | undefined
   running.watch((at) => (first = moment(0, at)))
   try {
-    const deadline = startedAt + TIMEOUT_MS
+    const timeoutMs = Math.max(TIMEOUT_MS, (records / LOWEST_RATE) * MS_PER_SECOND)
+    const deadline = startedAt + timeoutMs
     for (;;) {
       await delay(POLL_MS)
       const done = first === undefined ? 0 : await committed(admin, worker)
-      if (half === undefined && done >= records / 2) half = moment(done)
+      if (half === undefined && done >= warmFrom) half = moment(done)
       if (first !== undefined && done >= records) return figures(startedAt, first, half ?? first, moment(done), running.peakRssMib())
       running.expectAlive()
-      if (Date.now() > deadline) throw new Error(`only ${done} of ${records} records were processed in ${TIMEOUT_MS / MS_PER_SECOND} s`)
+      if (Date.now() > deadline) throw new Error(`only ${done} of ${records} records were processed in ${timeoutMs / MS_PER_SECOND} s`)
     }
   } finally {
     await running.stop()
@@ -68,6 +88,7 @@ export async function measureRun(
 
 function figures(startedAt: number, first: Moment, half: Moment, end: Moment, rss: number): RunFigures {
   const rate = (from: Moment) => ((end.done - from.done) / Math.max(1, end.at - from.at)) * MS_PER_SECOND
+  const perRecord = (bytes: number, done: number) => bytes / Math.max(1, done)
   const perMillion = (seconds: number, done: number) => (seconds * MILLION) / Math.max(1, done)
   return {
     recordsPerSecond: rate(first),
@@ -76,6 +97,8 @@ function figures(startedAt: number, first: Moment, half: Moment, end: Moment, rs
     warmCpu: perMillion(end.worker - half.worker, end.done - half.done),
     brokerCpu: perMillion(end.broker - first.broker, end.done),
     peakRssMib: rss,
+    writtenBytes: perRecord(end.written - first.written, end.done),
+    warmWrittenBytes: perRecord(end.written - half.written, end.done - half.done),
     startSeconds: (first.at - startedAt) / MS_PER_SECOND,
     otherCpuSeconds: end.others - first.others,
   }

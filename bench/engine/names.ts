@@ -12,3 +12,6 @@ export const PEER_JOINS = ['dsl', 'processor'] as const
 
 export const GUARANTEES = ['exactly-once', 'at-least-once'] as const
 export type Guarantee = (typeof GUARANTEES)[number]
+
+/** Greatest padding of a card's state in bytes. It is half of the random bytes from which paddings are taken. */
+export const MAX_STATE_PADDING = 32_768

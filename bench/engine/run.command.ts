@@ -1,7 +1,7 @@
 import { COMPRESSIONS } from '../../kafka/transport.ts'
 import { command } from '../../scripts/command-line/command.ts'
 import { choice, integer } from '../../scripts/command-line/option.ts'
-import { GUARANTEES, JOB_NAMES, PEER_JOINS, PEER_NAMES, PEER_STATES } from './names.ts'
+import { GUARANTEES, JOB_NAMES, MAX_STATE_PADDING, PEER_JOINS, PEER_NAMES, PEER_STATES } from './names.ts'
 
 export default command({
   call: 'npm run bench:engine --',
@@ -22,6 +22,14 @@ export default command({
     runs: integer('Runs per contender; the medians are reported.', { default: 3, min: 1 }),
     'commit-ms': integer('Time between two commits in milliseconds.', { default: 100, min: 1 }),
     compression: choice('Compression of the records that the engine writes.', COMPRESSIONS, { default: 'none' }),
+    cards: integer('Number of cards of job J2. The first payment of each card creates its state; the others go to random cards.', {
+      min: 1,
+    }),
+    'state-padding': integer(
+      'Number of random bytes that job J2 adds to the state of each card. The program of the peer must read STATE_PADDING as well.',
+      { default: 0, min: 0, max: MAX_STATE_PADDING },
+    ),
+    memory: integer('Memory limit in MiB of each contender with its page cache. Requires root. Default: no limit.', { min: 1 }),
     latency: integer('Instead measures the time from a record to its visible result, with job J2 at this many records per second.', {
       min: 1,
     }),
@@ -35,7 +43,12 @@ export default command({
   examples: [
     ['--peer kafka-streams', 'Compares J2 with Kafka Streams.'],
     ['--latency 5000', 'Measures the latency at 5,000 records per second.'],
+    ['--records 7500000 --cards 6000000 --state-padding 1024 --memory 640 --runs 1', 'Measures J2 with ten times more state than memory.'],
   ],
-  check: ({ latency, job }) =>
-    latency !== undefined && job !== 'J2' ? '--latency requires job J2, in which every input has one output: omit --job' : undefined,
+  check: ({ latency, job, cards, 'state-padding': padding }) => {
+    if (job === 'J2') return undefined
+    if (latency !== undefined) return '--latency requires job J2, in which every input has one output: omit --job'
+    if (cards !== undefined || padding > 0) return '--cards and --state-padding require job J2: omit --job'
+    return undefined
+  },
 })

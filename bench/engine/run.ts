@@ -30,6 +30,8 @@ const RUN_COLUMNS: readonly Column<RunFigures>[] = [
   { title: 'warm', digits: 2, of: (run) => run.warmCpu },
   { title: 'broker CPU s/M', digits: 2, of: (run) => run.brokerCpu },
   { title: 'peak RSS MiB', digits: 0, of: (run) => run.peakRssMib },
+  { title: 'written B/record', digits: 0, of: (run) => run.writtenBytes },
+  { title: 'warm', digits: 0, of: (run) => run.warmWrittenBytes },
   { title: 'start s', digits: 2, of: (run) => run.startSeconds },
   { title: 'others CPU s', digits: 2, of: (run) => run.otherCpuSeconds },
 ]
@@ -54,11 +56,12 @@ const say = (text: string) => process.stdout.write(`${text}\n`)
 
 /** Creates the topics and the folder of one run. */
 async function newWorker(config: BenchConfig, { brokers, folder, transport }: Place, input: string): Promise<WorkerEnvironment> {
-  const { job, guarantee, commitIntervalMs, compression } = config
+  const { job, guarantee, commitIntervalMs, compression, statePadding, memoryMib } = config
   const group = `bench-${job.toLowerCase()}-${randomUUID().slice(0, 8)}`
   const output = `${group}-out`
   await transport.ensureTopics([{ name: output, partitions: PARTITIONS, config: KEEP_ALL }])
-  return { job, brokers, input, output, group, stateDir: join(folder, group), guarantee, commitIntervalMs, compression }
+  const stateDir = join(folder, group)
+  return { job, brokers, input, output, group, stateDir, guarantee, commitIntervalMs, compression, statePadding, memoryMib }
 }
 
 /** Runs the contenders alternately and prints every run, the medians and the ratios. */
@@ -104,17 +107,32 @@ function compressed({ compression }: BenchConfig): string {
   return compression === 'none' ? 'no compression' : `outputs compressed with ${compression}`
 }
 
+/** Number of records after which a run counts as warm: half of them, or more if only later ones find all states. */
+function warmFrom({ records, cards = 0 }: BenchConfig): number {
+  return Math.max(records / 2, Math.min(cards, records - 1))
+}
+
+/** Describes what the run changes about the state and its memory. */
+function ofState({ cards, statePadding, memoryMib }: BenchConfig): string {
+  const parts = [
+    ...(cards === undefined ? [] : [`${cards} cards`]),
+    ...(statePadding === 0 ? [] : [`states padded with ${statePadding} bytes`]),
+    ...(memoryMib === undefined ? [] : [`at most ${memoryMib} MiB of memory`]),
+  ]
+  return parts.map((part) => `, ${part}`).join('')
+}
+
 async function throughput(config: BenchConfig, contenders: readonly Contender[], place: Place): Promise<void> {
   const { transport } = place
-  const input = JOBS[config.job].input(config.dataDir, config.records)
+  const input = JOBS[config.job].input(config.dataDir, config.records, { cards: config.cards })
   const topic = `bench-${config.job.toLowerCase()}-in-${randomUUID().slice(0, 8)}`
   await loadInput(transport, topic, input)
   say(
-    `${input.count} records in ${PARTITIONS} partitions, ${config.guarantee}, one commit every ${config.commitIntervalMs} ms, ${compressed(config)}`,
+    `${input.count} records in ${PARTITIONS} partitions, ${config.guarantee}, one commit every ${config.commitIntervalMs} ms, ${compressed(config)}${ofState(config)}`,
   )
   await compare(contenders, config.runs, RUN_COLUMNS, async (contender) => {
     const worker = await newWorker(config, place, topic)
-    const figures = await measureRun(contender, worker, input.count, place.brokerPid)
+    const figures = await measureRun({ contender, worker, records: input.count, warmFrom: warmFrom(config), brokerPid: place.brokerPid })
     await expectRight(transport, worker, input)
     return figures
   })

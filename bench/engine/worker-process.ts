@@ -14,6 +14,9 @@ import { JOBS } from './jobs.ts'
 
 const STATUS_POLL_MS = 20
 const STDERR = 2
+/** Share of the process's memory limit that the database may use. */
+const DATABASE_SHARE = 1 / 4
+const BYTES_PER_MIB = 1024 * 1024
 
 const env = workerEnvironment()
 const log = pino({ level: 'warn' }, pino.destination(STDERR))
@@ -42,10 +45,18 @@ function onRecord(): void {
 
 const transport = kafkaTransport({ brokers: [env.brokers], clientId: env.group }, { runtime: systemRuntime(log) })
 await transport.connect()
-const backend = await openRocksdbBackend({ folder: env.stateDir })
+const memoryBudgetBytes = env.memoryMib === undefined ? undefined : env.memoryMib * BYTES_PER_MIB * DATABASE_SHARE
+const backend = await openRocksdbBackend({ folder: env.stateDir, ...(memoryBudgetBytes === undefined ? {} : { memoryBudgetBytes }) })
 const worker = createWorker(
   {
-    topology: JOBS[env.job].topology({ name: env.group, input: env.input, output: env.output, onRecord, standby: env.standby }),
+    topology: JOBS[env.job].topology({
+      name: env.group,
+      input: env.input,
+      output: env.output,
+      onRecord,
+      standby: env.standby,
+      statePadding: env.statePadding,
+    }),
     guarantee: env.guarantee,
     commitIntervalMs: env.commitIntervalMs,
     compression: env.compression,

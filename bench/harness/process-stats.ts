@@ -32,6 +32,11 @@ export function peakRssMib(pid: number): number {
   return Math.round(Number(found?.[1] ?? 0) / KIB_PER_MIB)
 }
 
+/** Returns the number of bytes that a process has written to files so far; 0 if it has ended or is not readable. */
+export function writtenBytes(pid: number): number {
+  return Number(/^write_bytes:\s*(\d+)/m.exec(read(`/proc/${pid}/io`))?.[1] ?? 0)
+}
+
 /** Returns the load average of the last minute. */
 export function machineLoad(): string {
   return read('/proc/loadavg').split(' ')[0]

@@ -21,7 +21,7 @@ export async function restoreJob(place: Place, dataDir: string, records: number,
   await transport.ensureTopics([{ name: worker.output, partitions: PARTITIONS, config: KEEP_ALL }])
   await loadInput(transport, worker.input, JOBS.J2.input(dataDir, records))
   const contender = engineContender({ workers: 1, nodeArguments: [] })
-  await measureRun(contender, worker, records, undefined)
+  await measureRun({ contender, worker, records })
   const figures: RestoreFigures[] = []
   for (let run = 0; run < runs; run++) {
     rmSync(worker.stateDir, { recursive: true, force: true })

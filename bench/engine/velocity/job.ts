@@ -1,7 +1,7 @@
 import { utf8 } from '../../../pipelines/engine/index.ts'
 import { bareAvro } from '../bare-avro.ts'
 import type { Job, JobInput } from '../job.ts'
-import { type Payment, type Payments, paymentSchema, readPayments } from './payments.ts'
+import { type Payment, type Payments, paymentSchema, readPayments, spreadOverCards } from './payments.ts'
 import { velocityFeatures } from './topology.ts'
 import { checkFeatures } from './verify.ts'
 
@@ -10,7 +10,10 @@ export const velocity: Job = {
   title: 'velocity features per card',
   data: 'payments',
   topology: velocityFeatures,
-  input: (dataDir, count) => paymentsInput(readPayments(dataDir, count)),
+  input: (dataDir, count, { cards } = {}) => {
+    const payments = readPayments(dataDir, count)
+    return paymentsInput(cards === undefined ? payments : spreadOverCards(payments, cards))
+  },
 }
 
 export function paymentsInput(payments: Payments): JobInput {

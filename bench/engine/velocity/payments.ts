@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { dataSet } from '../../../scripts/data-sets.ts'
+import { seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 
 /** Payments in columns, because allocating a million objects would take most of the generator's time. */
@@ -28,6 +29,8 @@ const FIRST_DAY_MS = 1_522_540_800_000
 const MS_PER_SECOND = 1_000
 const DAY_MS = 86_400_000
 const CENTS = 100
+/** Seed of the choice of cards, so that all contenders get the same input. */
+const CARDS_SEED = 1
 /** Column indexes of the file. */
 const TX_ID = 0
 const CARD = 2
@@ -82,4 +85,13 @@ export function readPayments(dataDir: string, count: number): Payments {
     ts[i] = ts[i - read] + msPerRound
   }
   return payments
+}
+
+/**
+ * Spreads payments over the cards 0 to `cards` - 1. Each of the first payments belongs to a new card, and all later
+ * ones to random cards, so that no cache of states helps.
+ */
+export function spreadOverCards(payments: Payments, cards: number): Payments {
+  const random = seededRandom(CARDS_SEED)
+  return { ...payments, card: payments.card.map((_, i) => (i < cards ? i : Math.floor(random() * cards))) }
 }

@@ -9,6 +9,8 @@ export interface CardState {
   last_ts: number
   ts: number[]
   cents: number[]
+  /** Bytes that enlarge the state; undefined when the run adds none. */
+  padding?: Uint8Array
 }
 
 /** A record of the output topic: counts and sums (cents) of the card's earlier payments in (ts - window, ts]. */
@@ -23,8 +25,8 @@ export interface Enriched extends Payment {
   last_ts: number
 }
 
-export function newCard(): CardState {
-  return { last_ts: -1, ts: [], cents: [] }
+export function newCard(padding?: Uint8Array): CardState {
+  return padding === undefined ? { last_ts: -1, ts: [], cents: [] } : { last_ts: -1, ts: [], cents: [], padding }
 }
 
 /** Computes the features of a payment from the card's earlier payments, and then adds the payment to them. */

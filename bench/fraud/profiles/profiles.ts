@@ -126,7 +126,7 @@ async function kafkaStreams(transport: Transport, records: number, folder: strin
     const place = { brokers: addresses.kafka, input: topic, output, group, stateDir: join(folder, group) }
     const worker = { ...place, job: 'J2', guarantee: 'exactly-once', commitIntervalMs: 100, compression: 'none' } as const
     try {
-      const { recordsPerSecond, warmRecordsPerSecond, cpu } = await measureRun(contender, worker, records, pids.kafka)
+      const { recordsPerSecond, warmRecordsPerSecond, cpu } = await measureRun({ contender, worker, records, brokerPid: pids.kafka })
       return { perSecond: recordsPerSecond, warmPerSecond: warmRecordsPerSecond, cpu }
     } catch (error) {
       if (!(error instanceof ContenderEndedError)) throw error

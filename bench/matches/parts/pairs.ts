@@ -74,7 +74,7 @@ export async function measurePairs({ values, folder, say }: Pick<PartInput, 'val
           commitIntervalMs: 100,
           compression: 'none',
         } as const
-        const figures = await measureRun(contender, worker, records, servers.pids.kafka).catch((error) => {
+        const figures = await measureRun({ contender, worker, records, brokerPid: servers.pids.kafka }).catch((error) => {
           if (!(error instanceof ContenderEndedError)) throw error
           say(`skipping ${label}: ${error.message}; check that it is built and that PEERS_BUILD names its folder`)
         })

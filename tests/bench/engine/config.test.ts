@@ -19,3 +19,13 @@ test.each([
   const config = benchConfig(asked(...args), { PEERS_DIR: '/nowhere' })
   expect(() => peerContender(config.peer!, config)).toThrow(message)
 })
+
+test('cards and padded states belong to J2', () => {
+  expect(benchConfig(asked('--cards', '10', '--state-padding', '100', '--memory', '640'), {})).toMatchObject({
+    cards: 10,
+    statePadding: 100,
+    memoryMib: 640,
+  })
+  expect(() => asked('--job', 'J1', '--cards', '10')).toThrow(/require job J2/)
+  expect(() => asked('--state-padding', '40000')).toThrow(/state-padding/)
+})

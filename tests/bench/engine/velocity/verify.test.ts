@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { JobTopology } from '../../../../bench/engine/job.ts'
 import { paymentsInput } from '../../../../bench/engine/velocity/job.ts'
-import type { Payments } from '../../../../bench/engine/velocity/payments.ts'
+import { type Payments, spreadOverCards } from '../../../../bench/engine/velocity/payments.ts'
 import { velocityFeatures } from '../../../../bench/engine/velocity/topology.ts'
 import { runJob } from '../run-job.ts'
 
@@ -37,4 +38,25 @@ test('the topology produces what the verifier expects, across commits and crashe
     }),
     { numRuns: 50 },
   )
+})
+
+test('padded states give the same output', () => {
+  fc.assert(
+    fc.property(paymentsArbitrary, fc.infiniteStream(fc.nat()), (payments, choices) => {
+      const padded = (options: JobTopology) => velocityFeatures({ ...options, statePadding: 300 })
+      expect(runJob(padded, paymentsInput(payments), choices)).toBe('ok')
+    }),
+    { numRuns: 10 },
+  )
+})
+
+test('payments that are spread over cards visit each card once before random ones', () => {
+  const zeros = () => new Float64Array(200)
+  const payments = { count: 200, txId: zeros(), card: zeros(), terminal: zeros(), cents: zeros(), ts: zeros() }
+  const { card } = spreadOverCards(payments, 50)
+  expect([...card.subarray(0, 50)]).toEqual(Array.from({ length: 50 }, (_, i) => i))
+  const random = [...card.subarray(50)]
+  expect(random.every((each) => Number.isInteger(each) && each >= 0 && each < 50)).toBe(true)
+  expect(new Set(random).size).toBeGreaterThan(40)
+  expect(spreadOverCards(payments, 50).card).toEqual(card)
 })

@@ -1,0 +1,18 @@
+import { seededRandom } from '../../../tools/random/random.ts'
+import { MAX_STATE_PADDING } from '../names.ts'
+
+const SEED = 1
+const BYTES = 2 * MAX_STATE_PADDING
+
+/**
+ * Creates a function that returns bytes for a card's state. They are random, so that the database cannot compress them,
+ * and the same whenever the card is asked for.
+ */
+export function paddings(bytes: number): (card: number) => Uint8Array {
+  const random = seededRandom(SEED)
+  const all = Uint8Array.from({ length: BYTES }, () => random() * 256)
+  return (card) => {
+    const start = (card * 7) % (BYTES - bytes)
+    return all.subarray(start, start + bytes)
+  }
+}
