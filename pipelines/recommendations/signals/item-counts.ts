@@ -28,7 +28,7 @@ export const NO_SIGNALS: ItemSignals = {
   total: 0,
 }
 
-/** Adds activity to the counts of an item. Afterwards, all counts are as of the newest event. */
+/** Adds activity to the counts of an item. Afterwards, all counts are decayed to the time of the newest event. */
 export function withActivity(before: ItemSignals, { events, entered, shown }: ItemActivity): ItemSignals {
   const at = newestOf(before.at, events, entered, shown)
   const counts = decayed(before, at)
