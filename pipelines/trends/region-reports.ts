@@ -29,8 +29,8 @@ function keyOf({ woeid, partition, windowEnd }: RegionReport): string {
 }
 
 /**
- * Keeps the reports as long as later ones refer to their details. Their bytes are in memory, because most details of a
- * list are those of the list before.
+ * Keeps each report as long as later reports refer to its details. The bytes of the reports stay in memory, because
+ * most details are the same as in the previous list.
  *   @param unknown called for each candidate whose details are missing
  */
 export function regionReports(store: PackedStore<string, RegionReport>, unknown: () => void): RegionReports {

@@ -75,7 +75,7 @@ interface RegionContenders {
 
 /** The evaluation of a term. It is valid until something changes. */
 interface Look extends Evaluation, Details {
-  /** By count, or by score if the term has a baseline. */
+  /** The value that ranks the term: its score if it has a baseline, or else its count. */
   value: number
   bound: number
   baseline: number
@@ -114,7 +114,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   /** The counts of the rare term that is being visited. */
   const counts = new CellCounts()
   const writer = reportWriter()
-  /** The hour (since 1970) for which it is decided which terms have a baseline. */
+  /** The hour (since 1970) to which the division into terms with and without a baseline applies. */
   let hour = 0
   /** The window's newest bucket at the last ranking. */
   let lastMinute = 0
@@ -213,7 +213,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       const count = counts.sumIn(woeid, first, Infinity)
       if (count === 0) continue
       const { fresh } = regionContenders(woeid)
-      // Only the term itself shows whether it comes before another one with the same count.
+      // Terms with the same count are ordered by their text, so the text is needed here.
       if (fresh.floor === undefined || count >= fresh.floor.value) fresh.offerNew(named.term, count)
     }
   }
