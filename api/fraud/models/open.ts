@@ -18,7 +18,7 @@ import { KIND } from './wire.ts'
 export interface OpenModels extends ModelScorer {
   /** The models that score in this process; undefined until the first models are loaded. */
   readonly active: ActiveModels | undefined
-  /** Scores like `score`, but is not measured, and a late answer has no consequences. */
+  /** Scores like `score`, but its calls are not measured, and a late answer has no consequences. */
   rehearse(input: ModelInput): Promise<ModelOutcome | undefined>
   /** Reads the folders again. */
   folders(): Promise<ModelFolders>
