@@ -3,8 +3,8 @@ import { ApiError, errors } from '../../kit/errors.ts'
 /** Limits how many forms with images are read at once, because each of them may hold a file in memory. */
 export interface FormPlaces {
   /**
-   * Reads a form if there is a free place for it.
-   * @param caller who sends it; one caller cannot take all places
+   * Reads a form, unless too many forms are being read.
+   * @param caller the sender of the form; a single caller cannot take all places
    * @throws ApiError `unavailable`
    */
   read<T>(caller: string, work: () => Promise<T>): Promise<T>

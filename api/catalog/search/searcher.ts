@@ -71,7 +71,7 @@ const MANY = 20_000
 const WORDS_KEPT_MS = 10 * 60_000
 /**
  * How long a sufficient count of products with the exact words of a query is kept. If products disappear during this
- * time, the search is widened only after it.
+ * time, the search is widened only when the time is over.
  */
 const COUNTS_KEPT_MS = 60_000
 const MOST_KEPT = 20_000
