@@ -292,7 +292,10 @@ function firstAfter(from: number, holds: (number: number) => boolean): number {
   return found
 }
 
-/** Number of characters that encode the length of a key. Neither can be a surrogate, which could not be stored. */
+/**
+ * Number of characters that encode the length of a key. Neither character can be a surrogate, because a surrogate could
+ * not be stored.
+ */
 const LENGTH_CHARACTERS = 2
 const LENGTH_BASE = 0x8000
 

@@ -52,7 +52,7 @@ const RELEASE: ViewScript = {
 }
 
 /**
- * Adds the counts of this process, and returns those of all processes in the last five minutes.
+ * Adds the counts of this process, and returns the counts of all processes in the last five minutes.
  * @param now epoch ms; it selects the slot
  */
 export async function addBlocks(scripts: ViewScripts, now: number, { scored, blocked }: BlockCounts): Promise<BlockCounts> {

@@ -25,7 +25,7 @@ interface Resume {
   readonly basis: string
   readonly from: SearchPlace
   readonly next: SearchPlace
-  /** Users that the search that began at `from` has found. */
+  /** Users whom the search that began at `from` has found. */
   readonly found: readonly string[]
 }
 

@@ -20,9 +20,9 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * longer than an outage.
  *
  * When users delete their profiles, all their earlier swipes, blocks and ends of matches are lifted. The sink removes
- * the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once the pairs say so.
- * Blocks by other users remain, and so do notes from after the deletion. An API may note an older decision later, but a
- * note never replaces a newer one.
+ * the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it has received
+ * the changed pairs. Blocks by other users remain, and so do notes from after the deletion. An API process may note an
+ * older decision later, but a note never replaces a newer note.
  */
 export interface Recent {
   /** The newest swipe on each target. */
@@ -157,14 +157,17 @@ export function leavingOperations(key: string, deletedAt: number, now: number): 
   return [{ op: 'hkeep', key, suffix: BY_OTHERS, number: deletedAt }, ...noted(key, LEFT, deletedAt, String(deletedAt), now)]
 }
 
-/** Returns the operations that lift a cause up to a time, even if the API notes the cause only later. */
+/**
+ * Returns the operations that make a cause ineffective if it began at or before a time, even if the API notes the cause
+ * only later.
+ */
 export function liftingOperations(key: string, field: string, until: number, now: number): ViewOperation[] {
   return noted(key, field, until, `${until}${LIFTED}`, now)
 }
 
 /**
- * Returns the operation that writes a field. Returns none if the time is so old that no API can still note an older
- * one, which is the case for most records when the view is rebuilt.
+ * Returns the operation that writes a field. Returns no operation if the time is so long ago that no API process can
+ * still note an earlier time. This is the case for most records when the view is rebuilt.
  */
 function noted(key: string, field: string, number: number, value: string, now: number): ViewOperation[] {
   if (now - number >= RECENT_KEPT_MS) return []

@@ -83,8 +83,8 @@ export function takeSwipeKeys({ recent, stack, refill, relations }: UserKeys): s
 }
 
 /**
- * What follows from noting a swipe. `match`: the answer may announce a match. `queued`: the swipe is queued. `none`:
- * the note was already made, so nothing follows. Only an answered swipe can claim a refill.
+ * The result of noting a swipe. `match`: the answer may announce a match. `queued`: the swipe is queued. `none`: the
+ * note was already made, so nothing follows. Only an answered swipe can claim a refill.
  */
 export type SwipeAnswer = 'match' | 'queued' | 'none'
 
