@@ -26,7 +26,7 @@ import { interaction, served } from '../../pipelines/recommendations/events.ts'
 const MINUTE = 60_000
 const ITEMS = 60
 const USERS = 5
-/** Number of interactions per list: a list follows one of this many interactions. */
+/** Number of interactions per list. A list follows every interaction whose number is a multiple of it. */
 const SHOWN_EVERY = 4
 const TYPES = ['VIEW', 'VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP'] as const
 const NO_CATALOGUE: Catalogue = { items: new Map(), users: new Map(), preferences: new Map(), editorial: new Map() }
