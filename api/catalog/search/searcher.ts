@@ -143,8 +143,8 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     const hits = { plan, filters: clauses, sort, moment, size: pageSize + 1, from }
     const [total, ...others] = searches
     const counting = others.map((search) => countingSearch(search, most))
-    // The page and most facets need the same words and filters, so one search can do both. The server works on several
-    // searches of a request at the same time.
+    // The page and most facets need the same words and filters, so a single search can return the page and these
+    // facets. The server works on several searches of a request at the same time.
     const [shown, ...counted] = isMany
       ? await firstHits(hits, [countingSearch(total, most), ...counting])
       : await index.searchAll([{ ...hitsSearch(hits), ...pageCounts(total, most) }, ...counting])

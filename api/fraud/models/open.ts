@@ -50,8 +50,8 @@ export interface ModelsDeps {
 const PROCESS = fileURLToPath(new URL('./process/main.ts', import.meta.url))
 const NOTHING = Buffer.alloc(0)
 /**
- * Interval between checks for changed settings. A change must take effect within ten seconds, and loading takes one of
- * them.
+ * Interval between checks for changed settings. A change must take effect within ten seconds, and loading the models
+ * takes about one second.
  */
 const LOOK_EVERY_MS = 500
 

@@ -37,7 +37,8 @@ const LEASE_MS = 100
  */
 const FORGET_REFUSED_MS = 1_000
 /**
- * Maximum number of slices that a request waits for. If other requests use up all of them, it asks the store itself.
+ * Maximum number of slices that a request waits for. If other requests use up all of these slices, the request asks the
+ * store itself.
  */
 const MAX_ATTEMPTS = 3
 
