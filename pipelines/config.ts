@@ -43,7 +43,7 @@ const choiceSettings = settingsFragment({
     PIPELINES: documented(namesOf([...names, ALL]).prefault(ALL), `services that workers run: ${names.join(', ')}`),
     WORKER_ROLE: documented(
       z.enum(['all', 'bulk', 'deciding'], 'is none of all, bulk, deciding').prefault('all'),
-      'what a worker runs: `deciding` for what decides commands, `bulk` for the rest, or `all`; `npm start` sets it',
+      'parts that a worker runs: `deciding` for those that decide commands, `bulk` for all others, or `all`; `npm start` sets it',
     ),
   },
   rules({ PIPELINES, WORKER_ROLE }, report) {
@@ -91,7 +91,7 @@ const workerSettings = settingsFragment({
       `compression of records that workers write: ${COMPRESSIONS.join(', ')}`,
     ),
     HEALTH_HOST: documented(z.string().prefault('127.0.0.1'), 'address that a worker listens on'),
-    HEALTH_PORT: documented(port().prefault('0'), 'port that a worker listens on, 0 for any free one; `npm start` sets it'),
+    HEALTH_PORT: documented(port().prefault('0'), 'port that a worker listens on, 0 for any free port; `npm start` sets it'),
     HEALTH_ADDRESS: documented(
       addressOf('http', 'https')
         .transform((url) => url.replace(/\/$/, ''))

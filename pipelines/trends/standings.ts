@@ -28,7 +28,7 @@ const SPARE_SHARE = 0.25
 const SPARE_SHARE_KNOWN = 3
 /** Number of terms visited between two pauses. The pauses let the event loop send heartbeats. */
 const TERMS_PER_PAUSE = 2_000
-/** Number of evaluations kept per region in addition to those of the candidates. */
+/** Number of evaluations kept per region in addition to the evaluations of the candidates. */
 const MAX_SPARE_LOOKS = 128
 /** Number of regions ranked between two pauses. */
 const REGIONS_PER_PAUSE = 8
@@ -545,7 +545,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     return sent.write(looks, { ...ranking, woeid, restNew: fresh.rest, restKnown: known.rest }, writer)
   }
 
-  /** Forgets evaluations that are no longer needed, when they outnumber those of the candidates. */
+  /** Forgets unneeded evaluations when they outnumber the evaluations of the candidates. */
   function forgetLooks(region: RegionContenders, candidates: readonly string[]): void {
     const { looks } = region
     if (looks.size > MAX_SPARE_LOOKS + candidates.length) region.looks = new Map(candidates.map((term) => [term, looks.get(term)!]))
