@@ -236,7 +236,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       entry.dirty = true
       dirty.push(entry)
       revision++
-      // The cache may have evicted the entry that `last` holds. A changed entry must be in the cache.
+      // The cache may have evicted the entry in `last`. A changed entry must be in the cache.
       if (entry.generation !== cache.generation) keep(entry)
       return entry
     },

@@ -149,8 +149,8 @@ export function severedField(otherId: string, cause: Cause): string {
 }
 
 /**
- * Returns the operations for a user who deletes their profile. They remove all notes of the user except blocks by
- * others and what a new profile has done since. The place is removed in any case, because its note does not begin with
+ * Returns the operations for a user who deletes their profile. They remove all notes of the user, except for blocks by
+ * other users and for actions of a new profile. The place is removed in any case, because its note does not begin with
  * its time. The pipeline soon includes the place of a new profile.
  */
 export function leavingOperations(key: string, deletedAt: number, now: number): ViewOperation[] {
