@@ -131,7 +131,7 @@ async function othersCreate(): Promise<void> {
 }
 
 test(
-  'of deleted and burnt snippets nothing remains on any disk',
+  'no part of deleted and burnt snippets remains on any disk',
   async () => {
     const mark = randomBytes(6).toString('hex')
     const user = 7_000_000_000_000_000_000n + BigInt(`0x${mark}`)

@@ -103,7 +103,7 @@ test('Redis is asked in one turn, and a second time only for a seller, category 
   expect((await get(5)).turns).toBe(1)
 })
 
-test('what nobody has described yet has defaults', async () => {
+test('properties that nobody has set yet have defaults', async () => {
   const { get, put } = await opened()
   put(stored({ category_id: 99 }))
   expect(await get(5)).toMatchObject({

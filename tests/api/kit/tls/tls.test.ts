@@ -152,7 +152,7 @@ describe('client certificates', () => {
     expect(completed.certificate).toBe(status === 200 ? text : undefined)
   })
 
-  test('one without any name is known by its fingerprint', async () => {
+  test('a certificate without any name is identified by its fingerprint', async () => {
     const { port } = await served()
     const answered = await call(port, '/certified', { client: clientAuthority.issue({ usage: 'client' }) })
     expect(answered.body.subject).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)

@@ -136,7 +136,7 @@ function workOfExpiry(others: number): Work {
   return takeWork()
 }
 
-test('expiry works for what has ended only, whatever else is open', () => {
+test('the work of expiry depends only on the reservations that have ended, and not on open ones', () => {
   const [few, many] = [workOfExpiry(FEW), workOfExpiry(MANY)]
   expect(many.writes).toBe(few.writes)
   // The sweep of remembered commands also visits some of these commands.
