@@ -76,7 +76,7 @@ const workerSettings = settingsFragment({
     ),
     WARM_UP_MAX_MINUTES: documented(
       z.coerce.number('is not a number').min(0, 'is less than 0').max(MAX_WARM_UP_MINUTES, 'is more than a day').prefault('30'),
-      'how long a new worker copies state at most before it takes partitions over; 0 takes them over at once',
+      'maximum time for which a new worker copies state before it takes partitions over; 0 takes them over at once',
     ),
     COMMIT_INTERVAL_MS: documented(
       wholeNumber(0, MAX_COMMIT_INTERVAL_MS).prefault('100'),

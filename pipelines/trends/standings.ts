@@ -53,7 +53,7 @@ export interface StandingsOptions {
   readonly saved: ReturnType<typeof savedStandings>
 }
 
-/** Most terms never come near a list, so their text is read only when it is needed. */
+/** Most terms are never among the best, so their text is read only when it is needed. */
 interface Named {
   readonly term: string
 }

@@ -1,6 +1,6 @@
 /**
- * Shows without a read which terms have no row. Most terms occur for the first time, and looking them up in the
- * database would be the greatest part of their cost.
+ * Shows which terms have no row, without reading from the database. Most terms occur for the first time, and looking
+ * them up in the database would be the greatest part of their cost.
  *
  * A Bloom filter cannot forget, so each scan of the store fills a new filter. Until the first scan is complete, every
  * term may have a row. Terms are given by their `keyHash`.

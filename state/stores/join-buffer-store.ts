@@ -92,7 +92,8 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
 
 /**
  * Creates a `joinBufferStore` with a different row size, for tests.
- * @param fullRowBytes size at which values go to another row; it must not be larger than at an earlier start
+ * @param fullRowBytes size at which further values are written to another row; it must not be larger than at an earlier
+ * start
  */
 export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOptions<K>, fullRowBytes: number): JoinBufferStore<K, V> {
   const { spanMs } = options

@@ -65,8 +65,8 @@ const ENOUGH = 10
  */
 const MANY = 20_000
 /**
- * How long a word that occurs in some product counts as correct. During this time, the word could only turn out to be a
- * mistake if a similar word occurred in a hundred times as many products.
+ * How long a word that occurs in some product counts as correct. During this time, the word could only become doubtful
+ * if a similar word came to occur in a hundred times as many products.
  */
 const WORDS_KEPT_MS = 10 * 60_000
 /**

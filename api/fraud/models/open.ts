@@ -92,7 +92,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
       const wanted = wantedSettings() ?? UNTIL_KNOWN
       active = await loading.load(child, wanted.models, wanted.policy).catch((error) => {
         if (!(error instanceof CannotLoad)) throw error
-        // Earlier models are better than no models. If there are none, only the rules decide.
+        // Earlier models are better than no models. Without any models, only the rules decide.
         if (active !== undefined) return loading.load(child, { champion: active.versions, challenger: undefined }, active.policy)
         return loading.load(child, { champion: {}, challenger: undefined }, wanted.policy)
       })

@@ -44,7 +44,7 @@ export class HotEntities {
    * Reads an answer of Redis, like `heldEntity`. The profile of a hot entity already includes the transactions in
    * flight.
    * @param entity the key of the profile
-   * @param id hash of the transaction in hand, which is not counted
+   * @param id hash of the transaction that is being scored, which is not counted
    * @returns undefined if a different version wrote the profile
    */
   read(kind: EntityKind, entity: string, held: HeldBytes, id: number, now: number): HeldEntity | undefined {
@@ -56,8 +56,8 @@ export class HotEntities {
     if (folded === undefined) return undefined
     addRows(folded, flight)
     this.#remember(entity, folded)
-    // The kept fold includes the transaction in hand or an expired one. The valid transactions must be folded without
-    // it.
+    // The kept fold includes the transaction that is being scored, or an expired transaction. In this case, all other
+    // transactions must be folded again.
     if (folded.ids.has(id) || !isInFlight(folded.earliest, now)) return heldEntity(held, now)
     return { profile: folded.fold.current, inFlight: [], inFlightSeconds: heldSeconds(counted) }
   }

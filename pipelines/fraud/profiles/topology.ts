@@ -123,7 +123,7 @@ export const fraudProfilesTopology = topology(
       let users: string[] = []
 
       /**
-       * Notes that the next commit changes a profile.
+       * Records that the next commit changes a profile.
        * @param row position of a transaction in the rows of the commit
        */
       function change(entity: string, row?: number): StoredProfile {

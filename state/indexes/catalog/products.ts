@@ -118,7 +118,7 @@ export interface ProductSource
   /** In decimal. */
   readonly seller_id: string
   readonly price_band: string
-  /** Mean number of stars as shown, with one decimal; 0 without reviews. */
+  /** Mean number of stars as shown, with one decimal; 0 if there are no reviews. */
   readonly rating: number
   /** Mean number of stars including prior reviews, by which lists are sorted. */
   readonly rating_mean: number

@@ -51,7 +51,8 @@ const VERSION = 1
 const ONLY_PAGE_VERSION = 2
 const BITS_PER_BYTE = 8
 /**
- * Size of the buffer for encoding. It is large enough for pages that turn out not to fit: at most 340 runs of 20 bytes.
+ * Size of the buffer for encoding. It is also large enough for pages that exceed the maximum size: at most 340 runs of
+ * 20 bytes.
  */
 const SCRATCH_BYTES = 8_192
 const scratch = Buffer.alloc(SCRATCH_BYTES)

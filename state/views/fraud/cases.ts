@@ -66,7 +66,7 @@ function listsOf(partition: number, { status, assigned_to }: Place): string[] {
   return assigned_to === null ? lists : [...lists, listKey(partition, status, assigned_to)]
 }
 
-/** Reads a case by its id. The id names its partition. */
+/** Reads a case by its id. The id also determines the partition. */
 export async function readCase(
   reader: ViewReader,
   partition: number,

@@ -93,10 +93,10 @@ return 1
 }
 
 /**
- * Notes whether two users may see each other. Answers to a block and to its lifting may be noted in any order, so the
- * newer decision is kept. No limit on the number of fields applies, because a user whose recent events are full may
- * still block. Decisions from before the user deleted their profile are not noted. The value is the time of the
- * decision, a space, and 1 if the users may not see each other or 0 if they may.
+ * Stores a note about whether two users may see each other. Answers to a block and to its lifting may be noted in any
+ * order, so the newer decision is kept. No limit on the number of fields applies, because a user whose recent events
+ * are full may still block. Decisions from before the user deleted their profile are not noted. The value is the time
+ * of the decision, a space, and 1 if the users may not see each other or 0 if they may.
  *
  * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not see each other,
  * otherwise `0`.

@@ -176,7 +176,7 @@ test('what buyers view together comes before best sellers, and only what is publ
   buffers.set('{item-neighbours:0}:of:5', packNeighbours(near))
   values.set('{item-neighbours:0}:caught-up', '1')
   values.set('{catalog-details:0}:8', JSON.stringify({ stars: [], badges: [] }))
-  // Item 9 is active, but it is no product, as a film is.
+  // Item 9 is active, but it is not a product. It could be a film.
   values.set('{recommendation-items:0}:item:9', JSON.stringify({ status: 'ACTIVE' }))
   expect((await get(5)).body.related_products).toEqual([8, 6])
 })
