@@ -349,9 +349,9 @@ const bytesAsText: Codec<string> = {
 }
 
 /**
- * Builds and parses the keys of rows as text. Each begins with the row's kind. A first part continues with the join
- * key, and a further part with its number and the join key. An index row continues with the segment and the row's
- * number. Segments are big-endian doubles, whose bytes sort like the numbers.
+ * Builds and parses the keys of rows as text. Each key begins with the row's kind. The key of a first part continues
+ * with the join key, and the key of a further part with the part's number and the join key. The key of an index row
+ * continues with the segment and the row's number. Segments are big-endian doubles, whose bytes sort like the numbers.
  */
 function rowKeysOf<K>(keys: Codec<K>) {
   const out = byteWriter()

@@ -9,7 +9,10 @@ export interface ByteSpan {
 
 const FIRST_BYTES = 16_384
 const FIRST_ROWS = 256
-/** The numbers of a row: the hash of its key, and where key and value begin and end. */
+/**
+ * Number of integers that are stored per row: the hash of its key, and the positions at which key and value begin and
+ * end.
+ */
 const FIELDS = 5
 const KEY_START = 1
 const KEY_END = 2

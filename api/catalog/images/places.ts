@@ -4,7 +4,7 @@ import { ApiError, errors } from '../../kit/errors.ts'
 export interface FormPlaces {
   /**
    * Reads a form, unless too many forms are being read.
-   * @param caller the sender of the form; a single caller cannot take all places
+   * @param caller the sender of the form; a single caller cannot use up the whole limit
    * @throws ApiError `unavailable`
    */
   read<T>(caller: string, work: () => Promise<T>): Promise<T>

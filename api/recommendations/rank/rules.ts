@@ -53,7 +53,7 @@ export function scoreByRules(features: Float64Array, rows: number): Float64Array
   return scores
 }
 
-/** Returns how new a user is, from 1 for a user with few interactions to 0 for a user with enough of them. */
+/** Returns how new a user is, from 1 for a user with few interactions to 0 for a user with enough interactions. */
 function newnessOf(interactions: number): number {
   const known = (interactions - NEW_UNTIL_INTERACTIONS) / (KNOWN_FROM_INTERACTIONS - NEW_UNTIL_INTERACTIONS)
   return 1 - Math.min(1, Math.max(0, known))
