@@ -43,7 +43,7 @@ const choiceSettings = settingsFragment({
     PIPELINES: documented(namesOf([...names, ALL]).prefault(ALL), `services that workers run: ${names.join(', ')}`),
     WORKER_ROLE: documented(
       z.enum(['all', 'bulk', 'deciding'], 'is none of all, bulk, deciding').prefault('all'),
-      'what a worker runs: `deciding` for what decides commands, `bulk` for the rest, or `all`; `npm start` sets it',
+      'parts that a worker runs: `deciding` for those that decide commands, `bulk` for all others, or `all`; `npm start` sets it',
     ),
   },
   rules({ PIPELINES, WORKER_ROLE }, report) {
@@ -76,7 +76,7 @@ const workerSettings = settingsFragment({
     ),
     WARM_UP_MAX_MINUTES: documented(
       z.coerce.number('is not a number').min(0, 'is less than 0').max(MAX_WARM_UP_MINUTES, 'is more than a day').prefault('30'),
-      'how long a new worker copies state at most before it takes partitions over; 0 takes them over at once',
+      'maximum time for which a new worker copies state before it takes partitions over; 0 takes them over at once',
     ),
     COMMIT_INTERVAL_MS: documented(
       wholeNumber(0, MAX_COMMIT_INTERVAL_MS).prefault('100'),
@@ -91,7 +91,7 @@ const workerSettings = settingsFragment({
       `compression of records that workers write: ${COMPRESSIONS.join(', ')}`,
     ),
     HEALTH_HOST: documented(z.string().prefault('127.0.0.1'), 'address that a worker listens on'),
-    HEALTH_PORT: documented(port().prefault('0'), 'port that a worker listens on, 0 for any free one; `npm start` sets it'),
+    HEALTH_PORT: documented(port().prefault('0'), 'port that a worker listens on, 0 for any free port; `npm start` sets it'),
     HEALTH_ADDRESS: documented(
       addressOf('http', 'https')
         .transform((url) => url.replace(/\/$/, ''))

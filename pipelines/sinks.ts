@@ -128,7 +128,7 @@ export interface IndexRebuilds<Request, Status> {
   statusOf(progress: BuildProgress, request: Request, at: number): Status
 }
 
-/** Builds an index where there is none, and on request. Only one process at a time runs this job. */
+/** Builds an index if it does not exist, and on request. Only one process at a time runs this job. */
 export function indexKeeper<K, V, Request, Status>(
   name: string,
   index: Index<K, V>,

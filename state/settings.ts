@@ -17,9 +17,9 @@ export const stateSettings = settingsFragment({
       addressOf('http', 'https').prefault('http://127.0.0.1:8123'),
       'address of ClickHouse; if set, `npm start` uses it instead of starting a local one',
     ),
-    CLICKHOUSE_DATABASE: documented(z.string().prefault('default'), 'ClickHouse database that holds the tables'),
+    CLICKHOUSE_DATABASE: documented(z.string().prefault('default'), 'ClickHouse database that contains the tables'),
     CLICKHOUSE_USER: documented(z.string().prefault('default'), 'ClickHouse user'),
-    CLICKHOUSE_PASSWORD: documented(z.string().prefault(''), 'password of that user'),
+    CLICKHOUSE_PASSWORD: documented(z.string().prefault(''), 'password of `CLICKHOUSE_USER`'),
     CLICKHOUSE_CLUSTER: documented(z.string().optional(), 'name of the ClickHouse cluster; if set, tables are replicated', 'one server'),
     OPENSEARCH_URL: documented(
       addressOf('http', 'https').prefault('http://127.0.0.1:9200'),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, wholeNumber } from '../../settings/variables.ts'
 
-/** Maximum reservation time, one day. Callers who never come back must not hold stock for longer. */
+/** Maximum reservation time, one day. A caller who never comes back must not keep stock reserved for longer. */
 const MAX_RESERVATION_SECONDS = 86_400
 const MS_PER_SECOND = 1_000
 

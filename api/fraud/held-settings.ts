@@ -7,8 +7,8 @@ export interface HeldList extends Omit<FraudList, 'values'> {
 }
 
 /**
- * A setting in the form in which an API process keeps it in memory. Only the field for its kind, which its key names,
- * is not null.
+ * A setting in the form in which an API process keeps it in memory. The key names the kind of the setting, and only the
+ * field for this kind is not null.
  */
 export interface HeldSetting extends Readonly<Omit<FraudSetting, 'list'>> {
   readonly list: HeldList | null

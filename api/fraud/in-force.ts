@@ -38,7 +38,7 @@ export interface BlocklistInForce {
   /**
    * Returns the type of the first entity of a transaction that is blocked; undefined if none is.
    * @param request has canonical values, as `schemas/fraud/canonical.ts` makes them
-   * Throws ApiError `not_ready` until the list is read, or until its snapshot is used.
+   * @throws ApiError `not_ready` until the list is read, or until its snapshot is used.
    */
   find(request: FraudRequest): FraudBlocklistType | undefined
   /** Whether the list may lack recent changes. If true, answers of this process name `blocklist` in `degraded`. */

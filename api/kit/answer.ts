@@ -9,8 +9,8 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | ReadableStream<Uint8Array> | null
   /**
-   * If true, the ETag is only for If-Match: it names a version, and the body also changes without a new version. Such
-   * an answer is never a 304.
+   * If true, the ETag is only for If-Match, because it names a version and the body can change while the version stays
+   * the same. Such an answer is never a 304.
    */
   readonly hasVersionTag?: boolean
   /**

@@ -14,7 +14,7 @@ export interface Call {
   readonly path: string
   /** The request target as the client sent it; undefined if the app does not run on Node's server. */
   readonly target: string | undefined
-  /** Undefined if the app does not run on Node's server. */
+  /** The socket of the connection; undefined if the app does not run on Node's server. */
   readonly socket: Socket | undefined
   /** The parameters of the path. */
   readonly params: Readonly<Record<string, string>>

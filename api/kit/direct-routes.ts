@@ -58,9 +58,9 @@ export function directRoutes(): DirectRoutes {
 }
 
 /**
- * Returns whether Node presents the request's headers as the framework would. They differ if there are several
- * Authorization headers: Node keeps only the first one, whereas the framework joins them, so that the app refuses the
- * request.
+ * Returns whether Node presents the request's headers as the framework would. The two differ if there are several
+ * Authorization headers. Node keeps only the first header, whereas the framework joins the headers, so that the app
+ * refuses the request.
  */
 function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   const { host } = headers

@@ -29,7 +29,7 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
 
 /**
  * Returns a child of a logger, which is not created until it logs something. Most requests log only their last line,
- * and * that line needs no child.
+ * which needs no child.
  * @param fields returns the fields of the child
  */
 export function lazyChild(parent: Logger, fields: () => Record<string, unknown>): Logger {

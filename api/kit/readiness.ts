@@ -107,8 +107,8 @@ export function caughtUp<T>(found: T | typeof NOT_CAUGHT_UP, options?: ApiErrorO
 }
 
 /**
- * Creates the probe of a view. The view is ready when all of its partitions have caught up. They are the same
- * partitions as those of `topic`.
+ * Creates the probe of a view. The view is ready when all of its partitions have caught up. The view has the same
+ * partitions as `topic`.
  */
 export function viewProbe(views: ViewReader, facts: PartitionCounts, view: string, topic: { readonly name: string }): ReadinessProbe {
   return {

@@ -14,7 +14,7 @@ export const apiSettings = settingsFragment({
       port().prefault('0'),
       'port on which an API serves `/metrics`, and `/readyz` with reasons; 0 for any free port; `npm start` sets it',
     ),
-    OPERATIONS_HOST: documented(z.string().prefault('127.0.0.1'), 'address that this port listens on; keep it inside the network'),
+    OPERATIONS_HOST: documented(z.string().prefault('127.0.0.1'), 'address that `OPERATIONS_PORT` listens on; keep it inside the network'),
     PUBLIC_URL: documented(z.url('is not a URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),
     TRUSTED_PROXIES: documented(
       addressList.prefault(LOOPBACK.join(',')),

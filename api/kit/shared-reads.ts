@@ -21,7 +21,10 @@ export interface SharedCommands {
 
 interface Waiting<T> {
   readonly keys: string[]
-  /** By key. Flags and popular values are often requested several times in a turn. */
+  /**
+   * The result of each key, which its readers share, because flags and popular values are often requested several times
+   * in a turn.
+   */
   readonly promises: Map<string, Promise<T>>
   readonly resolves: ((value: T) => void)[]
   readonly rejects: ((error: unknown) => void)[]

@@ -16,7 +16,7 @@ function shortDomain(text: string, context: z.core.$RefinementCtx<string>): stri
 
 export const linksSettings = settingsFragment({
   variables: {
-    SHORT_PORT: documented(port().prefault('8090'), 'additional port for short links; `API_PORT` also serves requests with their Host'),
+    SHORT_PORT: documented(port().prefault('8090'), 'additional port for short links; `API_PORT` also serves `SHORT_DOMAINS`'),
     SHORT_DOMAINS: documented(
       list.pipe(z.array(z.string().transform(shortDomain))).prefault('localhost:8090'),
       'domains of short links, as hosts or as base URLs like `https://sho.rt`',

@@ -59,7 +59,7 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
 
   /**
    * Reports that a user is active. A report that Kafka does not accept is dropped, because a later feed request makes
-   * another one.
+   * another report.
    */
   function reportActivity(userId: string, state: UserState): void {
     const at = now()

@@ -104,7 +104,7 @@ export const SwipeBody = z
     target_user_id: userId,
     direction: z
       .enum(['LEFT', 'RIGHT', 'SUPER_LIKE'])
-      .openapi({ description: 'LEFT passes, RIGHT likes, and SUPER_LIKE likes very much.' }),
+      .openapi({ description: 'LEFT is a pass, RIGHT is a like, and SUPER_LIKE is a stronger like.' }),
     swipe_duration_ms: z.int().min(0).max(MAX_SWIPE_MS).optional(),
     feed_position: z.int().min(0).max(MAX_POSITION).optional(),
   })

@@ -63,12 +63,12 @@ export interface People {
    */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
-   * Notes fields of a user. Never throws, because a missing note does little harm: until the view has caught up, the
+   * Stores notes about a user. Never throws, because a missing note does little harm: until the view has caught up, the
    * user may see a candidate again.
    */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
   /**
-   * Notes that a user must not see another user, or may see that user again.
+   * Stores a note that a user must not see another user, or may see that user again.
    * @param field name of the field, from `severedField`
    * @param at time of the decision, epoch ms
    */

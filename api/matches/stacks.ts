@@ -58,7 +58,10 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
     return rewound === undefined ? { stack, left } : { stack, left: [rewound, ...left.filter((candidate) => !isRewound(candidate))] }
   }
 
-  /** Returns a user as a candidate; undefined if the viewer may not see them, or they cannot be read at the moment. */
+  /**
+   * Returns a user as a candidate; undefined if the viewer may not see this user, or the user cannot be read at the
+   * moment.
+   */
   async function candidateFor(state: UserState, place: Place, userId: string): Promise<StackedCandidate | undefined> {
     const now = deps.now()
     if (exclusionsOf(state, now)(userId) !== undefined) return undefined

@@ -17,13 +17,15 @@ import type { Logger } from '../kit/logging.ts'
 import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 
 /**
- * Notes swipes in addition to the view, so that feeds leave out a swiped user before the view does. Notes are repeated,
- * because Redis may be unavailable when a swipe is answered, or may be emptied later.
+ * Stores notes about swipes, so that feeds leave out a swiped user even before the view contains the swipe. Notes are
+ * repeated, because Redis may be unavailable when a swipe is answered, or may be emptied later.
  */
 export interface SwipeNotes {
-  /** Notes a swipe that was accepted. Never throws. If Redis does not accept the note, the note is repeated later. */
+  /**
+   * Stores a note about an accepted swipe. Never throws. If Redis does not accept the note, the note is repeated later.
+   */
   swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
-  /** Notes a rewind that was accepted. Never throws. */
+  /** Stores a note about an accepted rewind. Never throws. */
   rewound(userId: string, swipe: RecentSwipe): Promise<void>
   /** Returns the swipes of a user that this process has not been able to note yet, oldest first. */
   pendingOf(userId: string): readonly RecentSwipe[]

@@ -20,7 +20,9 @@ import { rewindRoute, swipeRoute } from './routes.ts'
 import type { MatchesSettings } from './settings.ts'
 import type { SwipeNotes } from './swipe-notes.ts'
 
-/** How long a forecast match prevents a rewind. After this time, only a match in the view does. */
+/**
+ * How long a forecast match prevents a rewind. After this time, only a match that the view contains prevents a rewind.
+ */
 const FORECAST_MS = 60_000
 
 export interface SwipeDeps extends MatchesSettings {

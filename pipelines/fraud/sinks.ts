@@ -14,7 +14,7 @@ import { fraudProfilesView } from '../../state/views/fraud/profiles.ts'
 import { decisionView } from '../../state/views/results.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** `txn.scored` with a single feature; all others are left out. */
+/** `txn.scored` without its features, except for the amount. */
 const scoredTransactions: Topic<string, ScoredTransaction> = {
   ...txnScored,
   value: projection<ScoredTransaction>(txnScored.value, [
@@ -26,7 +26,7 @@ const scoredTransactions: Topic<string, ScoredTransaction> = {
 /** The sink of cases, for which API requests wait. */
 export const fraudCasesSinks: readonly SinkDeclaration[] = [viewSink('fraud-cases-view', decisionView(fraudCasesView), [fraudCases])]
 
-/** Profiles as the view stores them, without decoding. */
+/** Profiles as bytes, because the view stores them without decoding. */
 const encodedProfiles: Topic<string, PackedProfile> = { ...fraudProfiles, value: packedProfiles }
 
 /** Sinks that no request waits for. */

@@ -16,7 +16,7 @@ const FORMER_KEPT_MS = 2_000
 
 /**
  * Makes sure that an index exists. Builds it on request, and also if there is none, if it was filled from another log,
- * or if the program needs another form. The searched index stays in use until the new one is complete. A build that an
+ * or if the program needs another form. Searches use the old index until the new index is complete. A build that an
  * earlier keeper has left unfinished continues.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {

@@ -13,7 +13,7 @@ export const snippetSinks: readonly SinkDeclaration[] = [
   ]),
 ]
 
-/** Sinks for which no request waits: those of the search and of blob references. */
+/** Sinks for which no request waits: the sinks of the search and of blob references. */
 export const snippetBulkSinks: readonly SinkDeclaration[] = [
   viewSink('snippet-blobs-view', snippetBlobsView, [snippetBlobs]),
   tableSink('snippets-table', snippetsTable, snippetTexts),

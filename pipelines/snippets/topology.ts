@@ -45,7 +45,7 @@ const ONLY_ONCE = 0
  * open.
  */
 const ROLL_EVERY_MS = 300_000
-/** How long records that close segments are sent after the last erasure. By then everything is compacted. */
+/** How long after the last erasure records that close segments are sent. After this time, everything is compacted. */
 const ROLL_FOR_MS = 3_600_000
 
 /** The only writer of snippets: creations, deletions, counted reads, expiry, and view counts. */

@@ -21,11 +21,11 @@ export interface TrendCandidate {
   /** Distinct users in the window. */
   readonly users: number
   readonly sample_tweets: readonly bigint[]
-  /** The most common language of the newest tweets of up to 20 users; empty: none. */
+  /** The most common language of the newest tweets of up to 20 users; empty if there is none. */
   readonly lang: string
   /**
-   * The up to 24 tweets of the window with the smallest hashes, in the order of these. Only terms that may be among the
-   * region's best 100 have tweets.
+   * Up to 24 tweets of the window, those with the smallest hashes, in the order of their hashes. Only terms that may be
+   * among the region's best 100 have tweets.
    */
   drawn: readonly bigint[]
 }
@@ -38,9 +38,9 @@ export const ABSENT = 0
 export const PRESENT = 2
 
 /**
- * Appends the details of a candidate. Its count, its baseline and whether it is tracked are not among them, because
- * these change while everything else stays the same. The name, the language and the samples are written as Avro, so
- * that they can be copied into the list.
+ * Appends the details of a candidate. The count, the baseline and whether the term is tracked are not details, because
+ * they change while everything else stays the same. The name, the language and the samples are written as Avro, so that
+ * they can be copied into the list.
  */
 export function writeDetails(candidate: TrendCandidate, out: ByteWriter): void {
   const { term, name, hour_ago, day, users, lang, sample_tweets, drawn } = candidate
@@ -75,7 +75,7 @@ function wellFormed(at: number): number {
 /** Reads the output of `writeDetails`. Texts and ids stay bytes until they are needed. */
 export class CandidateDetails {
   readonly buffer: Buffer
-  /** The position of the term with its length. */
+  /** Position of the term, which begins with its length. */
   readonly termAt: number
   readonly nameAt: number
   readonly nameEnd: number
@@ -140,7 +140,7 @@ function skipText(buffer: Buffer, at: number): number {
   return cursor.at + length
 }
 
-/** The first byte, in UTF-8, of the characters whose UTF-16 unit is above the surrogates. */
+/** The first UTF-8 byte of the characters from U+E000 to U+FFFF, whose UTF-16 units are above the surrogates. */
 const AFTER_SURROGATES = 0xee
 const SURROGATES = 0xf0
 
@@ -155,7 +155,7 @@ export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): nu
     const left = a[aStart + i]
     const right = b[bStart + i]
     if (left === right) continue
-    // A character beyond 16 bits is two surrogates, and these are less than the last units of 16 bits.
+    // In UTF-16, a character above U+FFFF is a pair of surrogates, which are less than the units from U+E000 to U+FFFF.
     if (left >= AFTER_SURROGATES && right >= AFTER_SURROGATES && left >= SURROGATES !== right >= SURROGATES) return right - left
     return left - right
   }

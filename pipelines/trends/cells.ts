@@ -70,7 +70,7 @@ function sampleOf({ tweet_id, user_id, created_at, lang }: TweetOfCell): SampleT
   return { tweet_id, user_id, created_at, lang: codeOf(lang) }
 }
 
-/** Samples have a code instead of a tag. */
+/** Samples contain a language as a number instead of a tag. */
 export function codeOf(lang: TweetOfCell['lang']): LanguageCode {
   return typeof lang === 'number' ? lang : languageCode(lang)
 }

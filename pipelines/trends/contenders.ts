@@ -58,7 +58,7 @@ interface Member {
 }
 
 /**
- * When more than this many times `keep` terms are remembered, they are trimmed to `keep`. The factor makes trimming
+ * Factor by which the number of remembered terms may exceed `keep` before they are trimmed to `keep`. It makes trimming
  * rare.
  */
 const TRIM_FACTOR = 2
@@ -73,8 +73,8 @@ const TRIM_FACTOR = 2
 export function contenders(keep: number, listener?: ContendersListener): Contenders {
   const members = new Map<string, Member>()
   /**
-   * All members and some that are forgotten, in the order of the last ranking, and then those that were added since. An
-   * array that is almost in order is sorted much faster.
+   * All remembered terms and some forgotten ones, in the order of the last ranking, followed by the terms that were
+   * added since. An array that is almost in order is sorted much faster.
    */
   let order: Member[] = []
   /** The floor above which all terms are remembered. Without a floor, all terms are remembered. */
@@ -130,7 +130,8 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
     sortByBound()
     for (const member of order.splice(keep)) forget(member)
     const last = { term: order[keep - 1].term, value: order[keep - 1].bound }
-    // The floor never falls. A term that was forgotten under a higher floor may still have a value of that height.
+    // The floor never falls, because a term that was forgotten under a higher floor may still have a value just below
+    // that floor.
     if (floor === undefined || comesBefore(last, floor.term, floor.value)) {
       floor = last
       listener?.floorMoved(last)

@@ -41,7 +41,7 @@ export function drawHash(tweetId: bigint): number {
 const id = new BigInt64Array(1)
 const idWords = new Uint32Array(id.buffer)
 
-/** Does the same with the lower and upper 32 bits of an id. */
+/** Returns the hash of a tweet from the lower and upper 32 bits of its id. */
 export function hashOf(low: number, high: number): number {
   const lower = mixed(low + Math.imul(high, 0x9e3779b1))
   const upper = mixed(high ^ lower)

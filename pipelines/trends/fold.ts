@@ -83,7 +83,7 @@ function alone(leader: RankedTerm): Topic {
   return { leader, variants: [], related: [], typicalTweet: null }
 }
 
-/** Counts that a further term has drawn the tweet. */
+/** Records that one more term has drawn the tweet. */
 function drawnTweet(hash: number, drawn: Map<number, DrawnTweet>): DrawnTweet {
   const known = drawn.get(hash)
   if (known !== undefined) {

@@ -5,11 +5,11 @@ import { fingerprintOf, fingerprintOfAscii } from './term-fingerprint.ts'
 import { eachTerm, type TweetBytes } from './tweet-bytes.ts'
 
 /**
- * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. More are a producer's bug or an
- * attack, and each takes state in three regions.
+ * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. A larger number is a bug of a producer
+ * or an attack, and each term takes state in three regions.
  */
 const MAX_TERMS_PER_TWEET = 500
-/** Longer texts are folded as text, which decides whether they are terms. */
+/** Longer spellings are folded as text instead of bytes. That slower function also decides whether they are terms. */
 const MAX_FOLDED_AS_BYTES = 4 * MAX_TERM_CODE_POINTS
 const SPACE = 0x20
 const HASH = 0x23
@@ -20,10 +20,10 @@ const TILDE = 0x7e
 
 /** A distinct term of a tweet, and its first spelling. */
 export interface FoldedTerm {
-  /** The term is these bytes of `FoldedTerms.buffer`. */
+  /** Position of the folded term in `FoldedTerms.buffer`. */
   start: number
   end: number
-  /** The spelling is these bytes of the tweet. */
+  /** Position of the first spelling in the bytes of the tweet. */
   originalStart: number
   originalEnd: number
   fingerprint: number
@@ -70,7 +70,9 @@ export class FoldedTerms {
     term.fingerprint = fingerprint
   }
 
-  /** Appends nothing unless it is a term. @returns undefined if it is not printable ASCII of usual length */
+  /**
+   * Appends the folded spelling if it is a term. @returns undefined if the spelling is too long or not printable ASCII
+   */
   #foldAscii(bytes: Buffer, start: number, end: number): number | undefined {
     if (end - start > MAX_FOLDED_AS_BYTES) return undefined
     let from = start

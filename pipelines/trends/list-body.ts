@@ -33,8 +33,8 @@ const NUMBERS_BYTES = 160
 const PIPELINE = 0
 
 /**
- * Writes `TrendOutput` as Avro at once. Most fields of the hundreds of entries are bytes that partitions have sent, and
- * an object for each entry would cost more than the rest of the list.
+ * Writes `TrendOutput` directly as Avro. Most fields of the hundreds of entries are bytes that partitions have sent,
+ * and an object for each entry would cost more than everything else about the list.
  */
 export function listWriter() {
   const body = byteWriter()

@@ -119,7 +119,7 @@ function writeRepeats(repeats: readonly Repeat[], out: ByteWriter): void {
 function writeText(text: string, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES + text.length * BYTES_PER_UNIT)
   const { buffer, length } = out
-  // Most texts are ASCII and short, so the text is first written after a length of one byte.
+  // Most texts are ASCII and short, so the text is first written with one byte reserved for its length.
   const bytes = buffer.write(text, length + 1)
   if (bytes < MORE) {
     buffer[length] = bytes

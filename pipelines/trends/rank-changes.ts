@@ -26,8 +26,9 @@ export function earlierAfter(earlier: EarlierLists, served: readonly string[], w
 }
 
 /**
- * Returns how many ranks each topic has gained since the first list of the previous period, by its first term. Topics
- * of which that list contained no term are absent. If it contained several terms of a topic, the best rank counts.
+ * Returns how many ranks each topic has gained since the first list of the previous period. The key of a topic is its
+ * first term. A topic is absent if that list contained none of its terms. If that list contained several terms of a
+ * topic, the best of their ranks counts.
  */
 export function rankChanges(earlier: EarlierLists, served: readonly TopicTerms[], windowEnd: number): Map<string, number> {
   const before = earlier.find((list) => list.period === periodOf(windowEnd) - 1)

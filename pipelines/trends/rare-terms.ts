@@ -23,8 +23,8 @@ import { MINUTES_PER_HOUR } from './time.ts'
  */
 const MAX_CONTRIBUTIONS = 32
 /**
- * Cells are appended to a row up to this size. When a row grows beyond it, or beyond a multiple by a power of two,
- * cells of the same place are combined.
+ * Cells are appended to a row up to this size. When a row grows beyond this size, or beyond this size times a power of
+ * two, cells of the same place are combined.
  */
 const APPENDED_BYTES = 256
 /** The longest number. */

@@ -18,7 +18,7 @@ const MORE = 0x80
 
 /**
  * Publishes the volumes of rare terms when they change, many in a record. A row has all regions of one minute. Rows are
- * written as Avro at once, without objects.
+ * written directly as Avro, without objects.
  */
 export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>) {
   const rows = byteWriter()

@@ -4,8 +4,8 @@ import { NO_BASELINE } from './term-state.ts'
 import { MINUTE_MS } from './time.ts'
 
 /**
- * Number of lists whose means are kept. Lists are at least half a minute apart, so a list from a minute before the next
- * one is always among them.
+ * Number of lists whose means are kept. Lists are at least half a minute apart, so these lists always include one from
+ * a minute before the next list.
  */
 const KEPT_MOMENTS = 2
 /** Minimum amount of history for a region to get labels: docs/services/trends.md#velocity-score-and-label */

@@ -12,7 +12,7 @@ import { RENEWAL_MS } from './time.ts'
 const MAX_NUMBER_BYTES = 5
 const TIME_BYTES = 6
 const DOUBLE_BYTES = 8
-/** The lowest bit of an entry's first number. The other bits number the reference to a report; 0 is this report. */
+/** The lowest bit of an entry's first number. The remaining bits say which report has the details; 0 is this report. */
 const TRACKED = 1
 
 /** The part of a report that applies to all its candidates. */
@@ -45,7 +45,8 @@ export type VisitEntry = (entry: ReportedCounts, details: ReportReference | unde
 /**
  * The best terms of a region in one partition at one moment: first those without baseline by count, and then those with
  * a baseline by score, best first. A report has the count and the baseline of each term, but the details only of terms
- * whose details have changed since the partition's last reports. For the others it refers to an earlier report.
+ * whose details have changed since the partition's last reports. For the details of all other terms, the report refers
+ * to an earlier report.
  */
 export class RegionReport implements ReportHead {
   readonly buffer: Buffer
@@ -160,7 +161,7 @@ export function reportWriter() {
   }
 
   return {
-    /** The bytes of the details so far, which is the position of the next ones, for later references. */
+    /** Number of bytes of details so far. The next details begin at this position, to which later reports refer. */
     get detailsBytes(): number {
       return details.length
     },
@@ -176,7 +177,7 @@ export function reportWriter() {
       if (place < 0) place = references.push(details) - 1
       add(place + 1, at, counts)
     },
-    /** Returns the report, whose bytes are valid until the next one is finished. */
+    /** Returns the report, whose bytes are valid until the next report is finished. */
     finish({ woeid, windowEnd, partition, missing, restNew, restKnown }: ReportHead): RegionReport {
       whole.length = 0
       whole.reserve(MAX_NUMBER_BYTES * (9 + 2 * references.length) + TIME_BYTES + DOUBLE_BYTES + entries.length + details.length)

@@ -13,7 +13,7 @@ export interface RegionReports {
   /**
    * Ranks the terms of a region by score, then by term. Terms without a baseline are compared with the mean of all
    * terms without a baseline in the region's list a minute ago.
-   *   @param reports those of one window
+   *   @param reports the reports of one window
    */
   rank(reports: readonly RegionReport[], meanOfNewTerms: number): RankedTerm[]
   /** Must be called when the list of these reports is published. Deletes the reports that no later one refers to. */
@@ -22,15 +22,16 @@ export interface RegionReports {
 
 /**
  * Returns the key of a report. Partitions progress independently, so one partition may report the next window before
- * another has reported the current one. Each report has a separate key and is stored once, as it was received.
+ * another partition has reported the current window. Each report has a separate key and is stored once, as it was
+ * received.
  */
 function keyOf({ woeid, partition, windowEnd }: RegionReport): string {
   return `${woeid}:${partition}:${windowEnd}`
 }
 
 /**
- * Keeps the reports as long as later ones refer to their details. Their bytes are in memory, because most details of a
- * list are those of the list before.
+ * Keeps each report as long as later reports refer to its details. The bytes of the reports stay in memory, because
+ * most details are the same as in the previous list.
  *   @param unknown called for each candidate whose details are missing
  */
 export function regionReports(store: PackedStore<string, RegionReport>, unknown: () => void): RegionReports {

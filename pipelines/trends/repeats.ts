@@ -11,7 +11,10 @@ export interface Repeat {
   readonly earlier: number
   /** The minute of the later contribution. */
   readonly later: number
-  /** Number of such repeats. It is negative after a late contribution has come between two neighbours. */
+  /**
+   * Number of repeats with these minutes. It is negative after a late contribution has been inserted between two
+   * neighbours.
+   */
   readonly count: number
   /**
    * The regions in which the two contributions are neighbours. Bit i stands for region i of the path of the cell's

@@ -29,7 +29,7 @@ export function addSample(samples: SampleTweet[], sample: SampleTweet): SampleTw
   return samples.length > KEPT_SAMPLES ? samples.pop() : leftOut
 }
 
-/** Of two tweets of the same millisecond, the one with the greater id is the newer one. */
+/** Of two tweets of the same millisecond, the tweet with the greater id counts as newer. */
 function isNewer(a: SampleTweet, b: SampleTweet): boolean {
   return a.created_at > b.created_at || (a.created_at === b.created_at && a.tweet_id > b.tweet_id)
 }

@@ -10,12 +10,12 @@ const LEAST_RENEWALS = 10
 const FURTHER_RENEWALS = 10
 
 /**
- * The bytes of kept reports, as a multiple of the details that are still valid. When there are more, the details in the
- * oldest reports are sent again. In a region whose candidates change all the time, a few that do not change would
- * otherwise keep many reports of outdated details.
+ * Maximum size of the kept reports, as a multiple of the size of the details that are still valid. If the reports are
+ * larger, the details in the oldest reports are sent again. In a region whose candidates change all the time, a few
+ * that do not change would otherwise keep many reports of outdated details.
  */
 const MOST_KEPT = 3
-/** Reports of less than this are kept in any case. */
+/** Reports with a smaller total size are kept in any case. */
 const LEAST_KEPT_BYTES = 4_096
 
 /** A candidate as it was sent. */
@@ -43,7 +43,7 @@ export const NOT_SENT: Pick<Details, 'sentIn' | 'sentAt' | 'sentBytes' | 'sentUn
 export interface SentDetails {
   /** Returns true if the details of a candidate must be sent (again). */
   isDue(details: Details, windowEnd: number): boolean
-  /** Writes the next report. @param candidates best first; those whose details are due are whole */
+  /** Writes the next report. @param candidates best first; a candidate whose details are due must be whole */
   write(candidates: readonly Details[], head: ReportHead, writer: ReturnType<typeof reportWriter>): RegionReport
 }
 

@@ -28,7 +28,7 @@ const SPARE_SHARE = 0.25
 const SPARE_SHARE_KNOWN = 3
 /** Number of terms visited between two pauses. The pauses let the event loop send heartbeats. */
 const TERMS_PER_PAUSE = 2_000
-/** Number of evaluations kept per region in addition to those of the candidates. */
+/** Number of evaluations kept per region in addition to the evaluations of the candidates. */
 const MAX_SPARE_LOOKS = 128
 /** Number of regions ranked between two pauses. */
 const REGIONS_PER_PAUSE = 8
@@ -53,7 +53,7 @@ export interface StandingsOptions {
   readonly saved: ReturnType<typeof savedStandings>
 }
 
-/** Most terms never come near a list, so their text is read only when it is needed. */
+/** Most terms are never among the best, so their text is read only when it is needed. */
 interface Named {
   readonly term: string
 }
@@ -75,7 +75,7 @@ interface RegionContenders {
 
 /** The evaluation of a term. It is valid until something changes. */
 interface Look extends Evaluation, Details {
-  /** By count, or by score if the term has a baseline. */
+  /** The value that ranks the term: its score if it has a baseline, or else its count. */
   value: number
   bound: number
   baseline: number
@@ -114,7 +114,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   /** The counts of the rare term that is being visited. */
   const counts = new CellCounts()
   const writer = reportWriter()
-  /** The hour (since 1970) for which it is decided which terms have a baseline. */
+  /** The hour (since 1970) to which the division into terms with and without a baseline applies. */
   let hour = 0
   /** The window's newest bucket at the last ranking. */
   let lastMinute = 0
@@ -213,7 +213,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       const count = counts.sumIn(woeid, first, Infinity)
       if (count === 0) continue
       const { fresh } = regionContenders(woeid)
-      // Only the term itself shows whether it comes before another one with the same count.
+      // Terms with the same count are ordered by their text, so the text is needed here.
       if (fresh.floor === undefined || count >= fresh.floor.value) fresh.offerNew(named.term, count)
     }
   }
@@ -545,7 +545,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     return sent.write(looks, { ...ranking, woeid, restNew: fresh.rest, restKnown: known.rest }, writer)
   }
 
-  /** Forgets evaluations that are no longer needed, when they outnumber those of the candidates. */
+  /** Forgets unneeded evaluations when they outnumber the evaluations of the candidates. */
   function forgetLooks(region: RegionContenders, candidates: readonly string[]): void {
     const { looks } = region
     if (looks.size > MAX_SPARE_LOOKS + candidates.length) region.looks = new Map(candidates.map((term) => [term, looks.get(term)!]))

@@ -1,18 +1,18 @@
 /**
- * Shows without a read which terms have no row. Most terms occur for the first time, and looking them up in the
- * database would be the greatest part of their cost.
+ * Shows which terms have no row, without reading from the database. Most terms occur for the first time, and looking
+ * them up in the database would be the greatest part of their cost.
  *
- * A Bloom filter cannot forget, so each walk over the store fills a new one. Until the first walk is complete, every
+ * A Bloom filter cannot forget, so each scan of the store fills a new filter. Until the first scan is complete, every
  * term may have a row. Terms are given by their `keyHash`.
  */
 export interface TermFilter {
-  /** Returns false if the term has no row for certain. */
+  /** Returns false if the term certainly has no row. */
   mayHave(hash: number): boolean
   /** Must be called for each term that gets a row. */
   add(hash: number): void
-  /** Must be called for each row of a walk, from the first to the last one. */
+  /** Must be called for each row of a scan, from the first row to the last. */
   walked(hash: number): void
-  /** Must be called when a walk has reached the end of the store. */
+  /** Must be called when a scan has reached the end of the store. */
   walkCompleted(): void
 }
 

@@ -153,7 +153,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
-    // A listed term was read for its list, so it is in memory. Nearly all listed terms are rare.
+    // A term of the list was read when the list was made, so it is still in memory. Nearly all listed terms are rare.
     const row = rare.findKey(term)
     if (row === undefined || rareRow.read(row).frequentHour === 0) return
     const key = termKey(woeid, term)

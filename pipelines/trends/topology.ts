@@ -24,8 +24,8 @@ const COMMIT_INTERVAL_MS = 1_000
 /** Delay of the time markers. Tweets that were sent before a renewal arrive within this time. */
 const ARRIVAL_DELAY_MS = 2_000
 /**
- * Memory for the cached rows of terms, per partition and store. A row of a rare term has about 150 bytes in it, so that
- * the terms of the last seconds need not be read from the database again.
+ * Memory for the cached rows of terms, per partition and store. The row of a rare term takes about 150 bytes, so the
+ * terms of the last seconds fit and need not be read from the database again.
  */
 const TERM_CACHE_BYTES = 12 * 1_048_576
 /** Interval of the sweep for silent users. */

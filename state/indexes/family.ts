@@ -41,7 +41,7 @@ export interface IndexFamily {
   /**
    * Makes searches use a complete index in place of the former one, in one atomic step. The former index remains for
    * searches that are in progress, but sinks can no longer write to it.
-   * @returns false if another process holds the token, or if either index has changed meanwhile
+   * @returns false if another process has the token, or if either index has changed in the meantime
    */
   publish(index: string, token: string, former: string | undefined): Promise<boolean>
   remove(index: string): Promise<void>

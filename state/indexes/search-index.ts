@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
  * An index of a search server, filled from one topic. Its name is an alias, which always refers to one concrete index
  * (`<name>-<number>`) that is complete.
  *
- * Each concrete index also holds one small document per partition of the topic, with its position. Queries must
- * therefore filter by a field that every document has.
+ * Each concrete index also contains one small document for each partition of the topic, with the position of the
+ * partition. Queries must therefore filter by a field that every document has.
  */
 export interface Index<K, V> {
   readonly name: string
@@ -15,7 +15,7 @@ export interface Index<K, V> {
   readonly mappings: IndexMappings
   /**
    * Increase the version when `documentOf` returns a different document for the same record. As after a change to
-   * settings or mappings, a new index is then filled while searches use the old one.
+   * settings or mappings, a new index is then filled while searches use the old index.
    */
   readonly version: number
   /** Returns the document of a record, as JSON; null if the record has no document. */

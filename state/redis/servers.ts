@@ -6,7 +6,7 @@ interface ClusterClient extends ScriptClient {
   readonly slots: readonly (readonly string[] | undefined)[]
 }
 
-/** Shows which keys one script can use, and which of them fail together. */
+/** Shows which keys one script can use, and which keys become unavailable together. */
 export interface ServersOfKeys {
   /** Returns the group of a key or of its hash tag. One script can use all keys of the same group. */
   groupOf(key: string): string

@@ -143,7 +143,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     entry.generation = cache.generation
   }
 
-  /** Reads entries with one multi-get. An entry whose value was set in the meantime keeps it. */
+  /** Reads entries with one multi-get. An entry whose value was set in the meantime keeps that value. */
   function load(entries: readonly Entry<K, V>[]): void {
     const ends: number[] = []
     let start = 0
@@ -236,7 +236,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       entry.dirty = true
       dirty.push(entry)
       revision++
-      // The cache may have evicted the entry that `last` holds. A changed entry must be in the cache.
+      // The cache may have evicted the entry in `last`. A changed entry must be in the cache.
       if (entry.generation !== cache.generation) keep(entry)
       return entry
     },

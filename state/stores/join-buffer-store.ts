@@ -92,7 +92,8 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
 
 /**
  * Creates a `joinBufferStore` with a different row size, for tests.
- * @param fullRowBytes size at which values go to another row; it must not be larger than at an earlier start
+ * @param fullRowBytes size at which further values are written to another row; it must not be larger than at an earlier
+ * start
  */
 export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOptions<K>, fullRowBytes: number): JoinBufferStore<K, V> {
   const { spanMs } = options
@@ -292,7 +293,10 @@ function firstAfter(from: number, holds: (number: number) => boolean): number {
   return found
 }
 
-/** Number of characters that encode the length of a key. Neither can be a surrogate, which could not be stored. */
+/**
+ * Number of characters that encode the length of a key. Neither character can be a surrogate, because a surrogate could
+ * not be stored.
+ */
 const LENGTH_CHARACTERS = 2
 const LENGTH_BASE = 0x8000
 
@@ -345,9 +349,9 @@ const bytesAsText: Codec<string> = {
 }
 
 /**
- * Builds and parses the keys of rows as text. Each begins with the row's kind. A first part continues with the join
- * key, and a further part with its number and the join key. An index row continues with the segment and the row's
- * number. Segments are big-endian doubles, whose bytes sort like the numbers.
+ * Builds and parses the keys of rows as text. Each key begins with the row's kind. The key of a first part continues
+ * with the join key, and the key of a further part with the part's number and the join key. The key of an index row
+ * continues with the segment and the row's number. Segments are big-endian doubles, whose bytes sort like the numbers.
  */
 function rowKeysOf<K>(keys: Codec<K>) {
   const out = byteWriter()

@@ -9,9 +9,9 @@ export interface ObjectCache<K, E> {
   /** Does not count as a use. */
   peek(key: K): E | undefined
   set(key: K, entry: E): void
-  /** The number of the young generation. An entry that was set in it needs not be set again. */
+  /** The number of the young generation. An entry that was set in this generation need not be set again. */
   readonly generation: number
-  /** Notes that an entry has become heavier or lighter since it was set. */
+  /** Updates the weight of an entry that has become heavier or lighter since it was set. */
   grew(weight: number): void
   clear(): void
 }

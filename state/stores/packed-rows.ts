@@ -9,7 +9,10 @@ export interface ByteSpan {
 
 const FIRST_BYTES = 16_384
 const FIRST_ROWS = 256
-/** The numbers of a row: the hash of its key, and where key and value begin and end. */
+/**
+ * Number of integers that are stored per row: the hash of its key, and the positions at which key and value begin and
+ * end.
+ */
 const FIELDS = 5
 const KEY_START = 1
 const KEY_END = 2
@@ -17,18 +20,24 @@ const VALUE_START = 3
 const VALUE_END = 4
 /** Stored instead of the start of a value if the key has no row. */
 const NO_VALUE = -1
-/** Slots per row. At most half of them are in use, so searches are short. */
+/** Number of slots per row. At most half of the slots are in use, so searches are short. */
 const SLOTS_PER_ROW = 2
 const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
 /** Up to this length, a loop copies faster than a function of the runtime. */
 const SHORT_COPY_BYTES = 24
-/** A secret, so that nobody can choose keys with equal hashes, which would make searches long. */
+/**
+ * The start of every hash is a secret. Otherwise somebody could choose keys with equal hashes, which would make
+ * searches long.
+ */
 const SEED = randomInt(2 ** 32)
 const FNV_PRIME = 0x01000193
 /** Rows are sorted by 53-bit integers: the first four bytes of the key, and a row number in the other 21 bits. */
 const MAX_SORTED_ROWS = 2 ** 21
 
-/** Hashes the bytes with FNV-1a, and mixes the bits as MurmurHash3 ends. The result differs in each process. */
+/**
+ * Hashes the bytes with FNV-1a, and mixes the bits with the final step of MurmurHash3. The result differs in each
+ * process.
+ */
 export function keyHash(buffer: Uint8Array, start: number, end: number): number {
   let hash = SEED
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ buffer[at], FNV_PRIME)
@@ -38,9 +47,9 @@ export function keyHash(buffer: Uint8Array, start: number, end: number): number 
 }
 
 /**
- * A hash table of rows whose keys and values are bytes of one buffer. It holds no object per row, so the garbage
- * collector has nothing to visit or to move, however many rows there are. Clearing it keeps its memory for further
- * rows.
+ * A hash table of rows whose keys and values are bytes of one buffer. There is no object per row, so the garbage
+ * collector has nothing to visit or to move, regardless of the number of rows. When the table is cleared, it keeps its
+ * memory for further rows.
  *
  * Rows have numbers from 0. A value that is replaced leaves its bytes behind until the table is cleared.
  */
@@ -56,7 +65,7 @@ export class PackedRows {
     return this.#count
   }
 
-  /** The number of bytes of keys and values, replaced values included. */
+  /** The number of bytes of all keys and values, including replaced values. */
   get bytes(): number {
     return this.#used
   }
@@ -108,7 +117,7 @@ export class PackedRows {
   /** Replaces the value of a row. The bytes may be those of another row of this table. */
   setValue(row: number, value: Uint8Array, start: number, end: number): void {
     const at = row * FIELDS
-    // The bytes are copied before the fields change, which may be those that `start` and `end` come from.
+    // The bytes are copied before the fields of the row change, because `start` and `end` may come from these fields.
     const from = this.#used
     this.#append(value, start, end)
     this.#fields[at + VALUE_START] = from
@@ -145,8 +154,8 @@ export class PackedRows {
   }
 
   /**
-   * Returns the rows in the order of the first four bytes of their keys, if they are not too many. Databases insert
-   * neighbouring keys with half the work, and nothing depends on the rest of the order.
+   * Returns the rows in the order of the first four bytes of their keys, unless there are too many rows to sort. A
+   * database inserts neighbouring keys with half the work. Nothing depends on a more precise order.
    */
   roughlySorted(): Float64Array {
     const rows = new Float64Array(this.#count)

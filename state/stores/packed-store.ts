@@ -11,15 +11,15 @@ import { storeGuard } from './store-guard.ts'
 export interface PackedStoreOptions<K, V> {
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Memory for cached rows, per task. Default: that of the worker. */
+  /** Memory for cached rows, per task. The default is the worker's setting. */
   readonly cacheBytes?: number
 }
 
 /**
- * A keyed store whose rows stay bytes in memory, for very many small rows of which most are written once and never read
- * again, or whose decoded objects are large. `get` decodes a row at each call and `put` encodes it, so values are not
- * shared. Their objects therefore die young, whereas cached objects that die later are what costs the garbage collector
- * most. The methods for bytes take encoded keys with their `keyHash`.
+ * A keyed store whose rows stay bytes in memory. It suits very many small rows of which most are written once and never
+ * read again, and rows whose decoded objects are large. `get` decodes a row at each call and `put` encodes it, so
+ * values are not shared. Their objects therefore die young, whereas cached objects that die later are what costs the
+ * garbage collector most. The methods for bytes take encoded keys with their `keyHash`.
  */
 export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'roll'> {
   prefetchBytes(key: Uint8Array, start: number, end: number, hash: number): void
@@ -28,11 +28,11 @@ export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'rol
    * @returns its bytes, valid until the next use of the store; undefined if there is none
    */
   find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined
-  /** Looks for a row, by a key that is not encoded. */
+  /** Looks for a row. The key is not encoded. */
   findKey(key: K): Readonly<ByteSpan> | undefined
-  /** Replaces a row by these bytes, which must be an encoded value. */
+  /** Replaces a row with these bytes, which must be an encoded value. */
   write(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan>): void
-  /** Replaces a row by these bytes, for a key that is not encoded. */
+  /** Replaces a row with these bytes. The key is not encoded. */
   writeKey(key: K, value: Readonly<ByteSpan>): void
 }
 
@@ -65,7 +65,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   /** The ids of the schemas whose values can be decoded. */
   const readable = new Set<number>()
 
-  /** @returns whether it is known if the key has a row; if it has one, `found` is that row */
+  /** @returns `unknown` if the cache does not show whether the key has a row; after `row`, `found` is the row */
   function locate(key: Uint8Array, start: number, end: number, hash: number): 'row' | 'none' | 'unknown' {
     for (const rows of [changed, flushed, young]) {
       const row = rows.count === 0 ? -1 : rows.find(key, start, end, hash)
@@ -74,7 +74,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     const row = old.count === 0 ? -1 : old.find(key, start, end, hash)
     if (row < 0) return 'unknown'
     const result = at(old, row)
-    // A full young generation would take the memory of the old one, which has the row.
+    // Adding to a full young generation would reuse the memory of the old generation, which contains the row.
     if (young.size <= generationBytes) put(young, key, start, end, hash, result === 'row' ? found : undefined)
     return result
   }
@@ -87,7 +87,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     return 'row'
   }
 
-  /** Keeps a row of the column, or the fact that there is none, in the cache. */
+  /** Caches a row of the column, or the fact that the row does not exist. */
   function remember(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan> | undefined): void {
     if (young.size > generationBytes) {
       const cleared = old
@@ -124,8 +124,8 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   }
 
   /**
-   * Decodes the first value of each schema, so that one whose schema is not loaded yet is noticed when rows are loaded,
-   * and not when a processor uses the row.
+   * Decodes the first value of each schema. A schema that is not loaded yet is then noticed when rows are loaded, and
+   * not when a processor uses a row.
    */
   function checkSchema(value: Buffer): void {
     if (options.value.schema === undefined) return

@@ -84,8 +84,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
   }
 
   /**
-   * Restored records may replace values that must be erased, and it is unknown which. So every write of a copy session
-   * requests a scrub.
+   * Restored records may replace values that must be erased, and it is unknown which records do so. Therefore every
+   * write of a copy session requests a scrub.
    */
   const copying: SharedDatabase = {
     ...shared,

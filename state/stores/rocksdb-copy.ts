@@ -51,13 +51,13 @@ export function copyRows(binding: RocksdbBinding, from: Database, to: Database, 
 }
 
 /**
- * Applies the changes that were made while the rows were copied. Only the changes that are made in the meantime are
- * left for the moment at which the copy takes the place of its database.
+ * Applies the changes that were made while the rows were copied. Only changes that are made during this step remain to
+ * be applied when the copy replaces its database.
  * @param mayGoOn called between slices; false stops it
  * @returns a promise of whether these changes are applied
  */
 export function catchUp(binding: RocksdbBinding, follower: Follower, copy: Database, mayGoOn: MayGoOn): Promise<boolean> {
-  // A fast writer would make changes faster than they are applied between its turns, so the later ones do not count.
+  // Only the changes so far are applied, because a fast writer could add changes faster than this loop applies them.
   let left = follower.changes
   return inSlices(binding, copy, { mayGoOn, pauseMs: SHORT_PAUSE_MS }, () => {
     if (left > 0) follower.applyNext(copy)

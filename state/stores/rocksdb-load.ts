@@ -3,7 +3,7 @@ import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
 /**
  * Writes that can wait are paused when this many memtables are waiting to be flushed. RocksDB delays all writes,
  * including those of running tasks, when six memtables or 20 files of the first level are waiting. The limits here are
- * half of that.
+ * half of these numbers.
  */
 const MOST_WAITING_MEMTABLES = 3
 const MOST_FILES_IN_FIRST_LEVEL = 10

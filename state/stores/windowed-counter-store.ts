@@ -27,8 +27,8 @@ export interface WindowedCounterStore<K> extends EngineStore {
   readonly lookup: StoreLookup<K, [start: number, count: number][]>
   prefetch(key: K): void
   /**
-   * Adds `by` (an integer, default 1) to the bucket of `time`. A bucket after the key's newest one advances the key's
-   * ring.
+   * Adds `by` (an integer, default 1) to the bucket of `time`. A bucket after the key's newest bucket advances the
+   * key's ring.
    * @returns false when the time is before the ring, in which case nothing is counted. This also applies to a key that
    * is new or was trimmed, because its older windows are already closed.
    */

@@ -5,11 +5,11 @@ const LOW_BITS = 0x7f
 const BITS = 7
 const MS_PER_SECOND = 1_000
 const TWO_32 = 2 ** 32
-/** The longest length of a text or an array. */
+/** The maximum length of a text or an array. */
 const MAX_LENGTH_BYTES = 5
 const MAX_BYTES_PER_UNIT = 3
 
-/** The topic and partition from which the records of an insert come. */
+/** The topic and the partition that contain the records of an insert. */
 export interface InsertSource {
   readonly topic: string
   readonly partition: number

@@ -31,7 +31,7 @@ export interface TableStore {
   /** Returns the next offset that the table lacks; undefined when it has no row of this Kafka partition. */
   position(topic: string, partition: number): Promise<number | undefined>
   /**
-   * Writes all rows as one part, or none of them. When the response is lost, `position` shows whether they were
+   * Writes all rows as one part, or no row at all. When the response is lost, `position` shows whether the rows were
    * written.
    */
   insert(insert: Insert): Promise<void>

@@ -29,7 +29,8 @@ export interface TableDefinition<K, V> {
   readonly parts?: readonly string[]
   /**
    * Statements that create roll-ups and views of the table. They run at every start, after the table has been created,
-   * so each must be idempotent (IF NOT EXISTS). To change one, give it a new name and drop the old one in a migration.
+   * so each must be idempotent (IF NOT EXISTS). To change a roll-up or view, give it a new name and drop the old one in
+   * a migration.
    */
   readonly derived?: (cluster: ClusterOptions) => readonly string[]
   /** Migrations in the order in which they were added. Never change an existing one. */
@@ -68,7 +69,7 @@ export interface BinaryTable<K, V> extends TableDefinition<K, V> {
 
 export type AnyTable<K, V> = Table<K, V> | BinaryTable<K, V>
 
-/** The columns that every table has in addition to its own, as an insert names them. */
+/** The columns that every table has in addition to its declared columns, as an insert names them. */
 export const POSITION_COLUMNS = ['kafka_topic', 'kafka_partition', 'kafka_offset'] as const
 
 /** A change of an existing table. */
@@ -122,7 +123,9 @@ export function engineOf(
   return version === undefined ? `Replicated${family}(${place})` : `Replicated${family}(${place}, ${version})`
 }
 
-/** @param identity stored as the table's comment; a table that was dropped and created again has another one */
+/**
+ * @param identity stored as the table's comment; a table that was dropped and created again has a different identity
+ */
 export function createStatement(table: TableDefinition<never, never>, identity: string, cluster: ClusterOptions): string {
   const { name, columns, parts = [], orderBy, partitionBy, ttl, version = 'kafka_offset' } = table
   const engine = engineOf('ReplacingMergeTree', cluster, version)

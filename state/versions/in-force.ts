@@ -24,7 +24,7 @@ export interface VersionInForceOptions<T> {
   open(folder: string, version: FileVersion): T | Promise<T>
   /** Reports a change. */
   onSwitch(version: FileVersion | undefined): void
-  /** Reports a version that could not be used. The previous one continues to answer. */
+  /** Reports a version that could not be used. The previous version continues to answer. */
   onRefused(version: FileVersion, error: Error, willRetry: boolean): void
   setTimer(ms: number, callback: () => void): CancelTimer
 }

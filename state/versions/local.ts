@@ -33,7 +33,10 @@ export interface LocalVersionsOptions {
 const COMPLETE = 'version-'
 /** Prefix of the names of folders that are being written. */
 const PARTIAL = '.partial-'
-/** Number of attempts to move a folder to its place. An attempt fails when another process of the host is faster. */
+/**
+ * Number of attempts to move a folder to its place. An attempt fails if another process of the host creates the folder
+ * first.
+ */
 const SETTLE_ATTEMPTS = 5
 /** Age of the last write after which a folder counts as abandoned by its writer. No file takes an hour to fetch. */
 const ABANDONED_MS = 3_600_000
@@ -59,7 +62,7 @@ export function localVersions({ blobs, folder, now }: LocalVersionsOptions): Loc
     }
   }
 
-  /** Moves a complete folder to its place, unless another process was faster. */
+  /** Moves a complete folder to its place, unless an intact folder of another process is already there. */
   async function settle(partial: string, place: string, files: readonly VersionFile[]): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {

@@ -40,7 +40,8 @@ export interface ViewPosition {
   readonly next: number
   /**
    * Time at which the view last contained the whole log, epoch ms; before the view is complete, the time of its first
-   * batch. If tombstones are not kept as long as this time is past, the view may have missed some and is built again.
+   * batch. If tombstones are kept for a shorter time than has passed since then, the view may have missed some, and is
+   * built again.
    */
   readonly at: number
   /** Id of the topic that the offset belongs to; undefined if an earlier version of the sink wrote the position. */

@@ -3,8 +3,8 @@ import type { CommandResult } from '../../schemas/commands/types.ts'
 import { type View, type ViewContext, type ViewOperation, type ViewReader, viewTag } from './view.ts'
 
 /**
- * Results of commands, stored beside the view that they changed. One batch applies both, so a client that has the
- * result can already read the change from the view.
+ * Results of commands, stored with the view that the commands changed. One batch applies the change and the result, so
+ * a client that has the result can already read the change from the view.
  *
  * | key or channel | value |
  * |---|---|

@@ -8,7 +8,7 @@ export async function rewriteRedisLogs(redis: Redis | Cluster): Promise<void> {
   const nodes = redis instanceof Cluster ? redis.nodes('all') : [redis]
   for (const node of nodes) {
     if (!/^aof_enabled:1/m.test(await node.info('persistence'))) continue
-    // A rewrite that is already running may have written values that were deleted since, so a new one is requested.
+    // A running rewrite may already have written values that were deleted later, so another rewrite is requested.
     await node.bgrewriteaof()
   }
 }

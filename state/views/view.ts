@@ -29,9 +29,9 @@ export type ViewOperation =
   | { readonly op: 'hkeep'; readonly key: string; readonly suffix: string; readonly number: number }
   /**
    * Removes items from a string that consists of rows of `rowBytes` bytes. If no row begins with `start`, the item was
-   * added to a counter: the first of the fields `item.counters` that exists in the hash `counters`. The value of a
-   * counter is `<count> <sum>`. Its count is reduced by 1 and its sum by `amount`. A counter with the count 0 is
-   * removed.
+   * added to a counter. This counter is the first of the fields `item.counters` that exists in the hash `counters`. The
+   * value of a counter is `<count> <sum>`. Its count is reduced by 1 and its sum by `amount`. A counter with the count
+   * 0 is removed.
    */
   | {
       readonly op: 'removeRows'
@@ -152,7 +152,7 @@ export interface BinaryReader {
 /** A Lua script that changes keys with the same hash tag. Its source must not depend on input. */
 export type ViewScript = RedisScript
 
-/** Runs scripts of readers on data that the API itself stores beside a view. */
+/** Runs scripts of readers on data that the API itself stores in addition to a view. */
 export type ViewScripts = BoundedScripts
 
 /**

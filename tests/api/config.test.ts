@@ -134,7 +134,7 @@ test.each([
   expect(() => readApiConfig({ BLOBS_URL, IMAGES_URL })).toThrow('IMAGES_URL')
 })
 
-test('images have a place of their own by default, and beside a bucket of blobs', () => {
+test('images are stored separately from other blobs by default, in a folder or in a bucket', () => {
   const { blobs, images } = readApiConfig({}).state
   expect(images.url).not.toBe(blobs.url)
   const beside = { BLOBS_URL: 's3://bucket/blobs', IMAGES_URL: 's3://bucket/blobs-of-images' }

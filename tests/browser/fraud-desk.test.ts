@@ -247,7 +247,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('a challenger is promoted and tried, and what is refused says why', async () => {
+  test('a challenger is promoted and tried, and a refusal shows its reason', async () => {
     const { page, fakes } = await opened({ hash: '#models' })
     const press = async (label: string, question: string) => {
       await page.getByRole('button', { name: label }).click()

@@ -114,8 +114,8 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
         await delay(fault.ms)
         return worker.disk.free()
       case 'damage': {
-        // A restart moves what the previous process left in the write-ahead log into a table file, so that files of all
-        // kinds exist.
+        // A restart moves the records that the previous process left in the write-ahead log into a table file, so that
+        // files of all kinds exist.
         await worker.kill()
         worker.start()
         await waitUntil(() => worker.report?.ready === true, { what: `worker ${worker.slot} ready`, timeoutMs: READY_WITHIN_MS })

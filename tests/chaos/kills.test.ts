@@ -50,7 +50,7 @@ async function tweetsFromNow(): Promise<() => LiveEvent> {
   }
 }
 
-/** The incident of each round, by the part that it affects. */
+/** For each part, the incident that a round causes. */
 const INCIDENTS: Readonly<Record<string, (round: number) => Promise<void>>> = {
   worker: (round) => trial.kill(system.workers[round % system.workers.length]),
   kafka: () => trial.kill(system.kafka),

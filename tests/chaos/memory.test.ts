@@ -18,8 +18,8 @@ const WORKERS = 3
 const ROUNDS = 40
 const BATCH = 12
 /**
- * Share of payments on which the shop fails. It is high enough that they meet every fault, and low enough that most
- * commits have none.
+ * Share of payments on which the shop fails. It is high enough that failing payments meet every fault, and low enough
+ * that most commits have no failing payment.
  */
 const SHARE_BROKEN = 0.02
 /** Probability per round that a database falls behind. */

@@ -16,7 +16,7 @@ const LEFT_OUT = 'positive_data_acceptance'
 
 export interface FuzzOptions {
   readonly url: string
-  /** The caller's Authorization header; undefined without a token. */
+  /** The caller's Authorization header; undefined if the caller has no token. */
   readonly authorization?: string
   /** Number of examples per route. */
   readonly examples: number

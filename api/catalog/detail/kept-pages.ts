@@ -63,8 +63,8 @@ const BYTES_BESIDE_TEXTS = 1_000
 const RECENT_MS = 1_000
 
 /**
- * Renders pages of products, and keeps the last page of each product. A page is rendered again only if its * sources,
- * the categories or its badges have changed.
+ * Renders pages of products, and keeps the last page of each product. A page is rendered again only if its
+ * sources, the categories or its badges have changed.
  */
 export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptPages {
   const pages = new LRUCache<number, Kept>({ maxSize: MOST_BYTES, sizeCalculation: bytesOf })

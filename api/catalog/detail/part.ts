@@ -32,7 +32,8 @@ export function detailPart(deps: DetailDeps): CatalogPart {
 
   /** Returns the page of a product; undefined if the product does not exist. */
   async function rendered(productId: number): Promise<Rendered | undefined> {
-    // Reading the tree throws if the categories are not known yet. It comes first, so nothing else is read then.
+    // Reading the tree throws if the categories are not known yet. It is read first, so that nothing else is read in
+    // vain.
     const { tree } = categories
     const readAt = now()
     const texts = await readTexts(productId, pages.isKnown(productId))

@@ -1,7 +1,7 @@
 /** Limits how many tasks run at once. Callers with the same key share the result of one task. */
 export interface Gate {
   /**
-   * Runs a task when there is a free place.
+   * Runs a task as soon as fewer than the maximum number of tasks are running.
    * @param key identifies the task; undefined if its result must not be shared
    */
   run<T>(key: string | undefined, work: () => Promise<T>): Promise<T>

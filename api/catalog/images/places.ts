@@ -1,10 +1,10 @@
 import { ApiError, errors } from '../../kit/errors.ts'
 
-/** Limits how many forms with images are read at once, because each of them may hold a file in memory. */
+/** Limits how many forms with images are read at once, because each form may occupy the memory of a whole file. */
 export interface FormPlaces {
   /**
-   * Reads a form if there is a free place for it.
-   * @param caller who sends it; one caller cannot take all places
+   * Reads a form, unless too many forms are being read.
+   * @param caller the sender of the form; a single caller cannot use up the whole limit
    * @throws ApiError `unavailable`
    */
   read<T>(caller: string, work: () => Promise<T>): Promise<T>

@@ -18,8 +18,8 @@ export interface SkuClaims {
   /**
    * Claims all of the skus, with one command per partition of skus.
    * @param step distinguishes this claim from other claims of the same command
-   * @returns when the earliest sku was claimed, epoch ms
-   * Throws ApiError `sku_taken`; in that case nothing is claimed.
+   * @returns the time at which the earliest sku was claimed, epoch ms
+   * @throws ApiError `sku_taken`; in that case nothing is claimed
    */
   claim(open: OpenCommand, claimed: Claimed, step: string): Promise<number>
   /** Releases skus that the product did not get. A claim that cannot be released expires. */

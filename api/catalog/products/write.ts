@@ -131,8 +131,8 @@ function skusOf({ variants }: CatalogProductContent): string[] {
 
 /**
  * Returns the content that a body describes.
- * @param images the product's images; null keeps its current ones
- * Throws ApiError: `unknown_category`, `too_many_variants`, `content_too_large`.
+ * @param images the product's images; null keeps the current images
+ * @throws ApiError: `unknown_category`, `too_many_variants`, `content_too_large`.
  */
 export function contentOf(
   { title, description, category_id, brand, variants }: NewProduct | Replacement,

@@ -21,7 +21,7 @@ export function reviewsPart({ views, facts, commands }: ReviewsDeps): CatalogPar
         const { product_id } = input.params
         const { stars } = input.body
         // The command refuses a key that belongs to another request. A repetition publishes the review with its first
-        // time, so it does not replace a newer one.
+        // time, so it does not replace a newer review.
         const open = await commands.open(input, ['reviewProduct', product_id, stars])
         const key = String(product_id)
         const product = await readProduct(views, facts.partitionOf(productDecisions, key), key)

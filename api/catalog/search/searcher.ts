@@ -65,13 +65,13 @@ const ENOUGH = 10
  */
 const MANY = 20_000
 /**
- * How long a word that occurs in some product counts as correct. During this time, the word could only turn out to be a
- * mistake if a similar word occurred in a hundred times as many products.
+ * How long a word that occurs in some product counts as correct. During this time, the word could only become doubtful
+ * if a similar word came to occur in a hundred times as many products.
  */
 const WORDS_KEPT_MS = 10 * 60_000
 /**
  * How long a sufficient count of products with the exact words of a query is kept. If products disappear during this
- * time, the search is widened only after it.
+ * time, the search is widened only when the time is over.
  */
 const COUNTS_KEPT_MS = 60_000
 const MOST_KEPT = 20_000
@@ -143,8 +143,8 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     const hits = { plan, filters: clauses, sort, moment, size: pageSize + 1, from }
     const [total, ...others] = searches
     const counting = others.map((search) => countingSearch(search, most))
-    // The page and most facets need the same words and filters, so one search can do both. The server works on several
-    // searches of a request at the same time.
+    // The page and most facets need the same words and filters, so a single search can return the page and these
+    // facets. The server works on several searches of a request at the same time.
     const [shown, ...counted] = isMany
       ? await firstHits(hits, [countingSearch(total, most), ...counting])
       : await index.searchAll([{ ...hitsSearch(hits), ...pageCounts(total, most) }, ...counting])

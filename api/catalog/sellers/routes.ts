@@ -29,7 +29,7 @@ export const putSellerRoute = defineRoute({
   operationId: 'putSeller',
   summary: 'Describe a seller',
   description:
-    'Stores the name and rating that buyers see. Pages show both within two seconds. A change in the rating affects the order of search results once it reaches 0.2 stars.',
+    'Stores the name and rating that buyers see. Pages show the change within two seconds. A change in the rating affects the order of search results once it reaches 0.2 stars.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({
     seller_id: z

@@ -40,7 +40,8 @@ export function shopPart(deps: ShopDeps): CatalogPart {
   const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
   const { read } = detailReader(deps)
   /**
-   * The content security policy of the pages allows images from the server that sent the page, whatever its name is.
+   * The content security policy of the pages allows images from the server that sent the page, regardless of the name
+   * of that server.
    */
   const localImage = (url: string) => (url.startsWith(publicUrl) ? url.slice(publicUrl.length) : url)
 

@@ -123,7 +123,7 @@ interface Value {
   readonly text: string
   readonly count: number
   readonly isChosen: boolean
-  /** Address of the page on which the value is chosen, or no longer chosen if it is chosen now. */
+  /** Address of the page that adds the value to the choice, or removes the value if it is already chosen. */
   readonly address: string
 }
 

@@ -18,7 +18,7 @@ import { KIND } from './wire.ts'
 export interface OpenModels extends ModelScorer {
   /** The models that score in this process; undefined until the first models are loaded. */
   readonly active: ActiveModels | undefined
-  /** Scores like `score`, but is not measured, and a late answer has no consequences. */
+  /** Scores like `score`, but its calls are not measured, and a late answer has no consequences. */
   rehearse(input: ModelInput): Promise<ModelOutcome | undefined>
   /** Reads the folders again. */
   folders(): Promise<ModelFolders>
@@ -50,8 +50,8 @@ export interface ModelsDeps {
 const PROCESS = fileURLToPath(new URL('./process/main.ts', import.meta.url))
 const NOTHING = Buffer.alloc(0)
 /**
- * Interval between checks for changed settings. A change must take effect within ten seconds, and loading takes one of
- * them.
+ * Interval between checks for changed settings. A change must take effect within ten seconds, and loading the models
+ * takes about one second.
  */
 const LOOK_EVERY_MS = 500
 
@@ -92,7 +92,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
       const wanted = wantedSettings() ?? UNTIL_KNOWN
       active = await loading.load(child, wanted.models, wanted.policy).catch((error) => {
         if (!(error instanceof CannotLoad)) throw error
-        // Earlier models are better than no models. If there are none, only the rules decide.
+        // Earlier models are better than no models. Without any models, only the rules decide.
         if (active !== undefined) return loading.load(child, { champion: active.versions, challenger: undefined }, active.policy)
         return loading.load(child, { champion: {}, challenger: undefined }, wanted.policy)
       })

@@ -8,12 +8,13 @@ import { type HeldBytes, type HeldEntity, heldEntity, heldSeconds, isInFlight } 
 import { FLIGHT_BYTES, inFlightAt, MOST_IN_FLIGHT } from '../../../state/views/fraud/in-flight.ts'
 
 /**
- * An entity with at least this many transactions in flight is hot. Folding fewer takes less time than remembering them.
+ * An entity with at least this many transactions in flight is hot. Folding fewer transactions takes less time than
+ * remembering them.
  */
 const HOT_FROM = 8
 /**
- * Maximum number of entities that are remembered. The one that was not used for the longest time is forgotten. Each
- * takes about 60 KiB: the bytes that were read and the resulting profile.
+ * Maximum number of entities that are remembered. The least recently used entity is forgotten first. An entity takes
+ * about 60 KiB, for the bytes that were read and the resulting profile.
  */
 const MOST_HOT = 128
 
@@ -31,19 +32,19 @@ interface Folded {
 
 /**
  * Folds the transactions in flight of hot entities. In a burst, each payment finds the same transactions in flight as
- * the one before it, and a few more. The result of the last fold is therefore kept, and only the others are added to
- * it. The result is valid as long as Redis returns the same profile, and transactions in flight that begin with those
- * that were folded. So the sink and other processes need not report their changes.
+ * the one before it, and a few more. The result of the last fold is therefore kept, and only further transactions are
+ * added to it. The result is valid as long as Redis returns the same profile, and a list of transactions in flight that
+ * begins with the folded transactions. The sink and other processes therefore need not report their changes.
  */
 export class HotEntities {
-  /** By key. The entity that was used last is at the end. */
+  /** Folded entities by key. The most recently used entity comes last. */
   readonly #folded = new Map<string, Folded>()
 
   /**
    * Reads an answer of Redis, like `heldEntity`. The profile of a hot entity already includes the transactions in
    * flight.
    * @param entity the key of the profile
-   * @param id hash of the transaction in hand, which is not counted
+   * @param id hash of the transaction that is being scored, which is not counted
    * @returns undefined if a different version wrote the profile
    */
   read(kind: EntityKind, entity: string, held: HeldBytes, id: number, now: number): HeldEntity | undefined {
@@ -55,7 +56,8 @@ export class HotEntities {
     if (folded === undefined) return undefined
     addRows(folded, flight)
     this.#remember(entity, folded)
-    // Such a transaction is among those that were folded, so the others are folded alone.
+    // The kept fold includes the transaction that is being scored, or an expired transaction. In this case, all other
+    // transactions must be folded again.
     if (folded.ids.has(id) || !isInFlight(folded.earliest, now)) return heldEntity(held, now)
     return { profile: folded.fold.current, inFlight: [], inFlightSeconds: heldSeconds(counted) }
   }
@@ -73,7 +75,7 @@ export class HotEntities {
 
 /** @returns undefined if a different version wrote the profile */
 function begun(kind: EntityKind, bytes: Buffer | null): Folded | undefined {
-  // A copy, because the buffer that Redis's answer shares with others would stay in memory.
+  // The profile is copied. A view would keep the whole buffer in memory, which contains several answers of Redis.
   const profile = bytes === null ? null : Buffer.from(bytes)
   const start = profile === null ? NEW_PROFILE : profileFromBytes(profile)
   if (start === undefined) return undefined

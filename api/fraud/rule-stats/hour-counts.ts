@@ -38,8 +38,8 @@ export class HourCounts {
   }
 
   /**
-   * Notes an evaluation. Every rule set has separate tallies, so after a change the tallies of the previous rule set
-   * are read one last time.
+   * Records that rules were evaluated. Every rule set has separate tallies, so after a change the tallies of the
+   * previous rule set are read one last time.
    */
   evaluated(tallies: RuleTallies): void {
     if (this.#known?.tallies === tallies) return

@@ -17,7 +17,7 @@ const counts = {
   missing: count('evaluations whose result was missing, which never match'),
   missing_by: z.record(z.string(), z.int()).openapi({
     description:
-      'How often each field was absent when the result was missing. `list:<name>` stands for a list that does not exist, and `arithmetic` for a division by zero.',
+      'How often each field was absent when the result was missing. `list:<name>` means a list that does not exist, and `arithmetic` means a division by zero.',
     example: { 'payer.account_age_days': 12 },
   }),
 }

@@ -1,6 +1,6 @@
 import type { FraudBlocklistType, FraudSettingsChange, TxnScored } from '../../../schemas/fraud/types.ts'
 
-/** The actor in the audit record: nobody asks for the replacement, it follows from the blocklist. */
+/** The actor in the audit record. No person asks for the replacement; it follows from the blocklist. */
 const SCORING = 'fraud-scoring'
 
 /**

@@ -36,8 +36,8 @@ export interface KeptAnswers {
   /**
    * Keeps an answer, unless an answer is already kept. In that case, the result has the earlier answer. A block by the
    * blocklist replaces any other answer to the same request.
-   * @param beforeBlock is awaited before a block replaces the given earlier answer. If the process is killed in
-   * between, the next repetition calls it again.
+   * @param beforeBlock is awaited before a block replaces the given earlier answer. If the process is killed before the
+   * replacement, the next repetition calls the function again.
    */
   keep(scored: TxnScored, beforeBlock: (earlier: TxnScored) => Promise<unknown>): Promise<Claimed>
   /** Returns the answer to a transaction; undefined if none is kept. Throws if Redis does not respond. */

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { canonicalIp } from '../../../schemas/fraud/canonical.ts'
 import { isCurrency } from '../../../schemas/fraud/money.ts'
 
-/** Maximum by which the clock of a caller may be ahead. */
+/** Maximum time by which the clock of a caller may be ahead. */
 const MAX_AHEAD_MS = 5 * 60_000
 /** Maximum age of a transaction. No feature has a longer window. */
 const MAX_BEHIND_MS = 7 * 86_400_000

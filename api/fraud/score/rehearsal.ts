@@ -14,7 +14,9 @@ import { type EntityProfiles, entityProfiles } from '../profiles/entity-profiles
 import { keptAnswers } from './kept-answers.ts'
 import { type Scorer, type ScorerDeps, scorer } from './scorer.ts'
 
-/** How long Redis keeps what a rehearsal writes: not long, because the id of a rehearsal is never used again. */
+/**
+ * How long Redis keeps the data of a rehearsal. The time is short, because the id of a rehearsal is never used again.
+ */
 const KEPT_MS = 1
 const EVENTS = 24
 const EVENT_EVERY_MS = 1_800_000

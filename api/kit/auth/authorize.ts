@@ -97,7 +97,7 @@ async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: 
   return caller
 }
 
-/** Accepts any one proof. A token without the scope does not invalidate a certificate. */
+/** Accepts a caller with any one of the proofs. A token without the scope does not invalidate a certificate. */
 function scopeCaller(rule: ScopeRule, byToken: Caller | undefined, shown: Credentials, { gateways }: Authority): Caller {
   const scopes = scopesOf(rule)
   if (byToken !== undefined && scopes.some((scope) => byToken.scopes.has(scope))) return byToken

@@ -2,7 +2,7 @@ import { errors as jose, jwtVerify } from 'jose'
 import { ApiError, errors } from '../errors.ts'
 import type { KeySet } from './key-set.ts'
 
-/** The caller of a request, whom a token or another proof identifies. */
+/** The caller of a request, as identified by a token or another proof. */
 export interface Caller {
   /**
    * The proof of the caller's identity: a token, a client certificate, or the address of a gateway that the operator

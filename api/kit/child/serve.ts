@@ -3,8 +3,8 @@ import { encodeFrame, frameReader } from './frames.ts'
 import { CHILD_PIPE } from './link.ts'
 
 /**
- * Answers the requests of the parent process one after another. Ends this process when the parent ends. Also ends it
- * when a request fails, because the parent then starts a new process.
+ * Answers the requests of the parent process one after another. Ends this process when the parent ends, and also when a
+ * request fails, because the parent then starts a new process.
  */
 export function serveParent(answer: (kind: number, body: Buffer) => Promise<Buffer>): void {
   const pipe = new Socket({ fd: CHILD_PIPE })

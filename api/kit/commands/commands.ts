@@ -29,7 +29,7 @@ export interface Commands {
   /**
    * Opens a command. Gives it an id and binds the caller's Idempotency-Key to this request for 24 hours.
    * @param request the operation and all of its input, which identify the request
-   * Throws ApiError: `idempotency_conflict` if the key belongs to another request, `unavailable`.
+   * @throws ApiError: `idempotency_conflict` if the key belongs to another request, `unavailable`.
    */
   open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand>
   readonly probe: ReadinessProbe

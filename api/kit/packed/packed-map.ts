@@ -223,8 +223,8 @@ class Segment {
     this.count--
     for (let slot = this.#next(hole); this.#hashes[slot * HASH_WORDS] !== 0; slot = this.#next(slot)) {
       const home = this.#homeOf(this.#hashes[slot * HASH_WORDS])
-      // If the home slot of an entry comes cyclically after the hole, a lookup of the entry does not reach the hole, so
-      // the entry stays where it is.
+      // If the home slot of an entry is cyclically after the hole, a lookup of the entry does not pass the hole, so the
+      // entry need not move.
       const staysBehind = hole < slot ? home > hole && home <= slot : home > hole || home <= slot
       if (staysBehind) continue
       this.#move(slot, hole)

@@ -37,7 +37,8 @@ const LEASE_MS = 100
  */
 const FORGET_REFUSED_MS = 1_000
 /**
- * Maximum number of slices that a request waits for. If other requests use up all of them, it asks the store itself.
+ * Maximum number of slices that a request waits for. If other requests use up all of these slices, the request asks the
+ * store itself.
  */
 const MAX_ATTEMPTS = 3
 
@@ -54,9 +55,10 @@ interface Waited {
 type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
 
 /**
- * Takes slices of the budgets of hot counters and spends them without asking the store. Remembers refusals as long as
- * they are certain. The store has counted every unit that is spent here, so leases never exceed a limit. When the limit
- * is reached, at most 1 % of it is unspent in each instance, and at most 4 % in all instances together.
+ * Takes slices of the budgets of hot counters and spends them without asking the store. Remembers a refusal for as long
+ * as further requests are certainly refused. The store has counted every unit that is spent here, so leases never
+ * exceed a limit. When the limit is reached, at most 1 % of it is unspent in each instance, and at most 4 % in all
+ * instances together.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const table = leaseTable()

@@ -102,8 +102,8 @@ function winnersOf(place: Place, method: string, tier: string): readonly PlacedR
 }
 
 /**
- * Orders the rules of one pattern: a tier comes before `*`, a method before no method, and then the newer rule first.
- * The id breaks ties, so that all instances agree.
+ * Orders the rules of one pattern: rules for a tier precede rules for `*`, then rules with a method precede rules
+ * without one, and then newer rules precede older rules. The id breaks ties, so that all instances agree.
  */
 function mostSpecificFirst(one: PlacedRule, other: PlacedRule): number {
   const [rule, otherRule] = [one.compiled.rule, other.compiled.rule]

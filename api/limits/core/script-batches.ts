@@ -53,8 +53,8 @@ interface Batch {
 
 export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onReadings }: ScriptBatchesOptions): ScriptBatches {
   const circuits = new Map<string, Circuit>()
-  // Each turn has a new Map instead of clearing the last one. V8 links the table of a cleared Map to its next table, so
-  // the contents would stay in memory until a full collection.
+  // Each turn creates a new Map instead of clearing the previous one. V8 links the table of a cleared Map to its next
+  // table, so the contents would stay in memory until a full collection.
   let open = new Map<string, Batch>()
   let isScheduled = false
 

@@ -34,7 +34,8 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
       bind(putItemRoute, async ({ params: { item_id }, body }) => {
         const at = now()
         const updated_at = timeOf(body.updated_at) ?? at
-        // An older body must not be published, because the newest record of the topic is the one that remains.
+        // A body with an older time must not be published, because it would replace the newer item in the compacted
+        // topic.
         if (updated_at < tables.items.updatedAt(tables.items.rowOf(item_id))) return noContent()
         await facts.publish(itemsTopic, item_id, {
           title: body.title.normalize('NFC'),

@@ -42,7 +42,7 @@ const BY_ITEMS = 200
 const TRENDING = 50
 const EDITORIAL = 50
 const PER_PREFERENCE = 30
-/** Factor by which each older item of the last five counts less than the next newer one. */
+/** Factor by which each of the last five items counts less than the item after it. */
 const OLDER_ITEM = 0.8
 
 /** Collects the candidates of a request from all channels. Items that are seen, hidden or inactive are left out. */

@@ -45,8 +45,8 @@ export interface ItemTable {
 }
 
 /**
- * Prior values for clicks per time shown, for ratings and for purchases. They dominate while an item has few
- * statistics.
+ * Prior values for clicks per time shown, for ratings and for purchases. The prior values dominate while an item has
+ * few statistics.
  */
 const PRIOR_SHOWN = 50
 const PRIOR_CHOSEN = 2
@@ -69,7 +69,7 @@ const PAGE_BITS = 16
 const PAGE_ROWS = 2 ** PAGE_BITS
 const PAGE_MASK = PAGE_ROWS - 1
 const MS_PER_SECOND = 1_000
-/** The last second that a column of times can hold, in the year 2106. The first one is the beginning of 1970. */
+/** The last second that fits into a column of times, in the year 2106. Times are counted from the beginning of 1970. */
 const LAST_SECOND = 2 ** 32 - 1
 /** Maximum number of genres, which are numbers of 16 bits. Items of further genres count as items without a genre. */
 const MOST_GENRES = 2 ** 16
@@ -159,7 +159,7 @@ export function itemTable(): ItemTable {
       columns.genre[at] = numberOf(genreOf(item))
       columns.created[at] = Math.min(LAST_SECOND, Math.max(0, Math.floor(item.created_at / MS_PER_SECOND)))
       columns.updated[at] = item.updated_at
-      // Others than the API may write items. A popularity that is not a number would make scores that are none.
+      // Programs other than the API may write items. A popularity of NaN would turn scores into NaN.
       columns.given[at] = Math.min(1, Math.max(0, item.popularity)) || 0
     },
     putStats(itemId, stats) {

@@ -27,8 +27,8 @@ export interface LeadersOptions {
   /** Epoch ms. */
   now(): number
   /**
-   * Lets the process answer requests between two pieces of the pass, which takes half a second for a million items. The
-   * previous lists are used until the pass ends. If undefined, the lists are built without a pause.
+   * Pauses the pass over all items, so that the process can answer requests. The whole pass takes half a second for a
+   * million items. The previous lists are used until the pass ends. If undefined, the lists are built without a pause.
    */
   otherWork?(): Promise<unknown>
 }

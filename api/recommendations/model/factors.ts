@@ -50,7 +50,8 @@ export async function openFactors(path: string, rows: number, dimensions: number
     closeSync(file)
     throw error
   }
-  // Each row has a fixed place, which it shares with few other rows, so that a look-up needs neither objects nor a Map.
+  // Each row has a fixed place in the cache, which it shares with few other rows. A look-up then needs neither objects
+  // nor a Map.
   const places = Math.max(1, Math.min(CACHED_ROWS, rows))
   const held = new Int32Array(places).fill(NOTHING)
   const halves = new Float16Array(places * dimensions)

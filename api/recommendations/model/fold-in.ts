@@ -111,8 +111,8 @@ function addAt(factors: Float32Array, start: number, factor: number, out: Float6
   }
 }
 
-// Both functions add up four separate sums, because a processor waits for each addition to the same sum. A single
-// function for both kinds of arrays would take twice as long.
+// The following two functions add up four separate sums, because a processor waits for each addition to the same sum. A
+// single function for both kinds of arrays would take twice as long.
 
 function rowProduct(matrix: Float64Array, start: number, vector: Float64Array, length: number): number {
   let [first, second, third, fourth] = [0, 0, 0, 0]

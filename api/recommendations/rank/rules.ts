@@ -26,7 +26,10 @@ const KNOWN_USER: Partial<Record<RankingFeature, number>> = {
   given_popularity: 0.3,
   times_shown_log: -0.4,
 }
-/** Additional weights for a user without interactions. They decrease to 0 between these two numbers of interactions. */
+/**
+ * Additional weights for a user without interactions. The weights decrease to 0 between the two numbers of interactions
+ * below.
+ */
 const NEW_USER: Partial<Record<RankingFeature, number>> = { trending_score: 1.5, preference_weight: 1.5, is_editorial: 0.5 }
 const NEW_UNTIL_INTERACTIONS = 10
 const KNOWN_FROM_INTERACTIONS = 20
@@ -50,7 +53,7 @@ export function scoreByRules(features: Float64Array, rows: number): Float64Array
   return scores
 }
 
-/** Returns how new a user is, from 1 for a user with few interactions to 0 for a user with enough of them. */
+/** Returns how new a user is, from 1 for a user with few interactions to 0 for a user with enough interactions. */
 function newnessOf(interactions: number): number {
   const known = (interactions - NEW_UNTIL_INTERACTIONS) / (KNOWN_FROM_INTERACTIONS - NEW_UNTIL_INTERACTIONS)
   return 1 - Math.min(1, Math.max(0, known))

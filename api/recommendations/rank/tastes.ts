@@ -1,7 +1,7 @@
 import type { ItemTable } from '../items/item-table.ts'
 import type { RequestUser } from '../users/request-user.ts'
 
-/** A user's liking for genres, by the number of the genre. */
+/** A user's preference for each genre, by the number of the genre. */
 export interface Tastes {
   /** Share of each genre among the items of the session. The shares add up to 1. */
   readonly session: ReadonlyMap<number, number>

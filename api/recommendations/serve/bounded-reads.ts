@@ -55,8 +55,8 @@ export function boundedReads({ timeoutMs, monotonic, timers = systemTimers }: Bo
 }
 
 /**
- * Waits up to a limit, which is not prolonged while this process is busy. An answer that is already in the socket is
- * still used.
+ * Waits for an answer up to a time limit. The limit is not prolonged while this process is busy, but an answer that is
+ * already in the socket is still used.
  */
 function untilLate<T>(work: Promise<T>, timeoutMs: number, timers: PatientTimers): Promise<T | typeof LATE> {
   const { promise: late, resolve } = Promise.withResolvers<typeof LATE>()

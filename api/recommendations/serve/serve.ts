@@ -161,8 +161,8 @@ export function listServer(deps: ServeDeps) {
   }
 
   /**
-   * Makes the list that an invented user would get. It reads from Redis what a list reads, and keeps nothing about the
-   * user.
+   * Makes the list that an invented user would get. It reads the same data from Redis as any other list, and keeps
+   * nothing about the user.
    */
   async function rehearse(user: RequestUser, limit: number): Promise<ServedList> {
     const request = { userId: user.id, recType: 'personalized', context: 'homepage', itemId: undefined, diversity: false, limit } as const

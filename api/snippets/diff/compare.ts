@@ -26,7 +26,7 @@ export async function compareSnippets({ contents, comparer }: CompareDeps, { fro
   // A comparison would be an uncounted read.
   const burns = from.readsLeft !== undefined || to.readsLeft !== undefined
   if (burns || Math.max(from.bytes, to.bytes) > MAX_COMPARED_BYTES) throw new ApiError(snippetErrors.not_comparable)
-  // The contents are opened one after the other. Comparisons that each have one slot and wait for a second could
+  // The contents are opened one after the other. Two comparisons that each have one slot and wait for another could
   // deadlock.
   const before = await textOf(contents, from, address)
   const after = await textOf(contents, to, address)

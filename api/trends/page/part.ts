@@ -35,7 +35,7 @@ const ENTRIES = 30
 const CURVE_HOURS = 24
 const CURVE_STEP_MS = 30 * 60_000
 const CURVE_STEPS = (CURVE_HOURS * 3_600_000) / CURVE_STEP_MS
-/** How long curves are cached. Only their last step is still counting, so an older curve hardly differs. */
+/** How long curves are cached. Only the last step of a curve can still change, so an older curve hardly differs. */
 const CURVES_KEPT_MS = 30_000
 /** A list of curves has about 12 kB. */
 const MOST_KEPT_CURVES = 600

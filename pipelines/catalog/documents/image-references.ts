@@ -1,4 +1,4 @@
-/** Returns the images that a product has gained and those that it has lost. */
+/** Returns the images that a product has gained, and the images that it has lost. */
 export function imageChanges(
   before: readonly string[],
   after: readonly string[],

@@ -57,7 +57,7 @@ export interface ProductStageTopics {
  * category.
  */
 export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: ProductStageTopics): void {
-  /** The complete documents. They contain the sales that were last emitted, not the current ones. */
+  /** The complete documents. They contain the sales that were last emitted, not the current sales. */
   const documents = keyedStore('documents', { key: utf8, value: avro('catalog/CatalogDocument') })
   const counters = keyedStore('counters', { key: utf8, value: avro('catalog/DocumentCounters') })
   const stock = keyedStore('stock', { key: stockKey, value: avro('catalog/DocumentStock') })

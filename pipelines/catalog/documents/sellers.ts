@@ -133,7 +133,7 @@ function sellerRating(seller: Seller | null): number | null {
   return meanWithPrior(seller.rating * seller.rating_count, seller.rating_count)
 }
 
-/** A comparison with NaN is false, so a rating that is not a number is none. */
+/** A comparison with NaN is false, so NaN does not count as a rating. */
 function isRating({ rating, rating_count }: Seller): boolean {
   return rating_count >= 0 && (rating === null || (rating >= LEAST_STARS && rating <= MOST_STARS))
 }

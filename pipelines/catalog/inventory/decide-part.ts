@@ -5,7 +5,7 @@ import type { CartOutcome, InventoryCommand, StockLine, StockRow, WantedLine } f
 import type { Ending, StockLedger } from './ledger.ts'
 import type { InventoryFacts, StockReader } from './stock.ts'
 
-/** Decides the commands about a part of a cart, which is what the cart reserves of one product. */
+/** Decides the commands about a part of a cart. A part consists of everything that the cart reserves of one product. */
 export function decidePart(command: InventoryCommand, facts: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
   if (command.reservation_id === null) throw new RangeError(`${command.action} names no cart`)
   if (command.action === 'RELEASE_PART') return releasePart(command.reservation_id, read, ledger)

@@ -34,9 +34,7 @@ export function skuDecider({ owners, ends }: SkuStores) {
     return { answer: { outcome: 'claimed', claimed_at: now }, puts }
   }
 
-  /**
-   * Releases the skus that the request has claimed, except for those that the product uses or another request needs.
-   */
+  /** Releases the skus that the request has claimed, except for skus that the product uses or another request needs. */
   function release({ product_id, claim_id, skus }: SkuCommand, { rows }: SkuFacts): SkuDecision {
     const own = skus.filter((sku) => {
       const owner = rows.get(owners, sku)

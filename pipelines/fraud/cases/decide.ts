@@ -5,7 +5,7 @@ import type { Decided } from '../../engine/index.ts'
 
 /**
  * Maximum number of changes that a case keeps, and maximum size of their texts. The newest changes are kept. With these
- * limits, all of them fit into a record.
+ * limits, the kept changes fit into one record.
  */
 const MAX_HISTORY = 50
 const MAX_HISTORY_CHARACTERS = 200_000
@@ -71,7 +71,7 @@ export function decideCase(known: FraudCase | undefined, command: FraudCaseComma
   return after === before ? { answer } : { answer, state: after }
 }
 
-/** Returns the verdict in a request, which is a final status. */
+/** Returns the verdict in a request. A verdict is a status that closes the case. */
 function verdictOf({ status }: FraudCaseCommand): FraudVerdict | undefined {
   return status !== null && isFinal(status) ? status : undefined
 }
@@ -98,7 +98,7 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
     fraud_type: command.fraud_type === null ? before.fraud_type : command.fraud_type.text,
     notes: command.notes ?? before.notes,
   }
-  // The label of a confirmed fraud contains its kind, so a change of the kind repeats the verdict.
+  // The feedback about a confirmed fraud contains its kind, so a new kind requires that the verdict is emitted again.
   const relabels = before.verdict !== null && values.fraud_type !== before.fraud_type
   const given = verdict ?? (relabels ? before.verdict : null)
   const isSame = Object.entries(values).every(([name, value]) => before[name as keyof typeof values] === value)
@@ -130,7 +130,7 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
   }
 }
 
-/** Returns the newest changes, and always at least the last one. */
+/** Returns the newest changes that fit, and always at least the last change. */
 function newest(history: readonly FraudCaseEntry[]): FraudCaseEntry[] {
   let characters = 0
   let from = history.length

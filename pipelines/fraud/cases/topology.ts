@@ -8,7 +8,8 @@ import { type CaseFacts, decideCase, openedCase } from './decide.ts'
 import { feedbackOf } from './feedback.ts'
 
 /**
- * How long closed cases stay in the state. After that, they are only in ClickHouse, and a request restores its case.
+ * How long closed cases stay in the state. Older closed cases are only in ClickHouse. A request about such a case
+ * contains the case and so restores it.
  */
 const KEPT_AFTER_CLOSING_MS = 30 * 24 * 3_600_000
 const ARCHIVE_EVERY_MS = 1_000

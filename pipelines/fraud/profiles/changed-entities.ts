@@ -7,11 +7,16 @@ import type { FraudChangedEntities } from '../../../schemas/fraud/types.ts'
 import type { ValueFormat } from '../../../schemas/topic.ts'
 import { avro } from '../../engine/index.ts'
 
-/** A record for the fold. The keys of its entities are decoded, because the fold needs them more than once. */
+/**
+ * A record of changed entities. The keys of the entities are decoded, because the fold needs each key more than once.
+ */
 export interface ChangedEntities extends FraudChangedEntities {
-  /** For each row, the keys of its entities that belong to this partition, in the order of their kinds. Not encoded. */
+  /**
+   * For each row, the keys of its entities that belong to this partition, in the order of their kinds. Derived from the
+   * record.
+   */
   readonly keys: readonly string[]
-  /** The key of the user of each row. Not encoded. */
+  /** The key of the user of each row. Derived from the record. */
   readonly users: readonly string[]
 }
 

@@ -14,7 +14,7 @@ import type { ChangedEntities } from './changed-entities.ts'
  * entities of a transaction share a row. A record for each entity would cost more than the update of its profile.
  */
 export interface EntityChanges {
-  /** @param isRepeated the transaction was counted before. The view may still hold it as in flight. */
+  /** @param isRepeated whether the transaction was counted before; the view may still list it as in flight */
   addTransaction(request: CountedRequest, isRepeated: boolean, ctx: Context): void
   addVerdict(kind: EntityKind, id: string, verdict: EntityVerdict, ctx: Context): void
   /** Must run before each commit. */
@@ -30,8 +30,8 @@ interface OpenRecord {
 }
 
 /**
- * Maximum number of transactions and verdicts in a record: some milliseconds of work, after which the engine looks at
- * the clock.
+ * Maximum number of transactions and verdicts in a record. Such a record takes some milliseconds. The engine looks at
+ * the clock only between records.
  */
 const MOST_PARTS = 1_000
 /** Size at which a record is sent. The API limits the length of ids, but other producers may send longer ones. */

@@ -21,12 +21,12 @@ export function newProfile(): StoredProfile {
   return stored(bytes, start, end)
 }
 
-/** The fold finds out whether the bytes are those of a profile; see `readingState`. */
+/** The bytes are not checked here. The fold detects damaged bytes; see `readingState`. */
 export const storedProfiles = packedFormat(stored)
 
 /**
  * Runs code that reads stored profiles.
- * @throws StateCorrupted if one of them is damaged, so that the state is restored
+ * @throws StateCorrupted if a profile is damaged, so that the state is restored
  */
 export function readingState<Result>(read: () => Result): Result {
   try {

@@ -28,7 +28,7 @@ const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BY_ENTITY = { partitions: 1, productionPartitions: 128 }
 
-/** How long a repeated transaction is recognised. For the same time, the API returns its first answer. */
+/** How long a repeated transaction is recognised. During this time, the API also repeats its first answer. */
 const COUNTED_MS = DAY_MS
 const SWEEP_EVERY_MS = 1_000
 const COUNTED_PER_TICK = 1_000
@@ -38,13 +38,13 @@ const WALK_EVERY_MS = 6 * 3_600_000
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200
 
-/** Maximum number of transactions that a record of a profile lists as included. So many transactions take 900 KB. */
+/** Maximum number of transactions that a record of a profile lists as included. This many transactions take 900 KB. */
 const MOST_INCLUDED = 50_000
 
 /**
- * Several transactions of one entity share a commit, because each commit has a fixed cost for worker and broker. In the
- * meantime the transactions count as in flight, so scores miss none. Each of the two stages waits for one interval, so
- * a profile is in Redis after about half a second. Five seconds are allowed.
+ * Several transactions of one entity share a commit, because each commit has a fixed cost for worker and broker. Until
+ * the commit, the transactions count as in flight, so no score misses a transaction. Each of the two stages waits for
+ * one interval, so a profile is in Redis after about half a second. The limit is five seconds.
  */
 const COMMIT_INTERVAL_MS = 250
 
@@ -123,7 +123,7 @@ export const fraudProfilesTopology = topology(
       let users: string[] = []
 
       /**
-       * Notes that the next commit changes a profile.
+       * Records that the next commit changes a profile.
        * @param row position of a transaction in the rows of the commit
        */
       function change(entity: string, row?: number): StoredProfile {
@@ -159,8 +159,9 @@ export const fraudProfilesTopology = topology(
 
       /**
        * Folds the changes of each entity, and lists the transactions that its profile includes since the last commit.
-       * The view follows the changelog of the profiles, so a commit normally writes a profile once. If there are very
-       * many transactions, separate records before it list all but the last ones.
+       * The view follows the changelog of the profiles, so a commit normally writes a profile once. If a profile
+       * includes too many transactions for one record, further records precede it and list all but the last
+       * transactions.
        */
       function fold(ctx: Context): void {
         const transactions = { bytes: rows.buffer, userOf: (at: number) => users[at / ROW_BYTES].slice(USER_PREFIX.length) }

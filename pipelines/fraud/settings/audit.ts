@@ -40,7 +40,7 @@ function rulesChange(
   return { subject: RULES_KEY, version, before: of(before, was), after: of(after, is) }
 }
 
-/** Returns the rules that are missing from the other set or have different contents in it. */
+/** Returns the rules of one set that are missing from the other set or differ there. */
 function differing(rules: readonly FraudRule[], others: readonly FraudRule[]): FraudRule[] {
   const known = new Map(others.map((rule) => [rule.rule_id, JSON.stringify(rule)]))
   return rules.filter((rule) => known.get(rule.rule_id) !== JSON.stringify(rule))

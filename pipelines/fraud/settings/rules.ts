@@ -7,7 +7,7 @@ import type { FraudRule, FraudRuleSet, FraudSettingsCommand } from '../../../sch
 /** A new version of the rule set, or the reason why there is none. */
 export type RulesDecision =
   | { readonly next: FraudRuleSet; readonly rule: FraudRule | null }
-  /** The decision when the rule is already as the command requires. */
+  /** The decision about a command that would change nothing. */
   | { readonly unchanged: FraudRuleSet; readonly rule: FraudRule | null }
   | { readonly refused: FraudSettingsAnswer }
 

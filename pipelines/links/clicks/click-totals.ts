@@ -32,8 +32,8 @@ export function addBatch(totals: ClickTotals, batch: ClickBatch): void {
 }
 
 /**
- * Adds clicks to an hour. Keeps the hours in ascending order and removes those that are at least KEPT_HOURS older than
- * the newest.
+ * Adds clicks to an hour. Keeps the hours in ascending order, and removes hours that are at least KEPT_HOURS older than
+ * the newest hour.
  */
 function addHour(hours: HourOfClicks[], hour: number, clicks: number): void {
   let place = hours.length

@@ -6,7 +6,7 @@ export type BatchCounts = ReadonlyMap<string, number>
 export interface TallyEntry {
   readonly value: string
   readonly clicks: number
-  /** The number by which `clicks` may be too high. 0 means exact. */
+  /** The number by which `clicks` may be too high; 0 if `clicks` is exact. */
   readonly over: number
 }
 

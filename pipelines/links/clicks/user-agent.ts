@@ -14,8 +14,8 @@ export interface UserAgentFacts {
 export const UNKNOWN = 'unknown'
 
 /**
- * Link previews and page testers that isbot's list misses, because their user agents differ from those of browsers only
- * by one word.
+ * Link previews and page testers that isbot's list misses, because their user agents differ from the user agents of
+ * browsers only by one word.
  */
 const MORE_BOTS = ['GTmetrix', 'Miniature\\.io', '\\bYLT\\b', 'Iframely', 'Embedly', 'vkShare', 'redditbot', 'SkypeUriPreview']
 /**

@@ -11,7 +11,7 @@ export const NO_MODELS: ModelHistory = {
   changed_at: 0,
 }
 
-/** Adds a trained version, which does not answer yet. */
+/** Adds a trained version that is not yet used for answers. */
 export function withTrained(models: ModelHistory, version: ModelVersion, now: number): ModelHistory {
   return recordOf(withVersion(historyOf(models), version), models.challenger_percent, now)
 }

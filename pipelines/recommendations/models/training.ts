@@ -49,7 +49,7 @@ export interface TrainingProgramOptions {
 const PROGRAM = fileURLToPath(new URL('../../../tools/recommendations/train/main.ts', import.meta.url))
 /** The lowest CPU priority, so that a training run does not slow down other processes of the machine. */
 const LOWEST_PRIORITY = '19'
-/** Time limit of a training run. A run that takes longer than the time between the starts of two runs hangs. */
+/** Time limit of a training run. A run that takes longer than the time between the starts of two runs has hung. */
 const TIME_LIMIT_MS = 4 * HOUR_MS
 const STOP_GRACE_MS = 5_000
 const REASON_CHARACTERS = 500

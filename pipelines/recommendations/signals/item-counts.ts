@@ -28,7 +28,7 @@ export const NO_SIGNALS: ItemSignals = {
   total: 0,
 }
 
-/** Adds activity to the counts of an item. Afterwards, all counts are as of the newest event. */
+/** Adds activity to the counts of an item. Afterwards, all counts are decayed to the time of the newest event. */
 export function withActivity(before: ItemSignals, { events, entered, shown }: ItemActivity): ItemSignals {
   const at = newestOf(before.at, events, entered, shown)
   const counts = decayed(before, at)
@@ -56,7 +56,7 @@ export function withActivity(before: ItemSignals, { events, entered, shown }: It
   return counts
 }
 
-/** The maximum is computed in loops, because a hot item has more times than a function call may have arguments. */
+/** The maximum is computed in loops, because a hot item has more timestamps than a function call may have arguments. */
 function newestOf(before: number, events: ItemActivity['events'], entered: readonly number[], shown: readonly number[]): number {
   let newest = before
   for (const { at } of events) newest = Math.max(newest, at)

@@ -2,7 +2,7 @@ import type { Neighbour } from '../../../schemas/recommendations/signals/packed-
 
 /**
  * The format of an item's neighbours. Each neighbour has 20 bytes: 8 bytes id, 8 bytes weight and 4 bytes epoch seconds
- * of the last pair. Weights are relative to the row's `reference_at`, and newer pairs count more than 1. No weight has
+ * of the last pair. Weights are relative to the row's `reference_at`. A newer pair counts more than 1, so no weight has
  * to be rewritten as time passes.
  */
 const HIGH_OFFSET = 4
@@ -34,7 +34,8 @@ export interface KeptNeighbours {
  */
 export function keptNeighbours(bytes: Uint8Array, fade: number, most: number): KeptNeighbours {
   let count = bytes.byteLength / ENTRY_BYTES
-  // Each id is stored as two 32-bit halves, which are compared much faster than 64-bit integers, which are objects.
+  // Each id is stored as two 32-bit halves. Halves are compared much faster than 64-bit integers, which V8 allocates as
+  // objects.
   const lows = new Int32Array(count + most)
   const highs = new Int32Array(count + most)
   const weights = new Float64Array(count + most)

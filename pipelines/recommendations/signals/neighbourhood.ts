@@ -9,8 +9,8 @@ const HALF_LIFE = HALF_LIFE_MS.neighbours
 /** Number of half-lives after which weights are rewritten. By then, a new pair has the weight 2^30. */
 const MAX_HALF_LIVES = 30
 /**
- * Share of new weight at which the neighbours are published again. With this limit, items that change little cause few
- * records.
+ * Share of an item's total weight that must be new before its neighbours are published again. Items that change little
+ * therefore cause few records.
  */
 const PUBLISHED_SHARE = 0.05
 

@@ -11,7 +11,8 @@ export interface Activities {
 }
 
 /**
- * Factor by which a pair counts less for every place between its two items: docs/services/recommendations.md#neighbours
+ * Factor by which the weight of a pair is multiplied for each item between its two items:
+ * docs/services/recommendations.md#neighbours
  */
 const CLOSENESS_PER_PLACE = 0.8
 

@@ -1,13 +1,15 @@
 import type { Interaction } from '../../../schemas/recommendations/types.ts'
 import { MINUTE_MS } from '../../../schemas/retention.ts'
 
-/** Longest time by which an event may be ahead of its arrival: twice what the API accepts, for clocks that differ. */
+/**
+ * Maximum time by which an event may be ahead of its arrival. It is twice the limit of the API, because clocks differ.
+ */
 const MAX_AHEAD_MS = 10 * MINUTE_MS
 const MOST_STARS = 5
 
 /**
- * Returns why an event cannot be counted; undefined if it can. The API accepts no such event, but others may write to
- * the topic. A single number that is none, or a time far ahead, would spoil the statistics of an item forever.
+ * Returns why an event cannot be counted; undefined if it can. The API rejects such events, but other producers may
+ * write to the topic. A single NaN, or a time far in the future, would spoil the statistics of an item forever.
  * @param arrivedAt epoch ms
  */
 export function eventFault({ timestamp, rating, watch_pct, dwell_time_sec }: Interaction, arrivedAt: number): string | undefined {
@@ -17,7 +19,7 @@ export function eventFault({ timestamp, rating, watch_pct, dwell_time_sec }: Int
   return isWithin(dwell_time_sec, Number.MAX_VALUE) ? undefined : 'The dwell time is not a number of seconds.'
 }
 
-/** Returns whether a value is left out, or a number from 0 to `most`. A comparison with NaN is false. */
+/** Returns true if a value is null or a number from 0 to `most`. NaN fails both comparisons. */
 function isWithin(value: number | null, most: number): boolean {
   return value === null || (value >= 0 && value <= most)
 }

@@ -3,7 +3,7 @@ import { hashItem } from '../../../state/stores/seen-set/item-hash.ts'
 
 /**
  * The format of the events that a user sent within a day, oldest first. Each event has 8 bytes for its hash and 4 bytes
- * for the epoch seconds of its arrival. Two events of a user have the same hash once in 2^64 pairs.
+ * for the epoch seconds of its arrival. The probability that two events of a user have the same hash is 2^-64.
  */
 
 const HALF_HASH_BYTES = 4

@@ -47,8 +47,8 @@ export const productsSettings = {
 
 const SHOWN_ONLY = { type: 'keyword', index: false, doc_values: false } as const
 /**
- * Every search counts facets and needs the global ordinals for it. They are therefore built when the index is
- * refreshed, not during the next search.
+ * Every search counts facets, which requires global ordinals. The ordinals are built when the index is refreshed, so
+ * that the next search does not have to wait for them.
  */
 const FACET = { type: 'keyword', eager_global_ordinals: true } as const
 
@@ -118,7 +118,7 @@ export interface ProductSource
   /** In decimal. */
   readonly seller_id: string
   readonly price_band: string
-  /** Mean number of stars as shown, with one decimal; 0 without reviews. */
+  /** Mean number of stars as shown, with one decimal; 0 if there are no reviews. */
   readonly rating: number
   /** Mean number of stars including prior reviews, by which lists are sorted. */
   readonly rating_mean: number

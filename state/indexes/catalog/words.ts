@@ -26,7 +26,7 @@ const SURFACE_OR_VOLUME = /\b(sq|square|cu|cubic)\.?\s*(ft|feet|foot|in|inch|inc
 
 /**
  * Splits text into words. Titles and queries go through this same function, so that `1/2"`, `1/2 in.` and `half inch`
- * are the same words. The result contains letters, digits and `/ . -` only, whatever the text contains.
+ * are the same words. The result contains only letters, digits and `/ . -`, regardless of the text.
  */
 export function wordsOf(text: string): Word[] {
   const tokens = tokensOf(text)

@@ -50,8 +50,8 @@ export function writeUnary(writer: BitWriter, count: number): void {
 }
 
 /**
- * Writes a number of variable length, starting at the next whole byte. Each byte holds seven bits, the lowest ones
- * first. Its eighth bit is set if another byte follows.
+ * Writes a number of variable length, starting at the next whole byte. Each byte contains seven bits of the number, the
+ * lowest bits first. Its eighth bit is set if another byte follows.
  */
 export function writeVarint(writer: BitWriter, value: number): void {
   alignToByte(writer)

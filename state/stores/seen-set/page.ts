@@ -14,14 +14,18 @@ import {
 /**
  * The format of a page of a seen-set. A reader must know the number of bits per fingerprint.
  *
- * | bytes | content | |---|---| | 1 | version of the format: 1, or 2 in a store, for the only page of a set | | the rest |
- * runs, newest first |
+ * | bytes | content |
+ * |---|---|
+ * | 1 | version of the format: 1, or 2 in a store, for the only page of a set |
+ * | the rest | runs, newest first |
  *
  * A run contains the fingerprints of items that were last added within a short time. It begins at a whole byte:
  *
- * | part | content | |---|---| | varint | the first run: its start; a further one: how much earlier than the previous
- * run it started | | varint | number of fingerprints, at least 1 | | bits | the fingerprints in ascending order,
- * Golomb-Rice coded |
+ * | part | content |
+ * |---|---|
+ * | varint | of the first run, its start; of a later run, how much earlier than the previous run it started |
+ * | varint | number of fingerprints, at least 1 |
+ * | bits | the fingerprints in ascending order, Golomb-Rice coded |
  *
  * Starts are in the units of the set's layout, since 1970. A fingerprint is coded as its distance from the previous
  * one, minus 1, and the first one as itself: the distance divided by 2^k, as that many ones and a zero, and then its
@@ -47,7 +51,8 @@ const VERSION = 1
 const ONLY_PAGE_VERSION = 2
 const BITS_PER_BYTE = 8
 /**
- * Size of the buffer for encoding. It is large enough for pages that turn out not to fit: at most 340 runs of 20 bytes.
+ * Size of the buffer for encoding. It is also large enough for pages that exceed the maximum size: at most 340 runs of
+ * 20 bytes.
  */
 const SCRATCH_BYTES = 8_192
 const scratch = Buffer.alloc(SCRATCH_BYTES)

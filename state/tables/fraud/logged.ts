@@ -37,11 +37,11 @@ export interface LoggedTransactions {
 
 /** Number of transactions per batch, about 15 MB. */
 const BATCH_ROWS = 5_000
-/** Number of possible hashes by which the table is sorted. */
+/** Number of possible values of the hash by which the table is sorted. */
 const HASHES = 2n ** 64n
 /**
- * The number of transactions is estimated from a part of the hashes, since a day may have billions. The first of these
- * shares that contains enough transactions is used.
+ * The number of transactions is estimated from a share of the hashes, since a day may have billions of transactions.
+ * The first share that contains enough transactions is used.
  */
 const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
 /** Number of counted transactions that is enough for an estimate with an error of about 3 %. */

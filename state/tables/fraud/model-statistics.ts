@@ -47,7 +47,8 @@ const MOST_ROWS = 1_000_000
 const MAX_HASH = 2 ** 64
 
 /**
- * Counts transactions by score and label. A transaction without a verdict counts as normal, because most never get one.
+ * Counts transactions by score and label. A transaction without a verdict counts as normal, because most transactions
+ * never get a verdict.
  */
 const SCORES_QUERY = `
 WITH labels AS (

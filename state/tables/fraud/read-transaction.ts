@@ -112,7 +112,7 @@ export async function readTransaction(reader: TableReader, id: string): Promise<
   }
 }
 
-/** Returns the newest verdict about a transaction; null without one. */
+/** Returns the newest verdict about a transaction; null if there is none. */
 export async function readTransactionFeedback(reader: TableReader, id: string): Promise<TransactionFeedback | null> {
   const [row] = await readRows<FeedbackRow>(reader, FEEDBACK_QUERY, { id })
   if (row === undefined) return null

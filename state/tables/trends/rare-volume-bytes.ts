@@ -6,12 +6,12 @@ import { CodecError } from '../../../schemas/codec.ts'
 import type { ValueFormat } from '../../../schemas/topic.ts'
 import type { TrendRareVolumes } from '../../../schemas/trends/types.ts'
 
-/** A row needs at least the length of its term, its minute, and the ends of its two arrays. */
+/** Minimum size of a row: the length of its term, its minute, and the ends of its two arrays. */
 const LEAST_ROW_BYTES = 4
 
 /** The current row. One object is reused for all rows. */
 export interface RareVolumeRow {
-  /** The term is these bytes of the record. */
+  /** Position of the term in the bytes of the record. */
   termStart: number
   termEnd: number
   /** Start of the minute, epoch ms. */
@@ -24,7 +24,7 @@ export interface RareVolumeRow {
 export class RareVolumeBytes {
   readonly buffer: Buffer
   readonly addsAs: string
-  /** The minute of the first row, epoch ms; 0 without rows. */
+  /** The minute of the first row, epoch ms; 0 if there are no rows. */
   readonly firstMinute: number
   readonly #start: number
   readonly #end: number

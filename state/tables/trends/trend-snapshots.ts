@@ -11,7 +11,7 @@ const MS_PER_SECOND = 1_000
 /** The greatest number of seconds that a DateTime can store. */
 const MAX_SECONDS = 2 ** 32 - 1
 
-/** Columns that are null in rows from before the columns existed. */
+/** Columns that are null in rows that were written before the columns existed. */
 const LATER_COLUMNS = [
   'volume_24h Nullable(Int64)',
   'velocity_vs_usual Nullable(Float64)',
@@ -19,7 +19,7 @@ const LATER_COLUMNS = [
   "trending_since Nullable(DateTime64(3, 'UTC'))",
 ]
 
-/** Columns that are null or empty in rows from before the columns existed. */
+/** Columns that are null or empty in rows that were written before the columns existed. */
 const TOPIC_COLUMNS = ['users Nullable(Int64)', 'variants Array(String)']
 
 /**
@@ -96,13 +96,13 @@ export interface SnapshotEntry {
   /** Empty if there is none. */
   readonly label: string
   readonly sample_tweets: readonly string[]
-  /** This and the following columns are null in rows from before the columns existed. */
+  /** This column and the following columns are null in rows that were written before the columns existed. */
   readonly volume_24h: number | null
   readonly velocity_vs_usual: number | null
   /** Epoch ms. */
   readonly trending_since: number | null
   readonly users: number | null
-  /** Empty in rows from before this column existed. */
+  /** Empty in rows that were written before this column existed. */
   readonly variants: readonly string[]
 }
 

@@ -2,7 +2,7 @@ import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
- * Additional data for product pages, beside the product, its stock and its seller. Fed by `catalog-documents` and
+ * Data for product pages, in addition to the product, its stock and its seller. Fed by `catalog-documents` and
  * partitioned like it.
  *
  * | key | value |
@@ -12,7 +12,7 @@ import { type View, viewTag } from '../view.ts'
 export const CATALOG_DETAILS_VIEW = 'catalog-details'
 
 export interface ProductDetails {
-  /** How many reviews have 1, 2, 3, 4 and 5 stars; empty without reviews. */
+  /** Numbers of reviews with 1, 2, 3, 4 and 5 stars; empty if there are no reviews. */
   readonly stars: readonly number[]
   /** The badges that do not depend on the current time. */
   readonly badges: readonly string[]

@@ -77,7 +77,7 @@ export async function readBlocklist(
   const lists = Array.from({ length: partitions }, (_, partition) => types.map((of) => ({ partition, key: listKey(partition, of) }))).flat()
   const [missing, found] = await Promise.all([
     missingPartitions(reader, FRAUD_BLOCKLIST_VIEW, partitions),
-    // Reads one entry more than the page has, to find out whether another one follows.
+    // Reads one entry more than the page contains, to find out whether another entry follows.
     Promise.all(lists.map(async ({ partition, key }) => placed(partition, await reader.zrangebylex(key, from, '+', 0, limit + 1)))),
   ])
   if (missing.length > 0) return NOT_CAUGHT_UP

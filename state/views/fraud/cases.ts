@@ -21,7 +21,7 @@ import {
  * | `{fraud-cases:<p>}:case:<case_id>` | JSON of a FraudCase |
  * | `{fraud-cases:<p>}:txn:<transaction_id>` | JSON of the case's Place, with which the case is removed from its lists |
  * | `{fraud-cases:<p>}:status:<status>` | sorted set: ids of the cases with this status by creation time |
- * | `{fraud-cases:<p>}:assigned:<status>:<analyst>` | sorted set: those of the cases that are assigned to the analyst |
+ * | `{fraud-cases:<p>}:assigned:<status>:<analyst>` | sorted set: ids of the cases with this status that are assigned to the analyst |
  */
 export const FRAUD_CASES_VIEW = 'fraud-cases'
 
@@ -66,7 +66,7 @@ function listsOf(partition: number, { status, assigned_to }: Place): string[] {
   return assigned_to === null ? lists : [...lists, listKey(partition, status, assigned_to)]
 }
 
-/** Reads a case by its id. The id names its partition. */
+/** Reads a case by its id. The id also determines the partition. */
 export async function readCase(
   reader: ViewReader,
   partition: number,

@@ -8,18 +8,24 @@ import { readUint48, writeUint48 } from '../../../schemas/fraud/profile/uint48.t
  * Transactions of an entity that were scored and that its profile may not include yet. They are rows of a string, in
  * the order in which they were added. Numbers are big-endian:
  *
- * | bytes | content | |---|---| | 6 | hash of the transaction's id | | 4 | when it was added, seconds since 1970 | | 6,
- * 6 | time of the transaction in epoch ms, amount in 1/10,000 USD | | 4, 4 | latitude and longitude in millionths of a
- * degree | | 4 each | hashes of user, device, IP, card and merchant | | 1 | which of the optional parts are known: bits
- * 0 to 4 the hashes, bit 5 the place | Rows are only added at the end. A reader that has read the first rows before
- * therefore needs to read only the others. * Rows are removed when the profile comes to include their transactions.
+ * | bytes | content |
+ * |---|---|
+ * | 6 | hash of the transaction's id |
+ * | 4 | time at which the row was added, seconds since 1970 |
+ * | 6, 6 | time of the transaction in epoch ms, amount in 1/10,000 USD |
+ * | 4, 4 | latitude and longitude in millionths of a degree |
+ * | 4 each | hashes of user, device, IP, card and merchant |
+ * | 1 | which of the optional parts are known: bits 0 to 4 the hashes, bit 5 the place |
+ *
+ * Rows are only added at the end, so a reader that has already read the first rows needs to read only the later ones.
+ * Rows are removed when the profile comes to include their transactions.
  *
  * An entity has at most MOST_IN_FLIGHT of them. Further transactions are added up in counters, which are the fields of
  * a hash. The field is the second of the transaction's time or, from MOST_COUNTERS counters on, its minute
  * (`m<minute>`), both since 1970. The value of a counter is `<transactions> <amount>`.
  */
 export const FLIGHT_BYTES = 51
-/** Position, within a row, of the time at which it was added. */
+/** Position within a row of the time at which the row was added. */
 export const ADDED_AT = 6
 export const MOST_IN_FLIGHT = 256
 /** Number of counters above which seconds are joined into minutes. */

@@ -24,7 +24,8 @@ export function answerKey(transactionId: string): string {
 }
 
 /**
- * Stores ARGV 1 for ARGV 2 ms unless there is a value already. Returns the existing value, or nil. KEYS: 1 the answer.
+ * Stores ARGV 1 for ARGV 2 ms unless the key already has a value. Returns the existing value, or nil. KEYS: 1 the
+ * answer.
  */
 export const CLAIM_ANSWER: ViewScript = {
   name: 'claim-answer',

@@ -6,8 +6,8 @@ import { counterFields, FLIGHT_BYTES, flightId } from './in-flight.ts'
 
 /**
  * Profiles of entities, and their transactions in flight. Fed by the changelog of the profiles, partitioned like it.
- * Both share a hash tag, so that one script can read and write both. When a profile comes to include a transaction, the
- * sink removes the transaction from those in flight in the same step.
+ * All keys of an entity share a hash tag, so that one script can read and write them. In the same step in which the
+ * sink adds a transaction to a profile, it removes the transaction from the transactions in flight.
  *
  * | key | value |
  * |---|---|

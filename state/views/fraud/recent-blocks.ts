@@ -52,7 +52,7 @@ const RELEASE: ViewScript = {
 }
 
 /**
- * Adds the counts of this process, and returns those of all processes in the last five minutes.
+ * Adds the counts of this process, and returns the counts of all processes in the last five minutes.
  * @param now epoch ms; it selects the slot
  */
 export async function addBlocks(scripts: ViewScripts, now: number, { scored, blocked }: BlockCounts): Promise<BlockCounts> {
@@ -72,7 +72,7 @@ export async function claimGuard(scripts: ViewScripts, ruleId: string, pauseMs: 
   return (await scripts.run(CLAIM, [`${TAG}:acted`], [ruleId, pauseMs])) === 1
 }
 
-/** Lets the guard try again after it could not act. */
+/** Allows the guard to try again after it could not act. */
 export async function releaseGuard(scripts: ViewScripts): Promise<void> {
   await scripts.run(RELEASE, [`${TAG}:acted`], [])
 }

@@ -25,7 +25,7 @@ interface Resume {
   readonly basis: string
   readonly from: SearchPlace
   readonly next: SearchPlace
-  /** Users that the search that began at `from` has found. */
+  /** Users whom the search that began at `from` has found. */
   readonly found: readonly string[]
 }
 
@@ -60,7 +60,7 @@ export interface Built {
 /**
  * Searches for candidates for a user and begins to store them.
  * @param token the token with which the caller has locked the search
- * @param state must be read after the search was locked; otherwise it could lack a rewind in between
+ * @param state must be read after the search was locked; otherwise it could lack a rewind that was made before the lock
  */
 export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string, state: UserState, place: Place): Promise<Built> {
   const { reader, scripts, partitionOfCell, now } = deps

@@ -20,9 +20,9 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * longer than an outage.
  *
  * When users delete their profiles, all their earlier swipes, blocks and ends of matches are lifted. The sink removes
- * the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once the pairs say so.
- * Blocks by other users remain, and so do notes from after the deletion. An API may note an older decision later, but a
- * note never replaces a newer one.
+ * the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it has received
+ * the changed pairs. Blocks by other users remain, and so do notes from after the deletion. An API process may note an
+ * older decision later, but a note never replaces a newer note.
  */
 export interface Recent {
   /** The newest swipe on each target. */
@@ -93,10 +93,10 @@ return 1
 }
 
 /**
- * Notes whether two users may see each other. Answers to a block and to its lifting may be noted in any order, so the
- * newer decision is kept. No limit on the number of fields applies, because a user whose recent events are full may
- * still block. Decisions from before the user deleted their profile are not noted. The value is the time of the
- * decision, a space, and 1 if the users may not see each other or 0 if they may.
+ * Stores a note about whether two users may see each other. Answers to a block and to its lifting may be noted in any
+ * order, so the newer decision is kept. No limit on the number of fields applies, because a user whose recent events
+ * are full may still block. Decisions from before the user deleted their profile are not noted. The value is the time
+ * of the decision, a space, and 1 if the users may not see each other or 0 if they may.
  *
  * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not see each other,
  * otherwise `0`.
@@ -149,22 +149,25 @@ export function severedField(otherId: string, cause: Cause): string {
 }
 
 /**
- * Returns the operations for a user who deletes their profile. They remove all notes of the user except blocks by
- * others and what a new profile has done since. The place is removed in any case, because its note does not begin with
+ * Returns the operations for a user who deletes their profile. They remove all notes of the user, except for blocks by
+ * other users and for actions of a new profile. The place is removed in any case, because its note does not begin with
  * its time. The pipeline soon includes the place of a new profile.
  */
 export function leavingOperations(key: string, deletedAt: number, now: number): ViewOperation[] {
   return [{ op: 'hkeep', key, suffix: BY_OTHERS, number: deletedAt }, ...noted(key, LEFT, deletedAt, String(deletedAt), now)]
 }
 
-/** Returns the operations that lift a cause up to a time, even if the API notes the cause only later. */
+/**
+ * Returns the operations that make a cause ineffective if it began at or before a time, even if the API notes the cause
+ * only later.
+ */
 export function liftingOperations(key: string, field: string, until: number, now: number): ViewOperation[] {
   return noted(key, field, until, `${until}${LIFTED}`, now)
 }
 
 /**
- * Returns the operation that writes a field. Returns none if the time is so old that no API can still note an older
- * one, which is the case for most records when the view is rebuilt.
+ * Returns the operation that writes a field. Returns no operation if the time is so long ago that no API process can
+ * still note an earlier time. This is the case for most records when the view is rebuilt.
  */
 function noted(key: string, field: string, number: number, value: string, now: number): ViewOperation[] {
   if (now - number >= RECENT_KEPT_MS) return []

@@ -36,8 +36,8 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `
 
 /**
- * Notes a swipe, removes its target from the stored candidates, claims a refill if few candidates are left, and checks
- * whether the target likes the user.
+ * Stores a note about a swipe, removes its target from the stored candidates, claims a refill if few candidates are
+ * left, and checks whether the target likes the user.
  *
  * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations. ARGV: as in NOTE_SWIPE, then
  * 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due, 10 ms until the
@@ -60,8 +60,9 @@ return {claimed, likes}
 }
 
 /**
- * Notes a rewind. The stored candidates may lack the target of the rewind, so they are removed, and a running search
- * does not store its results. KEYS: 1 the recent events, 2 the stack, 3 the lock of a search. ARGV: as in NOTE_SWIPE.
+ * Stores a note about a rewind. The stored candidates may lack the target of the rewind, so they are removed, and a
+ * running search does not store its results. KEYS: 1 the recent events, 2 the stack, 3 the lock of a search. ARGV: as
+ * in NOTE_SWIPE.
  */
 export const TAKE_REWIND: ViewScript = {
   name: 'take-rewind',
@@ -83,8 +84,8 @@ export function takeSwipeKeys({ recent, stack, refill, relations }: UserKeys): s
 }
 
 /**
- * What follows from noting a swipe. `match`: the answer may announce a match. `queued`: the swipe is queued. `none`:
- * the note was already made, so nothing follows. Only an answered swipe can claim a refill.
+ * The result of noting a swipe. `match`: the answer may announce a match. `queued`: the swipe is queued. `none`: the
+ * note was already made, so nothing follows. Only an answered swipe can claim a refill.
  */
 export type SwipeAnswer = 'match' | 'queued' | 'none'
 

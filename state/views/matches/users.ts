@@ -17,10 +17,10 @@ import { storedRelation } from './relation.ts'
  * | `{match-profiles:<p>}:self:<user>` | JSON of a MatchSelf: score, place, activity, rewound targets, last swipe |
  * | `{match-profiles:<p>}:seen:<user>` | hash: bytes of a page of the seen-set by its number |
  * | `{match-profiles:<p>}:relations:<user>` | hash: relations by the other user's id: see relation.ts |
- * | `{match-profiles:<p>}:blocks:<user>` | sorted set: users whom this one blocks, by time |
+ * | `{match-profiles:<p>}:blocks:<user>` | sorted set: users whom the user blocks, by time |
  * | `{match-profiles:<p>}:recent:<user>` | hash: events that the API knows and the view does not include yet: see recent.ts |
  * | `{match-profiles:<p>}:stack:<user>` | hash: the candidates found last: see stack.ts |
- * | `{match-profiles:<p>}:building:<user>` | token of the search that runs: see build.ts |
+ * | `{match-profiles:<p>}:building:<user>` | token of the running search: see build.ts |
  * | `{match-profiles:<p>}:refill:<user>` | exists while no further refill may be requested: see take-swipe.ts |
  * | `{match-profiles:<p>}:resume:<user>` | JSON of the place where the next search continues: see build.ts |
  * | `{match-profiles:<p>}:jumps:<user>` | sorted set: times of moves over more than a kilometre: see jumps.ts |
@@ -61,9 +61,9 @@ function operationsFor(partition: number, key: string, value: UserRecord | null,
 
 /**
  * Returns the operations for a profile. A deletion removes the profile and everything that the API stores about the
- * user. Relations, the seen-set and `self` are removed by tombstones in their own topics. If the deletion removed these
- * too, it could remove what a new profile has done since, because the topics are read in any order. This happens when
- * the view is rebuilt.
+ * user. Relations, the seen-set and `self` are removed by tombstones in their own topics. If the deletion removed this
+ * data too, it could also remove data of a new profile, because the topics are read in any order. This happens when the
+ * view is rebuilt.
  */
 function profileOperations(partition: number, userId: string, profile: MatchProfile | null, context?: ViewContext): ViewOperation[] {
   const keys = userKeys(partition, userId)
@@ -73,8 +73,8 @@ function profileOperations(partition: number, userId: string, profile: MatchProf
 }
 
 /**
- * Keys that the API writes, apart from recent events. The times of jumps are not among them: they expire within an hour
- * anyway, and if they were deleted, a user could evade the limit of jumps by leaving and returning.
+ * Keys that the API writes, apart from recent events. The times of jumps are not included, because they expire within
+ * an hour. If they were deleted, a user could evade the limit of jumps by leaving and returning.
  */
 function notedKeys({ stack, building, refill, resume }: UserKeys): string[] {
   return [stack, building, refill, resume]

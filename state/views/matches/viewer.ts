@@ -113,8 +113,8 @@ export interface SwipeState {
   readonly recent: Pick<Recent, 'last'>
   readonly isSevered: boolean
   /**
-   * Time before which a swipe does not count, epoch ms: both profiles exist since then, and a block was lifted by then.
-   * A worker's clock determines this time, and it may be ahead of the clock of an API process.
+   * Time before which a swipe does not count, epoch ms: the later of the times at which the two profiles were created
+   * and a block was lifted. A worker's clock determines this time, and it may be ahead of the clock of an API process.
    */
   readonly countsFrom: number
 }

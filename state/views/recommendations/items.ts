@@ -20,7 +20,7 @@ export interface ShownItem {
 }
 
 interface StoredItem extends ShownItem {
-  /** Missing in values that an earlier version has written. */
+  /** Missing in values that an earlier version of the software has written. */
   readonly updated_at?: number
 }
 

@@ -116,7 +116,7 @@ export function readCandidates(
   })
 }
 
-/** Reads the version first, because a list has kilobytes and the known list is usually still current. */
+/** Reads the version first, because a list takes several kilobytes and the known list is usually still current. */
 async function readIfChanged<T extends Versioned>(
   reader: ViewReader,
   partition: number,
@@ -169,7 +169,7 @@ function candidatesKey(partition: number, woeid: number): string {
   return `${viewTag(TRENDS_VIEW, partition)}:candidates:${woeid}`
 }
 
-/** End of the fields of a candidate below the best 100. Most candidates have this end. */
+/** The last fields in the line of a candidate below the best 100. Most candidates have exactly these fields. */
 const NO_TOPIC = ',[],[],null]'
 /** Index of the variants in the array of fields. */
 const VARIANTS = 12
@@ -192,7 +192,7 @@ type CandidateFields = [
   label: TrendEntry['label'],
   trending_since: number,
   sample_tweets: string[],
-  /** This and the following fields are missing in lines from before the fields existed. */
+  /** Lines that an earlier release wrote have neither this field nor the following fields. */
   rank_change?: number | null,
   peak_rank?: number | null,
   lang?: string | null,

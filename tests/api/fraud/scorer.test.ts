@@ -191,7 +191,7 @@ test('if the audit record may be lost, the answer names the log', async () => {
   await world.score(pay({ id: 't1' }))
   Object.assign(world.state, { blocked: () => 'USER', log: 'fails' })
   expect((await world.score(pay({ id: 't1' }))).scored).toMatchObject({ decision: 'BLOCK', degraded: ['log'] })
-  // One loss is the audit record, the other one is the event.
+  // The two lost records are the audit record and the event.
   expect(world.losses).toHaveLength(2)
 })
 

@@ -69,7 +69,7 @@ async function served(limits?: RequestLimits) {
   return { ...api, servers, started }
 }
 
-/** What a client and the operators see of one request. */
+/** The parts of one request that a client and the operators see. */
 async function seen({ lines }: { lines: Record<string, unknown>[] }, url: string, init: RequestInit) {
   lines.length = 0
   const response = await fetch(url, { ...init, headers: { 'x-request-id': 'mine', ...init.headers } })

@@ -221,7 +221,7 @@ describe('requests with a session', () => {
   test('keys that cannot be loaded do not end a session', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
-    // Keys expire after an hour, and the provider no longer publishes any.
+    // Keys expire after an hour, and the provider no longer publishes any keys.
     api.clock.now += HOUR_MS / 2
     api.published.keys.length = 0
     const load = Object.getOwnPropertyDescriptor(api.published, 'keys')!

@@ -21,7 +21,7 @@ const SOON = { timeout: 60_000, interval: 50 }
  * seconds.
  */
 const NEXT_FEED_MS = 1_500
-/** Towns far apart, so that the users of one test never find those of another. */
+/** Towns far apart, so that the users of one test never find the users of another test. */
 let nextTown = 0
 
 let system: Awaited<ReturnType<typeof matchesSystem>>

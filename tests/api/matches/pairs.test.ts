@@ -27,7 +27,7 @@ const profile: MatchProfile = {
   deleted_at: null,
 }
 
-/** Opens the routes for Ann, whom some users like, the first of them last. Returns what a route answers. */
+/** Opens the routes for Ann, whom some users like. The first user in the list has liked her most recently. */
 function routesOf(likers: readonly Partial<MatchProfile>[], sent: PairCommand[] = [], relationSince: (at: number) => string = String) {
   const ids = likers.map((_liker, index) => `0b000000-0000-4000-8000-${String(index).padStart(12, '0')}`)
   const relations = new Map(ids.map((id, index) => [id, parseRelation(relationSince(NOW - index))]))

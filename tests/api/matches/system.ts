@@ -51,7 +51,10 @@ export interface MatchesSystemOptions {
 
 export type MatchesSystem = Awaited<ReturnType<typeof matchesSystem>>
 
-/** Number of partitions in these tests by the number in production. The tests have fewer, but topics still differ. */
+/**
+ * Maps the partition count in production to the partition count in these tests. The counts are lower, but still differ
+ * between topics.
+ */
 const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [200, 3],
   [64, 2],

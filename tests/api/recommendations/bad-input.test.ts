@@ -33,7 +33,7 @@ test.each([
   expect(api.published).toHaveLength(before)
 })
 
-test('a bad event of a batch is named, and none of the batch is published', async () => {
+test('an invalid event of a batch is named, and no event of the batch is published', async () => {
   const before = api.published.length
   const events = [VIEW, { ...VIEW, timestamp: NOW_SECONDS + 900 }]
   const { status, body } = await api.send('POST', '/api/v1/events/batch', { user: '42', body: { events } })
@@ -95,7 +95,7 @@ test('a page token that is forged, foreign or expired is refused', async () => {
   api.state.now = START
 })
 
-test('an unknown item has no similar ones', async () => {
+test('an unknown item has no similar items', async () => {
   expect((await api.send('GET', '/api/v1/items/999/similar')).body.error).toBe('item_not_found')
   expect((await api.send('GET', '/api/v1/items/1/similar?limit=0')).status).toBe(400)
 })

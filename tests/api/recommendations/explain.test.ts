@@ -102,7 +102,7 @@ test('an empty form is not an error, and an unknown user gets a list, too', asyn
   expect(html).toContain('Trending now')
 })
 
-test('a list without Redis says what it does without', async () => {
+test('a list without Redis names the missing parts', async () => {
   api.state.isRedisAway = true
   const { status, html } = await open('explain?user_id=42')
   expect(status).toBe(200)

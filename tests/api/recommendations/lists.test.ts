@@ -45,7 +45,7 @@ async function list(query = '', scope = '') {
 }
 const idsOf = (body: { recommendations: { item_id: string }[] }) => body.recommendations.map(({ item_id }) => item_id)
 
-test('neighbours of the last items come with the item that brought them, and trending ones as such', async () => {
+test('neighbours of the last items name the item that made them candidates, and trending items are marked as trending', async () => {
   api.putUser('42:self', { page: null, self: self([1n, 2n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
   api.putNeighbours(2n, [{ itemId: 44n, weight: 2 }])
@@ -120,7 +120,7 @@ test('a group that falls silent loses its list to the wider group as its events 
   expect(await trending()).toBe('90')
 })
 
-test('without Redis a known user gets the last list, a new one what trends, and both learn that it is degraded', async () => {
+test('without Redis a known user gets the last list and a new user gets trending items, and both lists are marked as degraded', async () => {
   api.putUser('42:self', { page: null, self: self([1n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
   const before = await list('limit=50')
@@ -165,7 +165,7 @@ test('while the view is rebuilt, a user is not taken for a new one who has watch
   expect((await list()).degraded).toEqual([])
 })
 
-test('a list is not empty while Redis has lost what answers show of items, and says so until it is back', async () => {
+test('a list is not empty while Redis has lost the properties of items, and names this until they are back', async () => {
   api.state.lostViews = ['recommendation-items']
   const body = await list('limit=20')
   expect(body.recommendations).toHaveLength(20)
@@ -189,7 +189,7 @@ test('a list says when it is made without neighbours, because Redis has lost the
   expect([healed.degraded, idsOf(healed)[0]]).toEqual([[], '33'])
 })
 
-test('a user of whose last list nothing is left gets what trends while Redis is away', async () => {
+test('while Redis is away, a user whose last list has no items left gets trending items', async () => {
   for (let id = 1n; id <= 100n; id++) if (id !== 20n) api.putItem(id, { status: 'INACTIVE' })
   expect(idsOf(await list())).toEqual(['20'])
   api.putItem(20n, { status: 'INACTIVE' })

@@ -11,7 +11,7 @@ import { publishBundle } from './model/bundle.ts'
 
 const ITEMS = 60n
 const HOUR_MS = 3_600_000
-/** The vectors of a third of the items have each axis. */
+/** Returns the axis of an item's vector. Each axis has a third of the items. */
 const axisOf = (itemId: bigint) => Number(itemId % 3n)
 
 const broken = { vectors: false, ranking: false }

@@ -87,8 +87,8 @@ function places(): Record<string, string> {
 }
 
 /**
- * Returns the stores that contain one of these byte strings, with the first such file of each store. In Kafka, deletion
- * marks whose key is the hash of a content remain for a day.
+ * Returns the stores that contain one of these byte strings, with the first such file of each store. In Kafka, a
+ * tombstone remains for a day, and its key may be the hash of a content.
  */
 function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new Set()): Record<string, string> {
   const found: Record<string, string> = {}
@@ -131,7 +131,7 @@ async function othersCreate(): Promise<void> {
 }
 
 test(
-  'of deleted and burnt snippets nothing remains on any disk',
+  'no part of deleted and burnt snippets remains on any disk',
   async () => {
     const mark = randomBytes(6).toString('hex')
     const user = 7_000_000_000_000_000_000n + BigInt(`0x${mark}`)

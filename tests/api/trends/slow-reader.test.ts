@@ -81,7 +81,7 @@ test('an unexpected fault cuts the readers', async () => {
   await reader.closed.catch(() => undefined)
 })
 
-test('a client that goes leaves its place at once', async () => {
+test('a client that disconnects frees its place at once', async () => {
   const { reader, count } = await world()
   expect(await count()).toBe(1)
   await reader.cancel()

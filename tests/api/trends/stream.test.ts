@@ -65,7 +65,7 @@ async function served() {
 const asOf = (reader: Reader) => reader.events('list').map(({ as_of }) => Date.parse(as_of))
 
 describe('GET /v1/trends/stream', () => {
-  test('sends the list at once, and each changed one, with the bodies of the plain list', async () => {
+  test('sends the list at once, and again after each change, with the bodies of the plain list', async () => {
     const { open, putList, get, clock } = await served()
     putList()
     const reader = await open()
@@ -149,7 +149,7 @@ describe('GET /v1/trends/stream', () => {
     expect((await open(query)).status).toBe(status)
   })
 
-  test('HEAD has the headers and holds no place', async () => {
+  test('HEAD has the same headers and occupies no place', async () => {
     const { open, putList, readersCounted } = await served()
     putList()
     const head = await open('', 'HEAD')

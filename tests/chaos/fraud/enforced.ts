@@ -3,9 +3,9 @@ import type { Evidence } from './evidence.ts'
 import { FIELDS } from './plan.ts'
 import { type BlockCall, RULE_ID, type ScoreCall, wasAnswered } from './requests.ts'
 
-/** Time after its answer within which every API must apply a change of the rules. */
+/** Time within which every API must apply a change of the rules, after the request for the change was answered. */
 const RULES_AFTER_MS = 10_000
-/** Time after its answer within which every API must enforce a block. */
+/** Time within which every API must enforce a block, after the request for the block was answered. */
 const ENFORCED_AFTER_MS = 1_000
 /** How long an API may take to follow Kafka again after Kafka or the API was down. */
 const FOLLOWS_AGAIN_MS = 20_000

@@ -82,7 +82,10 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
     return pid
   }
 
-  /** The supervisor kills a process that does not answer. Such a process no longer exists and cannot be resumed. */
+  /**
+   * Suspends a process that computes the models. The supervisor may have killed the process by the time it is to be
+   * resumed, because it kills processes that do not answer.
+   */
   async function holdModel(pid: number, hold: () => Promise<unknown>): Promise<void> {
     process.kill(pid, 'SIGSTOP')
     await hold()

@@ -22,7 +22,7 @@ export const FRAUD_FAULTS = [
   'kafka-stopped',
   'kafka-slowed',
   'clickhouse-stopped',
-  /** The process beside an API that computes the models. */
+  /** The process that computes the models for an API. */
   'model-killed',
   'model-stopped',
   /** Kafka is stopped. In the meantime an API is killed and started. */
@@ -139,7 +139,9 @@ const BEFORE_BLOCK_MS = 1_000
 const AFTER_BLOCK_MS = 10_000
 const FEEDBACK_PER_SECOND = 2
 const RULES_PER_SECOND = 0.3
-/** Time per fault for which payments and other requests are planned. All of them end with the last fault. */
+/**
+ * Time per fault for which payments and other requests are planned. No request is sent after the last fault has ended.
+ */
 const PLANNED_PER_FAULT_MS = 3 * FAULT_TAKES_MS
 const FEEDBACK_AFTER_MS = 300
 const LONGEST_FEEDBACK_MS = 8_000

@@ -204,7 +204,7 @@ test('detects answers that take too long, unless their API was stopped', () => {
   expect(faults({ ...slow, inflicted: { apis: [stop], redis: [], kafka: [] } })).toEqual([])
 })
 
-test('a busy machine excuses only the time that its API took for nothing', () => {
+test('a busy machine excuses only the time that its API took for a trivial request', () => {
   const slow = changed(goodEvidence(), 't2', (found) => ({ ...found, to: found.from + 1_001 }))
   const beyond = (beat: Evidence['beats'][number]) => inTime({ ...slow, beats: [beat] }, { ...LIMITS, isWhole: false })
   expect(beyond({ api: 0, from: NOON + 10, to: NOON + 990 })).toEqual([])

@@ -150,7 +150,7 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
     log() {
       for (const topic of [inventoryFlow.commands, inventoryChanged]) take(stock, topic as Topic<string, unknown>)
       take(carts, reservationFlow.commands)
-      // Outcomes have the times of the stock's log, not those of the log from which they were forwarded.
+      // Outcomes have the times of the stock's log, not the times of the log from which they were forwarded.
       read.set(reservationOutcomes.name, [])
       take(stock, reservationOutcomes)
       const all = <V>({ name }: Topic<string, V>) => (read.get(name) ?? []) as Logged<V>[]

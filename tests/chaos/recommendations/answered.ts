@@ -5,7 +5,7 @@ import type { Trouble } from './faults.ts'
 const KAFKA_FOUND_MS = 15_000
 /** How long the views of an emptied Redis may take to be filled again. */
 const REFILLED_MS = 60_000
-/** How long before its death a killed API may have sent answers that are not in the log. */
+/** Time before a kill of an API for which answers of this API may be missing from the log. */
 const UNDER_WAY_MS = 5_000
 
 const WRITES: ReadonlySet<Call['kind']> = new Set(['events', 'hide', 'preferences', 'user'])

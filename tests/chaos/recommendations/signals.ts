@@ -15,7 +15,7 @@ const TOLERANCE = 1e-9
 /** Weights are published in four bytes. */
 const FLOAT_TOLERANCE = 1e-6
 
-/** Checks that the signals of items follow from the log, and neighbours and statistics from the signals. */
+/** Checks that the signals of items follow from the log, and that neighbours and statistics follow from the signals. */
 export function signals(evidence: Evidence): string[] {
   const { items, logs } = evidence
   const expected = expectedActivities(evidence)

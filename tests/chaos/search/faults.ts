@@ -17,7 +17,7 @@ export type SearchFaultKind = (typeof SEARCH_FAULTS)[number]
 /** How long the index builder is suspended. This is longer than the session time-out, so it loses its partition. */
 const STOPPED_MS = 12_000
 
-/** Applies one fault. Resolves when the part runs again. */
+/** Applies one fault. Resolves when the affected part runs again. */
 export async function inflict(system: SearchSystem, kind: SearchFaultKind, holdMs: number): Promise<void> {
   const { search, kafka, workers, disk, client } = system
   const built = async () => workers[(await system.builder()) ?? 0]

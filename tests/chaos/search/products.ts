@@ -1,9 +1,9 @@
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { integer, type Random } from '../../../tools/random/random.ts'
 
-/** Products that are public and never change: every whole answer contains all of them. */
+/** Products that are public and never change. Every complete answer contains all of these products. */
 export const ANCHORS = 40
-/** Products that were public once, and are deleted before the index exists: no answer may contain one. */
+/** Products that were public once, and are deleted before the index exists. No answer may contain such a product. */
 const GHOSTS = 40
 /** Products that change all the time. */
 const MOVERS = 120

@@ -89,7 +89,7 @@ test('when the loop turns again the thread stops, and a later stall starts again
   expect(opened()).toBe(2)
 })
 
-test('the thread carries on the epoch that a rebalance during the stall brings, and reports it', async () => {
+test('the thread continues with the epoch of a rebalance during the stall, and reports it', async () => {
   const { pass, epochs, beats } = watched([
     { type: 'kept', epoch: 4 },
     { type: 'kept', epoch: 6 },

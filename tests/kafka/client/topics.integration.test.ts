@@ -69,7 +69,7 @@ test('an address without a listener is an error that says what to check', async 
   await transport.close()
 })
 
-test('an unreachable address beside a working one is ignored', async () => {
+test('an unreachable address is ignored if another address works', async () => {
   const transport = await connected(brokers, { brokers: [`127.0.0.1:${await freePort()}`, brokers] })
   expect(await transport.partitionCounts([])).toEqual(new Map())
 })
@@ -99,7 +99,7 @@ test('a look at one topic does not ask the broker about every other topic that w
   expect(names).not.toContain(first)
 })
 
-test('looks that wait for another one share a request', async () => {
+test('look-ups that wait for another look-up share a request', async () => {
   const direct = await connected(brokers)
   const topics = [await newTopic(direct), await newTopic(direct), await newTopic(direct, 2)]
   const proxy = await brokerProxy(brokers)

@@ -28,7 +28,7 @@ function productOf(answer: ProductAnswer) {
   return answer.product
 }
 
-test('a new product has version and revision 1, variants with numbers, and tells everybody', () => {
+test('a new product has version and revision 1 and numbered variants, and is published', () => {
   const { create, driver, prices, uses, view } = opened()
   const product = productOf(create([offer('a', 1_000), offer('b', 2_000, { compare_price: 2_500 })]))
   expect(product).toMatchObject({ product_id: ID, seller_id: '7', status: 'ACTIVE', version: 1, revision: 1 })

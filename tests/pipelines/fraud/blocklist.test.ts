@@ -109,7 +109,7 @@ test('an entry expires to the millisecond, and the timer then removes and audits
   expect(ask(id, UNBLOCK)).toEqual({ outcome: 'not_found' })
 })
 
-test('an entry that has expired is like none, even before the timer has removed it', () => {
+test('an expired entry counts as missing, even before the timer has removed it', () => {
   const { id, block } = entry('CARD_HASH', 'c1', { ttl_hours: 1 })
   const facts = { key: id, now: 0, commandId: 'c' }
   const { state } = decideBlocklist(undefined, block, facts)

@@ -257,7 +257,7 @@ test('devices, IPs and cards that were idle for 90 days are forgotten, unless th
   for (const key of ['user:u1', 'merchant:m1', 'device:d2']) expect(profile(key)).toBeDefined()
 })
 
-/** A day of payments among a few entities, some of them twice and out of order. */
+/** Returns a day of payments among a few entities. Some payments occur twice and out of order. */
 function traffic(count: number, seed: number): FraudRequest[] {
   const random = seededRandom(seed)
   const requests = Array.from({ length: count }, (_, index) =>

@@ -118,7 +118,7 @@ describe('a snippet', () => {
     for (const id of ['expired', 'deleted', 'nothing']) expect(ask(id, readBy(null))).toEqual({ outcome: 'not_found' })
   })
 
-  test('that can no longer be read leaves nothing that tells what it was or whose in any compacted topic', () => {
+  test('that can no longer be read leaves no trace of its content or its owner in any compacted topic', () => {
     const { ask, driver } = snippetsDriver()
     const fields = { deleted: {}, burnt: { reads_left: 1 }, expired: { lifetime_ms: MINUTE_MS }, kept: {} }
     const private_ = { username: 'its author', title: 'its title', content_hash: 'its hash', excerpt: 'the beginning', root: 'its root' }
@@ -151,7 +151,7 @@ describe('a snippet', () => {
     expect(records().get(ID)).toMatchObject({ is_deleted: true, title: null, user_id: null, content_hash: '' })
   })
 
-  test('that was erased makes the broker close the segments that hold it, and an idle system adds no records', () => {
+  test('that was erased makes the broker close the segments that contain it, and an idle system adds no records', () => {
     const { ask, driver } = snippetsDriver()
     const rolls = () => {
       const topics = [

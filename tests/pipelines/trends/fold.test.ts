@@ -36,7 +36,7 @@ function folded(...candidates: TrendCandidate[]) {
   }))
 }
 
-test('terms that share most of their tweets are one topic, which the best of them stands for', () => {
+test('terms that share most of their tweets are one topic, which the best of these terms represents', () => {
   expect(
     folded(candidate('b', range(0, 9)), candidate('a', range(0, 10)), candidate('c', range(2, 10)), candidate('d', range(50, 57))),
   ).toEqual([

@@ -5,7 +5,7 @@ import { commonestLanguage, LANGUAGE_CODES, languageCode, languageOf, NO_LANGUAG
 const letters = (count: number) => fc.string({ unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'), minLength: count, maxLength: count })
 const samplesOf = (...tags: string[]) => tags.map((tag) => ({ lang: languageCode(tag) }))
 
-test('each language of two or three letters has a code of its own that two bytes hold, in alphabetical order', () => {
+test('each language of two or three letters has its own code of two bytes, in alphabetical order', () => {
   fc.assert(
     fc.property(fc.oneof(letters(2), letters(3)), fc.oneof(letters(2), letters(3)), (a, b) => {
       fc.pre(a !== 'und' && b !== 'und')

@@ -63,7 +63,7 @@ test('a rare term has in each region what a state of its own would have', () => 
   )
 })
 
-test('packed cells hold what was packed, and their counts can be read alone', () => {
+test('packed cells are read as they were packed, and their counts can be read alone', () => {
   const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 })
   const id = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
   const sample = fc.record({

@@ -6,7 +6,7 @@ const TERMS = 20_000
 const hashOf = (term: string) => keyHash(Buffer.from(term), 0, Buffer.byteLength(term))
 const name = (i: number) => hashOf(`term ${i}`)
 
-test('until a walk over all rows is complete, every term may have a row', () => {
+test('until a scan of all rows is complete, every term may have a row', () => {
   const filter = termFilter()
   filter.add(hashOf('a'))
   filter.walked(hashOf('b'))
@@ -15,7 +15,7 @@ test('until a walk over all rows is complete, every term may have a row', () => 
   expect(['a', 'b', 'c'].map(hashOf).map(filter.mayHave)).toEqual([true, true, false])
 })
 
-test('no term with a row is missed, and few of the others are taken for one', () => {
+test('no term with a row is missed, and few other terms are taken for one', () => {
   const filter = termFilter()
   for (let i = 0; i < TERMS; i++) filter.walked(name(i))
   filter.walkCompleted()
@@ -31,7 +31,7 @@ test('no term with a row is missed, and few of the others are taken for one', ()
   expect(mistaken).toBeLessThan(TERMS / 100)
 })
 
-test('terms whose rows are gone are forgotten by the walk after', () => {
+test('terms whose rows are gone are forgotten by the next scan', () => {
   const filter = termFilter()
   for (let i = 0; i < TERMS; i++) filter.add(name(i))
   filter.walkCompleted()

@@ -36,7 +36,7 @@ test('the trends that follow fill the places of those that are folded', () => {
   expect(entries.filter(({ peak_rank }) => peak_rank !== null)).toHaveLength(30)
 })
 
-test('a topic keeps its start and its ranks when another term comes to stand for it', () => {
+test('a topic keeps its start and its ranks when another term becomes its leading term', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   tweet(driver, 10, 'first', 'second')
   tweet(driver, 3, 'first')

@@ -52,7 +52,8 @@ test('a flood of long terms and spellings from one user produces no record that 
   expect(terms).toContain('sandy')
   expect(terms).toContain('short')
   expect(terms).not.toContain('a')
-  // At the limit, the user still counts for the remembered terms, and for other terms when these are forgotten.
+  // At the limit, the user still counts for the remembered terms, and for other terms once the remembered terms are
+  // forgotten.
   send(driver, { user_id: 7n, phrases: [longTerm(0), longTerm(3_000)] })
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
   driver.restart({ downMs: 3 * HOUR })

@@ -114,7 +114,7 @@ test('damaged tweets are refused exactly if the decoder refuses them, the text a
   )
 })
 
-/** The bytes of the text are not looked at. */
+/** Returns true if a tweet is malformed only in its text, whose bytes the pipeline does not read. */
 function isMalformedTextAlone(bytes: Buffer, end: number): boolean {
   try {
     whole.decode(bytes, 1, end)

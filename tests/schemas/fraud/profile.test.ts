@@ -36,8 +36,7 @@ type Made = readonly { readonly ago: number; readonly amount: number; readonly o
 function requestsOf(made: Made): FraudRequest[] {
   return made.map(({ ago, amount, other }, index) => {
     const at = NOON - ago
-    // The other entities vary with the first entity, so that the entities of each kind are seen with different
-    // entities.
+    // One of the entities of a payment varies, so that entities of each kind occur in different combinations.
     const varied = { user: other === 1 ? 'u2' : IDS.user, device: other === 2 ? 'd2' : IDS.device, card: other === 3 ? 'c2' : IDS.card }
     return pay({
       id: `t${index}`,

@@ -64,7 +64,7 @@ test('gives up when its signal aborts, even while the answer arrives', async () 
   await expect(send('/', undefined, giveUp.signal)).rejects.toThrow()
 })
 
-test('an answer of exactly the greatest size is whole', async () => {
+test('an answer of exactly the maximum size is complete', async () => {
   const send = await opened((_request, response) => response.end('x'.repeat(LIMIT)))
   expect((await send('/')).text).toHaveLength(LIMIT)
 })

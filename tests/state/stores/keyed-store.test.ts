@@ -9,7 +9,10 @@ import { openStore, raw, type TestBackend, testBackends, testChangelog } from '.
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'totals'
-/** Few keys, so that operations collide. Some are prefixes of others, and one sorts after all ASCII. */
+/**
+ * There are few keys, so that operations collide. Some keys are prefixes of others, and one key sorts after all ASCII
+ * keys.
+ */
 const someKeys = ['a', 'aa', 'ab', 'b', 'ba', 'c', 'd', 'é', '\u{10ffff}']
 const keyArbitrary = fc.constantFrom(...someKeys)
 /** Size of the cache, small enough that entries are evicted and read again. */

@@ -366,7 +366,7 @@ test(
 )
 
 // While other processes starve the compactions, the allocator keeps up to 10 % more of their memory, so one run in a
-// few hundred exceeds the budget. A real fault of the budget would exceed it in every run.
+// few hundred exceeds the budget. With a real fault, every run would exceed the budget.
 test('memory stays within the budget for any number of stores and partitions', { retry: 2, timeout: CHILD_TIMEOUT_MS }, async () => {
   const budget = 64 * MIB
   const rowCount = 1_000_000

@@ -97,7 +97,7 @@ it('fetches a version again whose files vanished before they were opened', async
   expect(versions.current?.opened).toBe('ten')
 })
 
-it('puts only the version that was wanted last into force, even if an earlier one is fetched later', async () => {
+it('puts only the version that was requested last into force, even if an earlier one is fetched later', async () => {
   const here = localVersions({ blobs, folder, now: Date.now })
   const gate = Promise.withResolvers<void>()
   const [slow, fast] = [await publish(7, { model: 'seven' }), await publish(8, { model: 'eight' })]

@@ -26,7 +26,7 @@ import { interaction, served } from '../../pipelines/recommendations/events.ts'
 const MINUTE = 60_000
 const ITEMS = 60
 const USERS = 5
-/** Number of interactions per list: a list follows one of this many interactions. */
+/** Number of interactions per list. A list follows every interaction whose number is a multiple of it. */
 const SHOWN_EVERY = 4
 const TYPES = ['VIEW', 'VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP'] as const
 const NO_CATALOGUE: Catalogue = { items: new Map(), users: new Map(), preferences: new Map(), editorial: new Map() }
@@ -145,7 +145,7 @@ test('a question knows what the user chose within half an hour, and nothing afte
   const history = builder.build()
   const past = { history, catalogue: NO_CATALOGUE, shown: [], from: 0, questions: 100 }
   await replay({ ...past, to: 6 }, ({ index, chosen }) => void asked.push({ index, chosen: [...chosen] }))
-  // The last view is of an item that lists already leave out at that time.
+  // The last view is of an item that lists already leave out at the time of the view.
   expect(asked).toEqual([
     { index: 0, chosen: [1n, 4n] },
     { index: 3, chosen: [4n, 5n, 1n] },

@@ -1,7 +1,7 @@
 import type { Filters } from '../request/search-request.ts'
 import type { Query } from './query.ts'
 
-/** What a facet counts. Each chosen attribute is a separate facet, `attribute:<name>`. */
+/** The property whose values a facet counts. Each chosen attribute is a separate facet, `attribute:<name>`. */
 export type Dimension = 'category' | 'price' | 'brand' | 'rating' | `attribute:${string}`
 
 /** Matches exactly the public products. The index also contains hidden products and the positions of the indexer. */

@@ -13,11 +13,11 @@ const ROUNDING = 1e-5
  */
 const FIRST_LIMIT = 0.5
 /**
- * How far the limit for the next query is below the limit that was certainly low enough for this one. The next query
- * may need a slightly lower limit.
+ * Difference between the limit that was certainly low enough for one query and the first limit for the next query,
+ * which may need a slightly lower limit.
  */
 const ROOM = 0.02
-/** How far the limit for the next query is lowered when too few products reached it. */
+/** Amount by which the limit for the next query is lowered if too few products reached the limit of this query. */
 const STEP = 0.05
 
 interface HitsAnswer {

@@ -16,7 +16,9 @@ export interface Cursor {
 
 const MOST_CORRECTED = 30
 const FINGERPRINT_CHARACTERS = 16
-/** Cursors are younger than this. For a much earlier time, the sales of a product would exceed the greatest number. */
+/**
+ * Earliest valid time of a cursor. With a much earlier time, the sales of a product would exceed the greatest number.
+ */
 const EARLIEST = Date.UTC(2020, 0)
 const finite = z.number()
 const word = z.string().max(200)

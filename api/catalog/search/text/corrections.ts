@@ -27,7 +27,7 @@ const MOST_CORRECTIONS = 2
  */
 const COMMON = 1_000
 
-/** What the search server reports about a word of the query. */
+/** Data that the search server reports about a word of the query. */
 export interface WordReport {
   /** Number of products with the word, at most COMMON. */
   readonly found: number

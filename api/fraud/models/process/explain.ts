@@ -10,8 +10,9 @@ const DECIMALS = 1e4
 /**
  * Finds the inputs that raised a model's probability most. The contribution of an input is the mean of two differences.
  * The first is how much the probability falls if the input gets the value that it has in normal payments. The second is
- * how much the probability of a normal payment rises if it gets this input. The first difference alone would miss
- * inputs that are redundant, and the second alone would miss inputs that matter only in combination.
+ * how much the probability of a normal payment rises if its input gets the value from this transaction. The first
+ * difference alone would miss inputs that are redundant, and the second alone would miss inputs that matter only in
+ * combination.
  * @param row all inputs of one transaction
  * @returns at most five inputs, strongest first
  */

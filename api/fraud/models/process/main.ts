@@ -1,4 +1,4 @@
-/** The process that runs the models. The ONNX runtime blocks while it computes and may crash, so it is separate. */
+/** Runs the models in a separate process, because the ONNX runtime blocks while it computes and may crash. */
 
 import { serveParent } from '../../../kit/child/serve.ts'
 import { decodeScoreRequest, encodeScores, KIND, type LoadAnswer, type LoadRequest } from '../wire.ts'

@@ -18,8 +18,8 @@ interface Filter {
   readonly name: FilterName
   passes(viewer: Viewer, candidate: Candidate, now: number): boolean
   /**
-   * Returns the compared value and the values that pass. The compared value is the candidate's, or the viewer's if the
-   * filter applies the candidate's preferences.
+   * Returns the compared value and the values that pass the filter. The compared value belongs to the candidate, or to
+   * the viewer if the filter applies the candidate's preferences.
    */
   describe(viewer: Viewer, candidate: Candidate, now: number): Pick<Verdict, 'value' | 'allowed'>
 }

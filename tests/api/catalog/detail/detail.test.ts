@@ -103,7 +103,7 @@ test('Redis is asked in one turn, and a second time only for a seller, category 
   expect((await get(5)).turns).toBe(1)
 })
 
-test('what nobody has described yet has defaults', async () => {
+test('properties that nobody has set yet have defaults', async () => {
   const { get, put } = await opened()
   put(stored({ category_id: 99 }))
   expect(await get(5)).toMatchObject({
@@ -176,7 +176,7 @@ test('what buyers view together comes before best sellers, and only what is publ
   buffers.set('{item-neighbours:0}:of:5', packNeighbours(near))
   values.set('{item-neighbours:0}:caught-up', '1')
   values.set('{catalog-details:0}:8', JSON.stringify({ stars: [], badges: [] }))
-  // Item 9 is active, but it is no product, as a film is.
+  // Item 9 is active, but it is not a product. It could be a film.
   values.set('{recommendation-items:0}:item:9', JSON.stringify({ status: 'ACTIVE' }))
   expect((await get(5)).body.related_products).toEqual([8, 6])
 })

@@ -36,7 +36,7 @@ function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
 
 const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.answer.body))
 
-test('a page that shows the same is the one that was kept', () => {
+test('a page whose contents have not changed is the kept page', () => {
   const { pages, pass } = opened()
   const first = pages.page(5, texts(), TREE, NOON)
   pass(DAY_MS)
@@ -76,7 +76,7 @@ test('a category with a new name, and a product that is no longer new, are shown
   expect(shown(pages.page(5, texts(), TREE, NOON)).badges).toEqual(['sale'])
 })
 
-test('a product is known by its text with the same companions only', () => {
+test('a text identifies a product only together with the same companions', () => {
   const { pages } = opened()
   const { product } = texts()
   expect(pages.isKnown(5)(product, COMPANIONS)).toBe(false)

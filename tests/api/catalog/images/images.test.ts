@@ -95,7 +95,7 @@ test('smaller forms have the four widths and are never enlarged', async () => {
   ])
 })
 
-test('a form is made once, even if many ask for it at once, and again if it is damaged', async () => {
+test('a smaller image is made once, even for concurrent requests, and again if it is damaged', async () => {
   let opened = 0
   function open(hash: string) {
     opened++
@@ -153,7 +153,7 @@ test('an address serves the image forever, and an unknown one is 404', async () 
     expect((await app.request(`/api/v1/images/${path}`)).status).toBe(400)
 })
 
-test('a gate lets two pieces of work run at once, and each after another', async () => {
+test('a gate runs two tasks at once, and each further task when an earlier one ends', async () => {
   const two = gate(2)
   let running = 0
   let most = 0

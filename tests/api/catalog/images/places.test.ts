@@ -3,7 +3,7 @@ import { formPlaces } from '../../../../api/catalog/images/places.ts'
 
 const REFUSED = expect.objectContaining({ definition: expect.objectContaining({ code: 'unavailable' }) })
 
-test('a caller has four forms read at once, and all callers sixteen; a form that has ended leaves its place', async () => {
+test('at most four forms of one caller and sixteen of all callers are read at once, until one of them ends', async () => {
   const places = formPlaces()
   const ends: (() => void)[] = []
   const begin = (caller: string) => places.read(caller, () => new Promise<void>((resolve) => ends.push(resolve)))
@@ -18,7 +18,7 @@ test('a caller has four forms read at once, and all callers sixteen; a form that
   await expect(Promise.all([...forms, next])).resolves.toHaveLength(17)
 })
 
-test('a form that fails leaves its place, too', async () => {
+test('a form that fails also frees its place', async () => {
   const places = formPlaces()
   for (let time = 0; time < 20; time++) {
     await expect(places.read('a', () => Promise.reject(new Error('cut off')))).rejects.toThrow('cut off')

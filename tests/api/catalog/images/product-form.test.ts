@@ -88,7 +88,7 @@ test('only multipart/form-data is a form', () => {
 const IMAGE = { image_id: 11, variant_id: 1_281, position: 0, alt_text: 'front', ...stored('old') }
 const PRESENT = { product_id: 5, images: [IMAGE], variants: [{ variant_id: 1_281, sku: 'a' }] }
 
-test('a product keeps its images without a list and files, and files alone are the new set', () => {
+test('without a list and files a product keeps its images, and files alone replace all of its images', () => {
   expect(offeredImages({ list: undefined, uploads: [], skus: [] }, PRESENT)).toBeNull()
   expect(offeredImages({ list: [], uploads: [], skus: [] }, PRESENT)).toEqual([])
   const uploads = [stored('x'), stored('y'), stored('x')]

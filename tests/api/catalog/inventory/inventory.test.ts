@@ -19,7 +19,7 @@ test('stock comes in, is reserved, sold and released, and a following GET shows 
   expect(await stock()).toMatchObject({ available: 3, reserved: 0 })
 })
 
-test('a call without a reservation_id ends the oldest ones, and names each', async () => {
+test('a call without a reservation_id ends the oldest reservations, and names each of them', async () => {
   const { change } = await stockApi()
   await change('RECEIVE', 5)
   const [one, two] = [await change('RESERVE', 2), await change('RESERVE', 2)]
@@ -129,7 +129,7 @@ test.each([
   expect(body.details[0].path).toContain(path)
 })
 
-test('a warehouse_id of 50 characters outside the basic plane is taken', async () => {
+test('a warehouse_id of 50 characters outside the basic plane is accepted', async () => {
   const { change } = await stockApi()
   const warehouse_id = '🏬'.repeat(50)
   expect(await change('RECEIVE', 1, { warehouse_id })).toMatchObject({ status: 200, body: { warehouse_id } })

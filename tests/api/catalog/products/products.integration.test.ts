@@ -71,7 +71,7 @@ test('every API shows a write at once, and ClickHouse has every version and pric
   ])
 })
 
-test('of many sellers who want a sku at once one gets it, and its deletion frees it', async () => {
+test('if many sellers claim a sku at once, one of them gets it, and deleting its product frees it', async () => {
   const wanted = await Promise.all([0, 1, 0, 1, 0, 1].map((api, i) => create('wanted', { api, headers: i % 2 === 0 ? seller : other })))
   expect(wanted.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409])
   expect(wanted.filter(({ status }) => status === 409).every(({ body }) => body.error === 'sku_taken' && body.sku === 'wanted')).toBe(true)

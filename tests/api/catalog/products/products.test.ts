@@ -372,7 +372,7 @@ test.each(['0', '-7', '7.5', '9'.repeat(20), 'seven'])('%j is the id of no selle
   expect((await send('GET', `products?seller_id=${seller_id}`, { as: ADMIN })).status).toBe(400)
 })
 
-test('a compressed body is not unfolded', async () => {
+test('a compressed body is not decompressed', async () => {
   const { app, bearer, ran } = await productsApi()
   const bomb = gzipSync(Buffer.alloc(50_000_000, ' '))
   expect(bomb.length).toBeLessThan(100_000)
@@ -419,7 +419,7 @@ test.each(['0', '-1', '042', '1e3', 'abc', '99999999999999999999'])('%s is neith
   })
 })
 
-test('a bulk request creates each product for itself', async () => {
+test('a bulk request creates each product separately', async () => {
   const { send } = await productsApi()
   const product = (sku: string, more: object = {}) => ({ title: 'Shoe', category_id: CATEGORY, variants: [variant(sku)], ...more })
   const products = [product('a'), product('a'), product('b', { title: '' }), 'nonsense', product('c')]

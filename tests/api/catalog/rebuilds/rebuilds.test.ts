@@ -54,7 +54,8 @@ test('a repeated request is one rebuild', async () => {
   const first = await ask('POST', '', key)
   const id = first.body.rebuild_id
   expect((await ask('POST', '', key)).body.rebuild_id).toBe(id)
-  // The repeated request publishes both records again, because one of them may have been lost the first time.
+  // The repeated request publishes both records again, because one of the two records may have been lost the first
+  // time.
   expect(published).toHaveLength(4)
   known.set(id, { ...(known.get(id) as IndexRebuildStatus), state: 'complete' })
   expect((await ask('POST', '', key)).body).toMatchObject({ rebuild_id: id, state: 'complete' })

@@ -94,7 +94,7 @@ test('changes against the logged decisions are counted by pair', () => {
   expect(result).toMatchObject({ changed: 2, changed_3ds: { count: 1 }, other_policy: 1, would_be: { requires_3ds: 1 } })
 })
 
-test('what the blocklist decided stays blocked, and its rules are not evaluated', () => {
+test('transactions that the blocklist decided stay blocked, and no rules are evaluated for them', () => {
   const replay = replayOf([ruleOf('all', { condition: 'txn.amount >= 0', action: 'APPROVE' })])
   const { verdict } = replay.add(logged(5, null, { decision: 'BLOCK', reason: 'blocklist_hit' }))
   expect(verdict).toMatchObject({ decision: 'BLOCK', risk_score: 1_000, reason: 'blocklist_hit' })

@@ -96,7 +96,7 @@ test('an expired entry neither blocks nor shows, even before it is removed', asy
   expect((await send('GET', `/${body.entry_id}`)).status).toBe(404)
 })
 
-test('an e-mail address appears masked, and nowhere else', async () => {
+test('an e-mail address appears only in its masked form', async () => {
   const { send, published, redis, lines } = await blocklistApi()
   const body = { entity_type: 'EMAIL', entity_value: 'Ann.Smith@example.com', reason: 'r' }
   const { body: entry } = await send('POST', '', { body, headers: { 'idempotency-key': 'k1' } })
@@ -135,7 +135,7 @@ test('lists are newest first, by pages without gaps, and of one type if wanted',
   }
 })
 
-test('a bulk says of each entry what became of it, and a wrong one does not prevent the others', async () => {
+test('a bulk request returns a result for each entry, and an invalid entry does not prevent the others', async () => {
   const { send, blocklist } = await blocklistApi()
   const { body: existing } = await send('POST', '', { body: { entity_type: 'USER', entity_value: 'u1', reason: 'r' } })
   const entries = [

@@ -31,7 +31,7 @@ export interface AskedCase {
   readonly key?: string
 }
 
-/** The rows in ClickHouse. `read` recognises the queries of the routes, and answers each of them. */
+/** The rows in ClickHouse. `read` recognises the queries of the routes, and answers each query. */
 export interface FakeTables {
   down: boolean
   /** Cases that have left the state, newest first. */

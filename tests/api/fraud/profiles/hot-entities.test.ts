@@ -14,7 +14,10 @@ import { HOUR, MINUTE, NOON } from '../../../schemas/fraud/payments.ts'
 import { comparable } from '../../../schemas/fraud/profile-contents.ts'
 
 const ENTITY = 'ip:192.0.2.1'
-/** More than a profile contains individually, and more users than it remembers. */
+/**
+ * Number of earlier transactions. They are more than a profile contains individually, and have more users than it
+ * remembers.
+ */
 const HISTORY = 530
 const SHAPE = PROFILE_SHAPES.ip
 
@@ -30,7 +33,9 @@ interface Flight {
   readonly addedAt: number
 }
 
-/** What Redis holds of a busy address, changed as the script, the sink and time do. */
+/**
+ * The data of a busy address in Redis, with functions that change it as the script, the sink and the passing time do.
+ */
 function address() {
   let profile = foldEvents(
     NEW_PROFILE,
@@ -42,7 +47,10 @@ function address() {
     add(added: FraudEvent, now: number): void {
       if (flight.length < MOST_IN_FLIGHT) flight.push({ event: added, addedAt: now })
     },
-    /** Lets the profile include some transactions in flight. Those that it includes twice stay in flight. */
+    /**
+     * Lets the profile include some transactions in flight. Included transactions that are not removed stay in flight,
+     * so they are in both places.
+     */
     sink(isIncluded: (index: number) => boolean, isRemoved: (index: number) => boolean): void {
       const included = flight.filter((_, index) => isIncluded(index))
       profile = foldEvents(
@@ -119,7 +127,7 @@ test('transactions in flight that are folded as they come give the same as all o
         else if (step.step === 'withdraw') redis.withdraw(step.index)
         else if (step.step === 'forget') redis.forget()
         else if (step.step === 'wait') now += step.ms
-        // An answer of Redis may be read after a later one.
+        // An answer of Redis may be read after a later answer.
         else if (step.step === 'stale') expectSame([first], earlier, 0, now)
         expectSame([first, second], redis.held(false), step.step === 'repeat' ? (redis.ids()[step.index] ?? 0) : 0, now)
         earlier = before

@@ -70,7 +70,7 @@ test('skips and logs a record that it cannot read, and holds the others', async 
   expect([table.get('a'), table.get('b'), world.events('global_table_bad_record').length]).toEqual([1, 2, 1])
 })
 
-test('tells that it is stale while Kafka is silent, and continues afterwards', async () => {
+test('reports that it is stale while Kafka is silent, and continues afterwards', async () => {
   const world = await tableWorld({})
   world.put('a', '1')
   const { table } = await world.open()

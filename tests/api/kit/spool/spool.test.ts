@@ -84,7 +84,7 @@ test('a record that Kafka never accepts is an error for the caller, and is dropp
   expect(logged()).toEqual({ a: ['1', '2'] })
 })
 
-test('a full spool refuses clearly, and takes records again when some were sent', async () => {
+test('a full spool refuses records with a clear error, and accepts records again once some were sent', async () => {
   const { facts, stop, spool, logged } = await spoolWorld({ maxBytes: 2_000 })
   const goOn = stop()
   const value = 'x'.repeat(400)
@@ -172,7 +172,7 @@ test('a stopped process leaves what it could not send, and the next one sends it
   await expect.poll(() => filesIn(folder), SOON).toHaveLength(1)
 })
 
-test('records of dead processes are sent in the order of the processes, and folders of living ones are left alone', async () => {
+test('records of dead processes are sent in the order of the processes, and folders of live processes are left alone', async () => {
   const folder = await spoolFolder()
   for (const value of ['1', '2']) {
     const dead = await spoolWorld({ folder, isConnected: false })

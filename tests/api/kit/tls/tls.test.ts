@@ -152,7 +152,7 @@ describe('client certificates', () => {
     expect(completed.certificate).toBe(status === 200 ? text : undefined)
   })
 
-  test('one without any name is known by its fingerprint', async () => {
+  test('a certificate without any name is identified by its fingerprint', async () => {
     const { port } = await served()
     const answered = await call(port, '/certified', { client: clientAuthority.issue({ usage: 'client' }) })
     expect(answered.body.subject).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)
@@ -231,7 +231,7 @@ describe('replaced files', () => {
     await replace({ certificate: serverCertificate.cert, key: serverCertificate.key, clientAuthorities: clientAuthority.cert })
     await replace({ clientAuthorities: clientAuthority.cert + serverAuthority.cert })
     await expect.poll(() => events('tls_files_replaced').length).toBe(1)
-    // The same fault is logged once, however often the files are read.
+    // The same fault is logged once, regardless of how often the files are read.
     expect(events('tls_files_not_usable').length).toBeLessThanOrEqual(2)
     expect(await metrics.text()).toMatch(/tls_files_not_usable_total [12]/)
   })

@@ -233,7 +233,7 @@ test('a Cluster that loses a node still limits with the others', async () => {
   process.kill(pid, 'SIGSTOP')
   try {
     await untilSeen(store, failures, 'timeout')
-    // At least one counter is on a node that answers, while another is skipped.
+    // At least one counter is on a node that answers, while another node is skipped.
     await expect.poll(() => ask(store), SOON).toBe('allowed')
     await expect.poll(() => ask(store), SOON).toBe('circuit_open')
   } finally {

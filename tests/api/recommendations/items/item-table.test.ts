@@ -36,7 +36,7 @@ test.each([
   expect(items.rankedAt(items.rowOf(1n), START)).toMatchObject({ givenPopularity: given, popularity: 50 * given })
 })
 
-test('an item with a genre too many has no genre, and never one of another item', () => {
+test('an item of a genre beyond the maximum number has no genre, and never the genre of another item', () => {
   const items = itemTable()
   for (let number = 1; number <= 65_540; number++) items.putItem(BigInt(number), { ...item, category_path: `Genre ${number}` })
   expect(items.genreName(items.genreAt(items.rowOf(65_535n)))).toBe('Genre 65535')

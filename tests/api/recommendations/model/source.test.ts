@@ -86,7 +86,7 @@ test('the version of the record answers, switches between two requests, and is r
   expect(inForce()).toBeUndefined()
 })
 
-test('old models are closed after a pause, but never one that was let go a moment ago', async () => {
+test('old models are closed after a pause, but never a model that was replaced a moment ago', async () => {
   const versions = [await publish(1), await publish(2), await publish(3)]
   await send(history(versions[0], versions))
   const first = models.current(7n)!
@@ -157,7 +157,7 @@ test('a store that does not have the files yet is asked again', async () => {
   expect(inForce()).toBe(1)
 })
 
-test('while the disk takes no files the old version answers, and the new one is fetched once the disk does', async () => {
+test('while the disk accepts no files the old version answers, and the new version is fetched once the disk works', async () => {
   const [one, two] = [await publish(1), await publish(2)]
   await send(history(one, [one]))
   const place = join(folder, 'data', 'model-versions')

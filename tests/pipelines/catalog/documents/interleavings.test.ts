@@ -85,7 +85,7 @@ function interleaved(random: Random, topics: readonly (readonly Input[])[]): Inp
   }
 }
 
-/** Returns the seller's rating in documents: the last rating whose factor moved by 0.05. */
+/** Returns the seller's rating in documents: the last rating that changed the factor by at least 0.05. */
 function shownRating(inputs: readonly Input[]): number | null {
   let shown: number | null = null
   for (const input of inputs) {

@@ -36,7 +36,7 @@ async function opened() {
   return { folder, store, keep, sweep, formsOf }
 }
 
-test('images that no product has go with their forms, and the others stay', async () => {
+test('images without a product are removed together with their smaller forms, and all other images stay', async () => {
   const { folder, store, keep, sweep, formsOf } = await opened()
   const [wanted, orphan] = [await keep('wanted'), await keep('orphan')]
   const referenced = async (hashes: readonly string[]) => new Set(hashes.filter((hash) => hash === wanted))

@@ -95,7 +95,7 @@ test.each([
   expect(moved()).toEqual([])
 })
 
-test('a part without a cart ends by itself a minute later, and an extension moves that', () => {
+test('a part without a cart expires a minute later, and an extension delays this', () => {
   const { ask, moved, endCart, driver } = world()
   ask('RECEIVE', 10)
   ask('RESERVE_PART', 2, { reservation_id: CART })

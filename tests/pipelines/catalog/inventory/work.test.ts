@@ -86,7 +86,7 @@ test('no decision reads or writes more because more reservations are open', () =
   for (const [name, { writtenBytes, ...work }] of Object.entries(many)) {
     const { writtenBytes: bytesBesideFew, ...besideFew } = few[name]
     expect(work, name).toEqual(besideFew)
-    // Greater numbers need a byte or two more.
+    // The records may be a byte or two longer, because they contain greater numbers.
     expect(writtenBytes, name).toBeLessThan(bytesBesideFew + 20)
   }
 })
@@ -136,7 +136,7 @@ function workOfExpiry(others: number): Work {
   return takeWork()
 }
 
-test('expiry works for what has ended only, whatever else is open', () => {
+test('the work of expiry depends only on the reservations that have ended, and not on open ones', () => {
   const [few, many] = [workOfExpiry(FEW), workOfExpiry(MANY)]
   expect(many.writes).toBe(few.writes)
   // The sweep of remembered commands also visits some of these commands.

@@ -91,7 +91,7 @@ async function world(count: number, everyth = 1) {
 
 const idsOf = (stack: Stack | undefined) => stack?.candidates.map(({ userId }) => userId) ?? []
 
-test('searches of a user who deals with all candidates come to everybody in a dense quarter', async () => {
+test('the searches of a user who swipes all candidates find everybody in a densely populated area', async () => {
   const { suitable, build, swipe, redis, keys } = await world(12_000, 100)
   const shown = new Set<string>()
   for (let round = 0; round < 6; round++) {

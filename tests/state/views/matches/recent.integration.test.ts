@@ -105,7 +105,7 @@ test.each<readonly Direction[]>([
   }
 })
 
-test('a block that was lifted is over and a lifted one that was renewed is not, in every order of notes', async () => {
+test('a lifted block is over, and a block that was renewed after it was lifted is not, in every order of notes', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const annId = '0a000000-0000-4000-8000-000000000000'

@@ -19,7 +19,7 @@ test.each([
   expect(isFresh(stackOf(ageMs), left, 'another basis', NOW)).toBe(false)
 })
 
-test('another feed is worth it when the stack ends, or half a minute after a search that found few', () => {
+test('another feed may find more candidates when the stack ends, or half a minute after a search that found few', () => {
   expect([5, 4, 0].map((left) => nextRefillAt(stackOf(0), left) - NOW)).toEqual([300_000, 30_000, 30_000])
 })
 

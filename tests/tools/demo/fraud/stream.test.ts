@@ -34,7 +34,7 @@ test('about 1 % of the payments are fraudulent, by all patterns, and the first w
   expect(frauds[0].pattern).toBe('new_account')
 })
 
-test('of no five minutes 1 % are payments that rules block, so the guard stays silent', () => {
+test('in any five minutes rules block less than 1 % of the payments, so the guard stays silent', () => {
   const blocked = played(36_000).flatMap(({ at, pattern, body }) => {
     // The rule against card testing blocks from the sixth payment on.
     const isLate = pattern === 'card_testing' && Number(body.transaction_id.split('-').at(-1)) >= 5

@@ -49,7 +49,7 @@ test('users are valid, live around San Francisco, and appear before they do or r
   expect(appeared.size).toBeGreaterThan(300)
 })
 
-test('a user swipes each other one at most once, and only where both seek each other', () => {
+test('a user swipes each other user at most once, and only if both seek each other', () => {
   const swipes = swipesOf(take(10_000))
   expect(new Set(swipes.map(({ person, target }) => `${person.userId} ${target.userId}`)).size).toBe(swipes.length)
   expect(swipes.every(({ person, target }) => suit(person, target) && suit(target, person))).toBe(true)

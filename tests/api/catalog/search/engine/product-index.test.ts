@@ -10,7 +10,7 @@ const code = (expected: string) => expect.objectContaining({ definition: expect.
 const answering = (answer: () => Promise<never> | typeof NOT_COMPLETE) =>
   productIndex({ search: async () => answer(), searchAll: async () => answer() })
 
-it('a search server that is away is 503 unavailable', async () => {
+it('an unavailable search server is a 503 unavailable', async () => {
   const index = answering(() => Promise.reject(new TargetUnavailableError('refused')))
   await expect(index.search({})).rejects.toEqual(code('unavailable'))
   await expect(index.searchAll([{}])).rejects.toEqual(code('unavailable'))

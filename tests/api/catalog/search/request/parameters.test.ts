@@ -91,7 +91,7 @@ describe('parameters', () => {
     expect(faults({ brand: ['a', ' '], attr: `n:${'𝒳'.repeat(250)}` })).toEqual(['brand.1', 'attr.0'])
   })
 
-  it('name a category that there is', () => {
+  it('must name an existing category', () => {
     expect(() => read({ category: 'toys' })).toThrowError(
       expect.objectContaining({ definition: expect.objectContaining({ code: 'unknown_category' }) }),
     )
@@ -106,7 +106,7 @@ describe('a cursor', () => {
     corrections: { dril: ['drill'] },
   } as const
 
-  it('carries everything to the next page of the same search', () => {
+  it('leads to the next page of the same search', () => {
     const text = cursorText(cursor, read({ q: 'dril', brand: 'a,b' }))
     expect(readCursor(text, read({ q: 'dril', brand: 'b,a', page_size: '50' }))).toEqual(cursor)
   })

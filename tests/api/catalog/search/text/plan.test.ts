@@ -48,7 +48,7 @@ describe('synonyms', () => {
     expect(alternatives('boot')).toEqual([[]])
   })
 
-  it('have 200 words at most in one query, because the search server takes only so many clauses', () => {
+  it('have at most 200 words in one query, because the search server limits the number of clauses', () => {
     const words = Array.from({ length: 24 }, (_, at) => `sofa${at}`)
     const terms = Array.from({ length: 19 }, (_, at) => `one${at} two${at} three${at} four${at}`)
     const many = synonymsOf(words.map((word) => ({ terms: [word, ...terms], one_way: false })))
