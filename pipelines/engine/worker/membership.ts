@@ -90,6 +90,11 @@ export function isPassing(error: unknown): boolean {
   return error instanceof TransportError && !error.fatal
 }
 
+/** Returns true if the transport was closed. It stays closed, so no request can succeed any more. */
+function isClosed(error: unknown): boolean {
+  return error instanceof TransportError && error.code === 'CLOSED'
+}
+
 export function membership(deps: MembershipDeps): Membership {
   const { topology, group, counts, producer, session, tasks, starts, runtime, stopping } = deps
   const { log } = runtime
@@ -306,7 +311,7 @@ export function membership(deps: MembershipDeps): Membership {
       try {
         return await step()
       } catch (error) {
-        if (!(error instanceof FencedError) && !isPassing(error)) throw error
+        if (!(error instanceof FencedError) && (!isPassing(error) || isClosed(error))) throw error
         log.warn({ err: error, topology: topology.name }, 'rejoin_retried')
         await runtime.sleep(RETRY_MS, stopping)
       }

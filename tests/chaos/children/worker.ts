@@ -106,9 +106,10 @@ async function run(backend: StateBackend): Promise<void> {
   const transport = kafkaTransport({ brokers: [...given.brokers], clientId: 'shop' }, { runtime })
   const ended = new AbortController()
   let isStopping = false
+  let workers: readonly Worker[] = []
   try {
     await connected(transport)
-    const workers = [shop(given.topology, given.settings), ...(given.copies ? [copying(given.topology)] : [])].map(open)
+    workers = [shop(given.topology, given.settings), ...(given.copies ? [copying(given.topology)] : [])].map(open)
     process.once('SIGTERM', () => {
       isStopping = true
       for (const worker of workers) void worker.stop()
@@ -121,6 +122,7 @@ async function run(backend: StateBackend): Promise<void> {
     await Promise.all(workers.filter((_, at) => starts[at].status === 'fulfilled').map(({ done }) => done))
   } finally {
     ended.abort()
+    await Promise.allSettled(workers.map((worker) => worker.stop()))
     await transport.close()
   }
 

@@ -342,6 +342,17 @@ test('a worker stops although the broker is away, and abandons its pending reque
   expect(running.status().state).toBe('stopped')
 })
 
+test('a worker fails when its transport was closed, instead of retrying forever', async () => {
+  const { broker, worker, send } = bench()
+  const transport = memoryTransport(broker)
+  const closed = async () => Promise.reject(new TransportError('CLOSED', 'the transport was closed', { fatal: false }))
+  const producer = (options: ProducerOptions): WorkerProducer => ({ ...transport.producer(options), commit: closed, abort: closed })
+  const running = await worker(wordCount(), { transport: { ...transport, producer } })
+  send(lines, 'ann', 'a')
+  await expect(running.done).rejects.toThrow('the transport was closed')
+  expect(running.status().state).not.toBe('running')
+})
+
 test('tasks that wait for a schema block neither the input nor the processing of others', async () => {
   const { broker, registry, worker } = bench()
   const many: Topic<string, Greeting> = { ...greetings, name: 'many-greetings', partitions: 4 }
