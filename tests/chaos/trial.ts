@@ -139,7 +139,7 @@ function openSlot(
     topology,
     copies: atVolume,
     folder: join(folder, `worker-${slot}`),
-    transactionTimeoutMs: TRANSACTION_TIMEOUT_MS,
+    transactionTimeoutMs: atVolume ? VOLUME.transactionTimeoutMs : TRANSACTION_TIMEOUT_MS,
     settings,
     onSmallDisk,
   })

@@ -13,6 +13,11 @@ export const VOLUME = {
   batchEveryMs: 800,
   longestNoteBytes: 8 * KIB,
   accounts: 4_000,
+  /**
+   * On a busy machine, a large transaction takes longer than the three seconds of other runs. If each of them timed out,
+   * the workers would never get on.
+   */
+  transactionTimeoutMs: 15_000,
 } as const
 
 export const VOLUME_BROKERS = 3 as const
