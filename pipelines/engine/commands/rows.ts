@@ -26,7 +26,7 @@ export interface RowPrefetch {
   prefetch<K>(store: { prefetch(key: K): void }, key: K): void
 }
 
-/** A new value of a row, as `row` returns it. */
+/** A change of a row, created by `row`. */
 export interface RowChange {
   readonly store: EngineStore
   readonly key: unknown
@@ -34,7 +34,7 @@ export interface RowChange {
   readonly value: unknown
 }
 
-/** A record to emit, as `emission` returns it. */
+/** A record to emit, created by `emission`. */
 export interface Emission {
   readonly topic: AnyTopic
   readonly key: unknown

@@ -26,7 +26,7 @@ export interface LaneTools {
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
 }
 
-/** Returns a function that creates the tools for lanes whose records have the formats of a topic. */
+/** Returns a function that creates the tools for lanes of topics with the given formats. */
 export function laneTools({ transport, group, seat, serdes }: LaneToolsDeps): (topic: AnyTopic) => LaneTools {
   const refuseIfOwnedElsewhere = ownershipCheck(group)
 

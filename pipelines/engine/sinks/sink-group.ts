@@ -33,7 +33,7 @@ export interface SinkGroup {
   readonly groupId: string
   /**
    * Creates the seat of one more sink. Create the seats of all sinks before the first sink starts, because the member
-   * joins when all seats are taken.
+   * joins as soon as every sink with a seat is ready.
    */
   seat(): SinkSeat
 }
@@ -42,7 +42,7 @@ export interface SinkGroup {
 export interface SinkSeat {
   /**
    * Adds the sink's topics to those of the member.
-   *   @param sink provides `wake`, which ends the wait of the sink's loop when it should call `assigned`
+   *   @param sink its `wake` ends the wait of the sink's loop, so that the loop calls `assigned`
    */
   take(sink: SeatedSink): void
   /**
@@ -82,7 +82,7 @@ export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: Sin
   const { groupId } = options
   const expected = new Set<SinkSeat>()
   const seated = new Map<SinkSeat, SeatedSink>()
-  /** The numbers of the assignments that the sinks have already settled. */
+  /** The number of the latest assignment that each sink has settled. */
   const settled = new Map<SinkSeat, number>()
   let member: GroupMember | undefined
   let subscribed: readonly string[] = []

@@ -19,8 +19,8 @@ const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, ling
  */
 const COLLECTING_SHARE = 0.1
 /**
- * Maximum number of rows per insert. So many rows are 20 MB of JSON, which ClickHouse parses within a second and with
- * little memory.
+ * Maximum number of rows per insert. This many rows are about 20 MB of JSON, which ClickHouse parses within a second
+ * and with little memory.
  */
 const MAX_INSERT_ROWS = 50_000
 
@@ -48,8 +48,9 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const stored = await store.position(topic, partition)
     const filledFrom = await store.topicId(topic, partition)
     const isOther = filledFrom !== undefined && topicId !== '' && filledFrom !== topicId
-    // When the table has no stored position, its rows may have expired, or the records may have produced no rows. In
-    // this case the committed offset counts, unless it belongs to an earlier table or topic of this name.
+    // When the table has no stored position, its rows may have expired, or the records may have produced no rows.
+    // Reading then continues from the committed offset, unless that offset belongs to an earlier table or topic of this
+    // name.
     const confirmed = committed?.metadata === identity && !isOther ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
@@ -140,7 +141,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
       binaryTable.writeRows(key as K, value as V, offset, rows)
     }
 
-    /** The rows of one record stay together, so the limit may be exceeded by those of one. */
+    /** The rows of one record stay together, so an insert may exceed the limit by the rows of one record. */
     function runFor(tablePartition: string | number): { readonly rows: RowBinary } {
       const last = runs.at(-1)
       if (last?.tablePartition === tablePartition && last.rows.count < maxInsertRows) return last

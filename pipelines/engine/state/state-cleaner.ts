@@ -10,7 +10,7 @@ const LOOK_EVERY_MS = 60_000
  * come back.
  */
 export interface StateCleaner {
-  /** Checks for unused state, but only from time to time. Deletes the state of at most one task per call. */
+  /** Checks for unused state from time to time, not at every call. Deletes the state of at most one task per call. */
   cleanUp(): void
 }
 
@@ -42,7 +42,7 @@ export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
     }
     const since = unusedSince.get(place.id) ?? runtime.monotonic()
     unusedSince.set(place.id, since)
-    // If the task was used between two checks, only the write time shows it.
+    // If the task was used only between two checks, only the write time of its state shows this.
     return runtime.monotonic() - since >= keepMs && runtime.now() - writtenAt > keepMs
   }
 

@@ -1,8 +1,8 @@
 import type { Log, Runtime } from '../../../runtime/runtime.ts'
 
 /**
- * Time between two log lines about the same subject. It is short enough to notice failures, and long enough that a
- * topic full of bad records does not fill a disk.
+ * Time between two log lines about the same subject. It is short enough that failures are noticed, and long enough that
+ * a topic full of bad records does not fill a disk with log lines.
  */
 const EVERY_MS = 10_000
 

@@ -19,7 +19,7 @@ export type FaultCode =
   | 'process_failed'
   | 'produce_failed'
 
-/** The reason why a record was not processed. */
+/** Why a record was not processed. */
 export interface Fault {
   readonly stage: FailureStage
   /** A `FaultCode`, or the code that a processor has returned. */
@@ -48,7 +48,7 @@ export class RefusedOutcome extends ProcessorError {}
 
 /**
  * Thrown when the author's code failed on a record that the policy of its source skips. Everything since the last
- * commit is dropped and repeated without the record, so that no part of its processing remains.
+ * commit is dropped and repeated without the record, so that no effect of the record remains.
  */
 export class RecordFailure extends ProcessorError {
   readonly place: RecordPlace

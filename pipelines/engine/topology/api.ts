@@ -5,8 +5,8 @@ import type { EngineStore } from '../../../state/stores/store.ts'
 
 /**
  * The API for authors of topologies. A build function declares the topology. The engine runs it once per task, so that
- * its closures and stores belong to a single task. `describe()` runs the build function once more without opening
- * anything.
+ * the closures and stores of the function belong to a single task. `describe()` runs the build function once more
+ * without opening anything.
  */
 export interface TopologyBuilder {
   /** Reads a topic of the catalogue or a repartition topic of this topology. */
@@ -95,7 +95,7 @@ export interface Stream<K, V> {
    */
   tick(name: string, options: TickOptions, handler: TickHandler): Stream<K, V>
   /**
-   * Runs a hook before each commit that has something to commit, before stores are encoded. Use it to emit what the
+   * Runs a hook in each commit that has something to commit, before the stores are encoded. Use it to emit what the
    * task has aggregated since the last commit.
    */
   beforeCommit(
@@ -181,8 +181,8 @@ export type TickHandler = (now: number, ctx: Context) => void
 export type TimeHandler = (time: number, ctx: TimeContext) => void | Generator<void, void, void>
 
 /**
- * The object through which an author's code uses the engine. Each task reuses one object for every call, so do not keep
- * it after the call.
+ * The object through which an author's code uses the engine. A task reuses the same object for every call, so do not
+ * keep the object after a call.
  */
 export interface Context {
   readonly partition: number
@@ -196,8 +196,8 @@ export interface Context {
   /** Sends a record to every partition of the topic. */
   broadcast<K, V>(topic: Topic<K, V>, key: K, value: V, options?: EmitOptions): void
   /**
-   * Returns the partition to which `emit` sends a record whose `partitionBy`, or key as text, is `text`, which may also
-   * be given as bytes.
+   * Returns the partition to which `emit` sends a record whose `partitionBy` (or, without it, whose key as text) is
+   * `text`. The text may also be given as bytes.
    */
   partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
   count(metric: string, by?: number): void

@@ -7,7 +7,9 @@ import { LARGE_RECORDS } from '../../../schemas/topic.ts'
  * without loss.
  */
 const REPARTITION_RETENTION_MS = 7 * 24 * 3_600_000
-/** Retention of dead letters. It is long because dead letters wait for an operator, who may be on holiday. */
+/**
+ * Retention of dead letters. The retention is long, because dead letters wait for an operator, who may be on holiday.
+ */
 const DEAD_LETTER_RETENTION_MS = 30 * 24 * 3_600_000
 /**
  * How long tombstones stay in a changelog. State older than this may have missed some tombstones, so it is restored

@@ -29,8 +29,8 @@ export interface TopologyOptions {
 }
 
 /**
- * A named flow of sources, processors, stores and outputs. It has no state of its own, because every task declares its
- * own instance.
+ * A named flow of sources, processors, stores and outputs. The topology itself has no state, because every task has a
+ * separate instance of the flow.
  */
 export interface Topology {
   readonly name: string

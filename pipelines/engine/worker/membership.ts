@@ -19,8 +19,8 @@ import type { TaskSet } from './task-set.ts'
 import { fetchStartOffsets, type TaskOffsets, type TaskStarts } from './task-starts.ts'
 
 /**
- * Maximum number of fences within the window. After more fences, the worker stops, because the machine or its
- * connection to the brokers is unlikely to recover.
+ * Maximum number of times that the worker may be fenced within the window. After more fences, the worker stops, because
+ * the machine or its connection to the brokers is unlikely to recover.
  */
 const MAX_FENCES = 5
 const FENCE_WINDOW_MS = 60_000
@@ -227,9 +227,9 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /**
-   * Aborts transactions of producers whose workers are gone. Only a producer whose worker was a group member can have
-   * an open transaction, and a worker that has left the group initialises its producer again before it rejoins. If the
-   * worker is missing from the group after its open transaction was listed, the worker is dead or a zombie, and the
+   * Aborts transactions of producers whose workers are gone. Only a worker that was a group member can have opened a
+   * transaction, and a worker that has left the group initialises its producer again before it rejoins. Therefore, if a
+   * worker is missing from the group after its open transaction was listed, the worker is dead or a zombie, and its
    * transaction can be aborted.
    */
   async function abortAbandonedTransactions(known: AbortSignal): Promise<void> {
@@ -266,8 +266,8 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /**
-   * Checks the number of recent fences against the limit. Only fences count, because long outages of brokers and
-   * missing schemas are temporary.
+   * Checks the number of recent fences against the limit. Only fences count: other failures, such as unavailable
+   * brokers and missing schemas, may last long but are temporary.
    */
   function countFence(reason: Error): void {
     fences++

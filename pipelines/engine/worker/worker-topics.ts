@@ -20,7 +20,7 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
   const internal = new Set([...[...declaration.repartitions.values()].map((topic) => topic.name), ...logs])
   const topics = topicsOf(declaration)
   const names = [...topics.map((topic) => topic.name), ...logs, deadLetterTopicName(topology.name)]
-  // Requests the counts of all topics at once. Except at the first start, no other request is needed.
+  // The counts of all topics are requested at once. Except at the first start, no other request is needed.
   const existing = await transport.partitionCounts(names)
   const counts = new Map(topics.map(({ name, partitions }) => [name, existing.get(name) ?? partitions]))
   const wanted = [
@@ -88,7 +88,9 @@ function partitionsOfPart(topology: string, sources: readonly string[], counts: 
   return commonPartitions(topology, found)
 }
 
-/** Returns true if a store of the topology is erasable. Its database must then be rewritten from time to time. */
+/**
+ * Returns true if a store of the topology is erasable. In that case, the database must be rewritten from time to time.
+ */
 export function holdsErasableState(topology: Topology): boolean {
   return [...topology.declare().stores.values()].some(({ erasable }) => erasable === true)
 }

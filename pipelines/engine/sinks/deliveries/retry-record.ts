@@ -48,7 +48,10 @@ export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
   return { topic: chunk.topic, partition: chunk.partition, offset: chunk.offsets[row], timestamp: chunk.timestamps[row], headers }
 }
 
-/** Reads the retry headers of a record. A record that lacks one of them was written by hand, and is due at once. */
+/**
+ * Reads the retry headers of a record. A record that lacks one of these headers was written by hand, and is due at
+ * once.
+ */
 export function retryStateOf(chunk: RecordChunk, row: number): RetryState {
   const texts = new Map(headersOf(chunk, row).map(({ key, value }) => [key, String(value ?? '')]))
   const here = originOf(chunk, row)

@@ -2,7 +2,7 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** A length of pause between attempts, and the number of attempts before the next longer pause. */
+/** A pause between attempts, and the number of attempts with this pause before the next longer pause applies. */
 interface Step {
   readonly pauseMs: number
   readonly attempts: number
