@@ -105,8 +105,8 @@ export async function commitOffsets(
 }
 
 /**
- * Repeats a member's request until every part of the answer is a success, or until an error shows that repeating would
- * not help.
+ * Repeats a member's request until every part of the answer is a success, or until an error shows that further attempts
+ * would not help.
  */
 export async function repeat(
   context: Context,

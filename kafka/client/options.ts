@@ -10,11 +10,11 @@ const REQUEST_TIMEOUT_MS = 30_000
  * delay the attempt to reach the next one for long.
  */
 const CONNECT_TIMEOUT_MS = 5_000
-/** Kafka's delivery.timeout.ms: how long a batch is sent again before the caller gets an error. */
+/** Kafka's delivery.timeout.ms: how long sending a batch is repeated before the caller gets an error. */
 const DELIVERY_TIMEOUT_MS = 120_000
 
 /**
- * How long a thread keeps the memberships of a process alive while its event loop is blocked. The limit corresponds to
+ * How long a thread keeps the memberships of a process alive while the event loop is blocked. The limit corresponds to
  * Kafka's max.poll.interval.ms (5 minutes), but is shorter, because nobody processes the partitions in the meantime.
  */
 const STALL_TOLERANCE_MS = 30_000

@@ -30,7 +30,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   let isScheduled = false
   let cancelTimer: CancelTimer | undefined
   let timerAt = Number.POSITIVE_INFINITY
-  /** True while some partition has errors that were already logged. */
+  /** True after the errors of a partition were logged, until publishing works again. */
   let isInterrupted = false
   let isClosed = false
   let onDrained: (() => void) | undefined
@@ -40,7 +40,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     { spacingMs, requestTimeoutMs },
     {
       onSent(lane) {
-        // The lane is moved to the end, so that it comes last in the next request.
+        // The lane goes to the end of the order, so that it comes last in the next request.
         busy.delete(lane)
         busy.add(lane)
       },

@@ -25,8 +25,7 @@ export interface MemoryGroups {
   /** Simulates the session timeout of a member that stopped answering. */
   expire(groupId: string, memberId: string): void
   /**
-   * Returns the next event of a membership. @param life the membership; defaults to the last one that joined with the
-   * id
+   * Returns the next event of a membership. @param life the membership; by default, the latest one with this member id
    */
   takeEvent(groupId: string, memberId: string, life?: number): GroupEvent | undefined
   acknowledge(groupId: string, memberId: string, owned: readonly TopicPartition[], life?: number): void
@@ -84,7 +83,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
 
   /**
    * Returns the target assignment of a member. It consists of contiguous partitions per topic, as with the `range`
-   * assignor. For topics of equal size, it has the same partition numbers.
+   * assignor. Topics of equal size have the same partition numbers in it.
    */
   function target(of: Group, memberId: string): TopicPartition[] {
     const member = of.members.get(memberId)
@@ -101,7 +100,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     })
   }
 
-  /** Returns the target assignment without those partitions that another member still owns. */
+  /** Returns the target assignment without the partitions that another member still owns. */
   function assignable(of: Group, memberId: string): TopicPartition[] {
     const others = [...of.members].filter(([id]) => id !== memberId)
     return target(of, memberId).filter(

@@ -25,7 +25,8 @@ export interface BatchHeader {
   readonly end: number
   readonly baseOffset: number
   /**
-   * Compaction keeps this field when it removes records, so the next batch of the log always begins after this offset.
+   * Compaction does not change this field when it removes records, so the next batch of the log always begins after
+   * this offset.
    */
   readonly lastOffset: number
   readonly attributes: number

@@ -34,7 +34,7 @@ const SHORT_COPY_BYTES = 24
 const RECORD_OVERHEAD_BYTES = 32
 /** Two varints. */
 const HEADER_OVERHEAD_BYTES = 10
-/** Maximum number of UTF-8 bytes per UTF-16 unit. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UTF8_WORST = 3
 
 /** The header fields that the producer writes into a finished batch. */
@@ -56,7 +56,9 @@ export class BatchWriter {
   #baseTimestamp = 0
   #maxTimestamp = 0
 
-  /** @param buffer memory of an earlier batch for reuse */
+  /**
+   * @param buffer memory of an earlier batch, to be reused
+   */
   constructor(buffer?: Buffer) {
     this.#buffer = buffer ?? Buffer.allocUnsafeSlow(INITIAL_BYTES)
   }
@@ -114,8 +116,8 @@ export class BatchWriter {
   }
 
   /**
-   * Writes the header and returns the complete batch. Without compression the result is a view of this writer's memory;
-   * after the batch is acknowledged, `release` returns this memory for reuse.
+   * Writes the header and returns the complete batch. Without compression, the result is a view of this writer's
+   * memory. Call `release` after the batch is acknowledged, to reuse this memory.
    */
   finish(stamp: BatchStamp, codec: Compression): Buffer {
     let buffer = this.#buffer
@@ -143,7 +145,7 @@ export class BatchWriter {
     return batch
   }
 
-  /** Returns the memory of this writer for reuse. The writer must not be used afterwards. */
+  /** Returns the memory of this writer, so that another writer can reuse it. The writer must not be used afterwards. */
   release(): Buffer {
     return this.#buffer
   }
@@ -169,7 +171,7 @@ function copyBytes(target: Buffer, at: number, source: Uint8Array, start: number
     for (let i = start; i < end; i++) target[at++] = source[i]
     return at
   }
-  // `copy` is called instead of `set` with a subarray, because it allocates nothing.
+  // `copy` allocates nothing, unlike `set` with a subarray.
   Buffer.prototype.copy.call(source, target, at, start, end)
   return at + end - start
 }
