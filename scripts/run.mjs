@@ -77,7 +77,7 @@ async function isAnswered(declaration, args) {
   return exitCode !== undefined
 }
 
-/** Handles `--help` and wrong options with a different Node, for the case that this Node cannot load TypeScript. */
+/** Handles `--help` and wrong options with a different Node, because this Node cannot load TypeScript. */
 function isAnsweredBy(node, declaration, args) {
   if (!existsSync(declaration)) return false
   const answer = fileURLToPath(new URL('./command-line/answer.ts', import.meta.url))

@@ -6,7 +6,7 @@ export interface TestTotals {
   readonly passed: number
   readonly failed: number
   readonly skipped: readonly { readonly name: string; readonly reason: string }[]
-  /** Tests that passed, but not at the first attempt, with the errors of the attempts that failed. */
+  /** Tests that passed, but not at the first attempt, with the errors of their failed attempts. */
   readonly repeated: readonly { readonly name: string; readonly errors: readonly string[] }[]
   /** Durations of each test, and of the hooks of each file. */
   readonly durations: readonly { readonly name: string; readonly ms: number }[]
@@ -44,7 +44,7 @@ export default class VerifyReporter implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[], reason: TestRunEndReason): void {
     let passed = 0
-    // Errors outside tests and files that cannot be loaded count as failures.
+    // Errors outside of tests count as failures, and so do files that cannot be loaded.
     let failed = unhandled.length + (reason === 'interrupted' ? 1 : 0)
     const skipped: { name: string; reason: string }[] = []
     const repeated: { name: string; errors: string[] }[] = []

@@ -15,7 +15,7 @@ export interface Option<T> {
   readonly isRepeated: boolean
   /**
    * Reads the values of the option. @param given all values of the option, in order
-   *   @throws UsageError whose message continues the option's name, such as "must not be empty"
+   *   @throws UsageError whose message follows the option's name, such as "must not be empty"
    */
   read(given: readonly string[]): T
 }

@@ -34,9 +34,9 @@ export async function* readRecording(path: string, onBadRow: (reason: string) =>
 
 /** Number of users, roughly the number of tweets in the recording. */
 const USERS = 40_000
-/** Countries in which people speak the language of the recording. */
+/** Countries whose people speak the language of the recording. */
 const ENGLISH_SPEAKING = ['US', 'GB', 'CA', 'AU', 'IE', 'NZ', 'ZA', 'IN', 'PH', 'NG']
-/** The country that tweets most about an event, by a part of the event's name. */
+/** The country that tweets most about an event. Keys are parts of the event's name. */
 const HOME_OF_EVENT: readonly [part: string, country: string][] = [
   ['Sandy', 'US'],
   ['Boston', 'US'],

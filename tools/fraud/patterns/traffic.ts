@@ -29,8 +29,8 @@ const QUIET_SHARE = 0.3
 const LEAST_PAYMENTS_PER_DAY = 0.5
 
 /**
- * Returns payments of normal people and of all patterns of fraud, in chronological order. The seed determines
- * everything.
+ * Returns payments of normal people and of all patterns of fraud, in chronological order. The seed determines all
+ * payments.
  */
 export function generateTraffic({ seed, people, days, occurrences, startAt = DEFAULT_START_MS }: TrafficOptions): GeneratedPayment[] {
   const random = seededRandom(seed)
