@@ -18,7 +18,7 @@ const THREADS = 16
 
 export interface ClickhouseOptions extends ServerPlace {
   readonly port: number
-  /** Password of the user `default`. It is empty by default, as in a new ClickHouse. */
+  /** Password of the user `default`. By default the password is empty, as in a new ClickHouse. */
   readonly password?: string
 }
 
