@@ -3,7 +3,7 @@
  * result of read helpers, and the memory through which 64-bit integers and floats are split into halves.
  */
 export interface Cursor {
-  /** Position after the last value that was read; -1 when that value was malformed. */
+  /** Position after the last value that was read; -1 if the value was malformed. */
   at: number
   /** The reason why the last value that was read or written is invalid. */
   why: string

@@ -17,8 +17,8 @@ import {
 } from './cursor.ts'
 
 /**
- * Writers of Avro's primitives, which generated encoders call. Each returns the position after the value. If the value
- * is invalid, it returns -1 and stores the reason in the cursor.
+ * Writers of Avro's primitives, which generated encoders call. Each writer returns the position after the value. If the
+ * value is invalid, the writer returns -1 and stores the reason in the cursor.
  */
 
 const LONE_SURROGATE = 'the string has a lone surrogate, which UTF-8 cannot represent'

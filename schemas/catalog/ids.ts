@@ -12,7 +12,7 @@ const VARIANTS_PER_PRODUCT = 256
 
 /**
  * Returns the product_id that a command generates. Every repetition of the command generates the same id.
- * @param attempt counts from 0; the next attempt is made when the id is taken
+ * @param attempt number of the attempt, from 0; if an id is already taken, the next attempt gives another id
  */
 export function productIdOf(commandId: string, attempt: number): number {
   const hash = createHash('sha256').update(`product:${commandId}:${attempt}`).digest()

@@ -31,7 +31,7 @@ const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
 /**
- * Partition count of all topics that are keyed by a user. It is the same for all of them, so that one task owns
+ * Partition count of all topics that are keyed by a user. All these topics have the same count, so that one task owns
  * everything about a user.
  */
 const BY_USER = { partitions: 1, productionPartitions: 200 }

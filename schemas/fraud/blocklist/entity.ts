@@ -12,8 +12,8 @@ export interface BlockedEntity {
   /** Canonical; a keyed hash for EMAIL. */
   readonly entity_value: string
   /**
-   * The masked form of an e-mail address for analysts. It is null for other types, because analysts may see their
-   * values.
+   * The masked form of an e-mail address for analysts. For other types it is null, because analysts may see the values
+   * of these types.
    */
   readonly masked_value: string | null
 }

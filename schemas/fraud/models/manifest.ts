@@ -1,7 +1,7 @@
 import { type AloneThresholds, MODELS, type ModelName } from '../decision/policy.ts'
 import { inputField } from './inputs.ts'
 
-/** Inputs of a model and the scores that every runtime must reproduce for them. */
+/** Example inputs of a model, and the scores that every runtime must compute for them. */
 export interface GoldenVectors {
   /** Values in the order of `features`; null for a missing value. */
   readonly vectors: readonly (readonly (number | null)[])[]
@@ -25,7 +25,7 @@ export interface ModelManifest {
   readonly features: readonly string[]
   /**
    * The values of a normal payment, in the order of `features`; null for a value that is usually missing. Risk factors
-   * are found by comparison with these values.
+   * are found by comparing a payment with these values.
    */
   readonly typical: readonly (number | null)[]
   readonly golden: GoldenVectors

@@ -44,7 +44,7 @@ export function planOf(conditions: readonly Node[]): RulePlan {
   const highs = Float64Array.from(all, ({ high }) => high)
   const row = new Float64Array(slots.length)
   /**
-   * Whether the number of each column has been computed. Columns with closures are computed when a condition needs
+   * For each column, whether its number has been computed. Columns with closures are computed when a condition needs
    * them.
    */
   const known = new Uint8Array(slots.length)

@@ -5,7 +5,7 @@ import { policyRecord } from './policy.ts'
 
 const SEEDED_BY = 'millrace'
 
-/** Returns the rule set of an installation whose rules have never been changed. It exists without a record. */
+/** Returns the rule set of an installation whose rules have never been changed. No record of this set exists. */
 export function initialRuleSet(): FraudRuleSet {
   const rules = SEEDED_RULES.map((rule) => ({ ...rule }))
   return { version: 0, rules, history: [{ version: 0, changed_by: SEEDED_BY, at: 0, action: 'seed', rule_id: null, rules: rules.length }] }

@@ -1,6 +1,6 @@
 /**
- * Items with times as bytes, newest first. Each has 8 bytes of id and 4 bytes of epoch seconds. State, topics and Redis
- * contain the same bytes, so that a list is never converted.
+ * Items with times as bytes, newest first. Each item has 8 bytes of id and 4 bytes of epoch seconds. State, topics and
+ * Redis contain the same bytes, so that a list is never converted.
  */
 
 const ID_BYTES = 8

@@ -1,6 +1,6 @@
 /**
  * Features of one candidate for the ranker; see docs/services/recommendations.md#ranking. Training and serving compute
- * them with the same function, so that a model sees the same numbers in both.
+ * them with the same function, so that a model gets the same numbers in training and in serving.
  */
 
 /** The columns of a row, in this order. Add a new column at the end; it requires a new version of the ranker. */
@@ -81,8 +81,8 @@ export interface RankedMatch {
   /** Sum of the strengths with which the user's last ten items name the candidate. Newer items count more. */
   readonly neighbourScore: number
   /**
-   * The greatest of these strengths (`neighbourBest`), the strength of the newest item (`neighbourLast`), and the
-   * number of the ten items that name the candidate (`neighbourCount`).
+   * The greatest of these strengths (`neighbourBest`), the strength with which the newest item names the candidate
+   * (`neighbourLast`), and how many of the ten items name the candidate (`neighbourCount`).
    */
   readonly neighbourBest: number
   readonly neighbourLast: number
