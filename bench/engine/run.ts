@@ -75,7 +75,7 @@ async function compare<Figures>(
     for (const [i, contender] of contenders.entries()) {
       if (leftOut.has(contender)) continue
       const figures = await once(contender).catch((error) => {
-        // A peer that has ended is left out. Without the engine, there is nothing to compare.
+        // A peer that has ended is left out. If the engine has ended, there is nothing to compare.
         if (i === 0 || !(error instanceof ContenderEndedError)) throw error
         say(`skipping ${contender.label}: ${error.message}; check that it is built and that its runtime is installed`)
         leftOut.add(contender)

@@ -39,7 +39,7 @@ async function admin<T>(redis: Component, work: (client: Redis) => Promise<T>): 
 
 const LOOP = 'for turn = 1, tonumber(ARGV[1]) do end'
 const BLOCKED_MS = 1_000
-/** Number of loop turns for the calibration: enough to be timed, but not slow on any machine. */
+/** Number of loop turns for the calibration: enough for a useful measurement, but not slow on any machine. */
 const TRIED_TURNS = 5_000_000
 
 /**

@@ -85,8 +85,8 @@ export async function openCluster({ brokers, folder, transport }: Place, options
 }
 
 /**
- * Waits until every partition has a complete standby copy. Copies are not spread evenly, because each copy is on the
- * worker that would take over the partition.
+ * Waits until every partition has a complete standby copy. The copies may be spread unevenly, because each copy is on
+ * the worker that would take over the partition.
  */
 export async function copied(workers: readonly WorkerProcess[], partitions: number, timeoutMs: number): Promise<void> {
   const complete = () => workers.reduce((sum, worker) => sum + (worker.status()?.completeStandbys ?? 0), 0)

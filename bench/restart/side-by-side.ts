@@ -13,7 +13,7 @@ import type { Place } from './scenarios.ts'
 
 const BASELINE_MS = 4_000
 /**
- * Time after filling the state for standby copies to become complete. The copies already follow while the state is
+ * Time that standby copies get, after the state was filled, to become complete. They already copy while the state is
  * filled.
  */
 const COPYING_MS = 10_000
@@ -27,7 +27,7 @@ const LOOK_MS = 50
 /** Latency above which a partition counts as stalled. */
 const STOOD_MS = 1_000
 
-/** Latencies that a reader of the results measures. */
+/** Latencies, measured by a reader of the results. */
 export interface SideBySide {
   /** Longest latency of a record without a fault, in ms. */
   readonly before: number
@@ -40,7 +40,7 @@ export interface SideBySide {
   readonly stood: number
 }
 
-/** A fault or a change of the group, and the group to which it happens. */
+/** A fault or a change of a group, and the group that is affected. */
 export interface Mishap {
   /** Number of processes before it. */
   readonly processes: number

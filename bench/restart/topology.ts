@@ -10,7 +10,7 @@ const bytes: Codec<Buffer> = {
 }
 
 const format = rawValue(bytes)
-/** First byte of timed records. The topology forwards these records, so that a reader can measure their latency. */
+/** First byte of timed records. The topology forwards timed records, so that a reader can measure their latency. */
 export const TIMED = 0x74
 
 export interface KeepLatestOptions {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
  * limit.
  */
 const MEDIAN_BYTES = 1_024
-/** Standard deviation of the logarithm of sizes. With it, 1 % of contents exceed 100 KB. */
+/** Standard deviation of the logarithm of sizes. With this value, 1 % of contents exceed 100 KB. */
 const SIGMA = 2
 const MAX_BYTES = 10_485_760
 /** Share of contents of the maximum size. */

@@ -3,7 +3,7 @@ import type { Tweet } from '../../schemas/trends/types.ts'
 import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 
-/** Tweets to write to the topic, and the number of their contributions to counts. */
+/** Tweets to write to the topic, and the number of contributions that they make to counts. */
 export interface Backlog {
   readonly tweets: readonly SentTweet[]
   /** Sum over all regions. A term in a city counts in the city, in its country and worldwide. */
@@ -66,7 +66,7 @@ export function withHotTerm(backlog: Backlog, share: number): Backlog {
 }
 
 /**
- * Returns the number of contributions of a tweet by the rules of docs/services/trends.md#what-counts. The code is
+ * Returns the number of contributions of a tweet by the rules of docs/services/trends.md#what-counts. This code is
  * independent of the pipeline.
  */
 function countOf(tweet: Tweet, byUser: Map<string, number>): number {

@@ -18,7 +18,10 @@ import { fillViews } from './views.ts'
 const WARM_UP_SECONDS = 3
 const MS_PER_SECOND = 1_000
 const TOKEN_SECONDS = 3_600
-/** Number of products in the round with few products. Each product is requested again within moments. */
+/**
+ * Number of products in the round with few products. With so few products, each product is requested again within
+ * moments.
+ */
 const HOT_PRODUCTS = 100
 const READY = { what: 'the first page', timeoutMs: 60_000, intervalMs: 200 }
 

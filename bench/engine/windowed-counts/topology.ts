@@ -14,7 +14,7 @@ const GRACE_MS = MINUTE_MS
  */
 const RING_MINUTES = 12
 
-/** The windows of a term that have changed since the last commit, as one bit per minute, starting at `first`. */
+/** The windows of a term that have changed since the last commit. Each minute has one bit, starting at `first`. */
 interface Changed {
   first: number
   bits: number

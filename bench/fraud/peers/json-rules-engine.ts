@@ -111,7 +111,7 @@ export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promi
   }
 }
 
-/** Removes tests for presence that the engine's operators also perform, which makes the rules faster. */
+/** Removes tests for presence that the peer's operators perform anyway, which makes the rules faster. */
 function simplified(test: Test): Test {
   if (test.kind !== 'all' && test.kind !== 'any') return test
   const tests = test.tests.map(simplified)

@@ -34,7 +34,7 @@ const SEED = 7
  */
 const WARM_UP_SECONDS = 60
 const TOKEN_SECONDS = 3_600
-/** Number of connections, similar to that of a load balancer. */
+/** Number of connections, similar to the number that a load balancer opens. */
 const CONNECTIONS = 128
 const HIGHEST_P99_MS = 100
 const STEP = 250

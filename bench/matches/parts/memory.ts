@@ -15,7 +15,7 @@ import type { MatchesSystem } from '../system.ts'
 const USERS = 500
 const SWIPES = 300
 const SEED = 81
-/** Number of bytes per swipe below which a topic is left out. */
+/** Topics that grow by fewer bytes per swipe than this are left out of the table. */
 const LEAST_BYTES = 1
 const DAY_MS = 24 * 3_600_000
 /** The swipes were made over this time. */

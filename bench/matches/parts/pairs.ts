@@ -28,8 +28,8 @@ const KAFKA_STREAMS_VARIANTS = [
 
 /**
  * Measures the topology match-pairs on the swipes of job J3, compared with Kafka Streams on the same job. Both process
- * exactly once. The topology does more for a pair than the job requires: it also outputs a relation to each user,
- * events and pushes.
+ * every swipe exactly once. The topology does more for a pair than the job requires: it also outputs a relation to each
+ * user, events and pushes.
  */
 export async function measurePairs({ values, folder, say }: Pick<PartInput, 'values' | 'folder' | 'say'>): Promise<void> {
   const { records, rounds } = values
