@@ -15,8 +15,8 @@ export interface Shrunk {
 }
 
 /**
- * Number of seeds with which a smaller plan is tried. Leaving out a part changes later events, so the plan may show the
- * fault only with other delays.
+ * Number of seeds with which a smaller plan is tried. Leaving out a part changes later events, so the smaller plan may
+ * show the fault only with different delays.
  */
 const FURTHER_SEEDS = 2
 const DEFAULT_MOST_RUNS = 600

@@ -126,7 +126,7 @@ test('a topic that is created after the join is assigned once it exists', async 
   await ownPartitions(member, 2)
 })
 
-/** Starts the worker of member-process.ts and waits until it owns its partitions and has an open transaction. */
+/** Starts member-process.ts and waits until it owns its partitions and has an open transaction. */
 async function startWorker(args: readonly string[]): Promise<ChildProcess> {
   const script = fileURLToPath(new URL('./member-process.ts', import.meta.url))
   const child = spawn(process.execPath, [script, ...args], { cwd: guardedFolder().path, stdio: ['ignore', 'pipe', 'inherit'] })

@@ -158,7 +158,7 @@ test('full batches that are flushed early in the background are part of the comm
   for (let round = 0; round < 40; round++) {
     append(producer, topic, 0, `${round} ${FILLER}`, `${round} small`)
     const flushing = producer.flushFull()
-    // The commit starts at every stage of the flush: while it is admitted, sent and answered, and at its end.
+    // The commit starts at every stage of the flush: while the flush is admitted, sent and answered, and when it ends.
     for (let ticks = 0; ticks < round; ticks++) await Promise.resolve()
     if (round % 5 === 4) await flushing
     append(producer, topic, 1, `${round}`)
@@ -288,7 +288,7 @@ test('an epoch that was raised for this producer in a lost response is not mista
   })
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
-  // One call has time for at most two requests.
+  // The time limit of one call allows at most two requests.
   proxy.interfere({ api: 'initProducerId', action: 'lose-response', times: 3 })
   await expect(producer.init()).rejects.toMatchObject({ name: 'TransportError', fatal: false })
   await waitUntil(() => producer.init().then(() => true), { what: 'an answer to init', timeoutMs: DEADLINE_MS })

@@ -101,7 +101,10 @@ function partitionJoining(
   }
 }
 
-/** Replaces errors after which older clients may not repeat the request with an error after which they do. */
+/**
+ * Replaces errors after which a client of this version need not repeat the request with an error after which every
+ * client repeats it.
+ */
 function asProduceError(error: string, apiVersion: number): string {
   if (error === 'CONCURRENT_TRANSACTIONS') return apiVersion >= ADDING_VERSION ? error : 'NOT_ENOUGH_REPLICAS'
   return PASSING_ERRORS.has(error) ? 'NOT_ENOUGH_REPLICAS' : error

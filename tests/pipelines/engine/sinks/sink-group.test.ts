@@ -244,8 +244,8 @@ test('partitions that an earlier version owns stay with it, and are later taken 
   append('a', 0, 'left to the earlier version')
   const sink = sinkIn(groupIn(broker, 'one'), broker, 'sink-a', ['a'], memory)
   start(sink)
-  // In the meantime the sink is ready, because an upgrade may wait until the new process is ready before it stops the
-  // old process.
+  // In the meantime the sink counts as ready, because an upgrade may wait until the new process is ready before it
+  // stops the old process.
   await eventually(() => sink.isReady).toBe(true)
   expect(memory.control.opened).toEqual([])
   await former.commit(new Map([['a-0', { topic: 'a', partition: 0, offset: 1, metadata: 'memory' }]]))
