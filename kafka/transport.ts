@@ -141,8 +141,8 @@ export interface Fetcher {
   /**
    * Adds a partition at `offset`. If the partition is already assigned, seeks to `offset` and drops the data fetched
    * before.
-   *   @param leaderEpoch the epoch of the leader that appended the record before `offset`, or a later epoch in which
-   *   that record was in the log. With this epoch the reader notices when the log has lost records before `offset`.
+   * @param leaderEpoch the epoch of the leader that appended the record before `offset`, or a later epoch in which that
+   * record was in the log. With this epoch the reader notices when the log has lost records before `offset`.
    */
   assign(partition: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch?: number): void
   unassign(partition: TopicPartition): void
@@ -156,8 +156,8 @@ export interface Fetcher {
    * partition without new records appears with zero chunks when its position or watermarks have moved, or when the
    * broker has answered a fetch without data. This shows the reader that it has caught up. Throws TransportError with
    * `fatal` for errors that a retry cannot cure (authorization, or an offset out of range with reset `fail`).
-   *   @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
-   *   records of one partition, and starts with a different partition each time.
+   * @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
+   * records of one partition, and starts with a different partition each time.
    */
   poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]>
   /** Makes a waiting `poll` return at once. */
@@ -331,9 +331,9 @@ export type RecordFields = [
 export interface RecordAppender extends TopicPartition {
   /**
    * Appends one record and copies its bytes. Pass null for a null key or value.
-   *   @param timestamp epoch ms
-   *   @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. In that case nothing is
-   *   appended, and the transaction can continue.
+   * @param timestamp epoch ms
+   * @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. In that case nothing is
+   * appended, and the transaction can continue.
    */
   append(...record: RecordFields): void
   /** Number of records that were appended and are not committed yet. */
@@ -439,10 +439,10 @@ export interface Receipt {
   readonly timeoutMs?: number
   /**
    * Must not throw.
-   *   @param count consecutive records that share this receipt
-   *   @param error undefined when every in-sync replica has the records. If `error.fatal` is true, the broker refused
-   *   the records and they are not in the log. If it is false, the records timed out or the publisher was closed, and
-   *   they may be in the log.
+   * @param count consecutive records that share this receipt
+   * @param error undefined when every in-sync replica has the records. If `error.fatal` is true, the broker refused the
+   * records and they are not in the log. If it is false, the records timed out or the publisher was closed, and they
+   * may be in the log.
    */
   settled(count: number, error: TransportError | undefined): void
 }

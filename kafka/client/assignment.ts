@@ -7,8 +7,8 @@ import { partitionKey, type TopicPartition } from '../transport.ts'
 export interface Assignment {
   /**
    * Takes the target assignment from a response.
-   *   @param joined true if the member has just joined; in that case even an unchanged target counts as changed
-   *   @returns whether the target has changed
+   * @param joined true if the member has just joined; in that case even an unchanged target counts as changed
+   * @returns whether the target has changed
    */
   setTarget(partitions: readonly TopicPartition[], joined: boolean): boolean
   /** Returns the target assignment if it has changed since the last call; undefined otherwise. */

@@ -51,8 +51,8 @@ export interface FetchLoopHooks {
 
 /**
  * Keeps fetches in flight for all positions that need one, and stores the answers in the positions.
- *   @param positions by partition key; the fetcher adds and removes entries, and the loop drops answers for removed
- *   positions
+ * @param positions by partition key; the fetcher adds and removes entries, and the loop drops answers for removed
+ * positions
  */
 export function openFetchLoop(
   context: Context,

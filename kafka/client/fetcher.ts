@@ -187,7 +187,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
 
   /**
    * Decodes the next portion of a segment. `state.reading` is set while a part of the segment remains.
-   *   @returns the approximate size of the decoded records
+   * @returns the approximate size of the decoded records
    */
   function decode(state: FetchPosition, segment: Segment, maxBytes: number, into: RecordChunk[]): number {
     if (segment.records.length === 0) return 0

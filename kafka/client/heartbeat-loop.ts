@@ -76,8 +76,8 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   *   @returns true after an answer or a permanent failure; false when the heartbeat must be repeated (after the
-   *   back-off)
+   * @returns true after an answer or a permanent failure; false when the heartbeat must be repeated (after the
+   * back-off)
    */
   async function answered(retry: Backoff): Promise<boolean> {
     try {

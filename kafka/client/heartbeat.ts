@@ -23,11 +23,11 @@ export function heartbeatExchange(
   topics: () => readonly string[],
 ) {
   /**
-   *   @param full true to send all fields, which is necessary to join and when the coordinator may not have them; false
-   *   to send only the given fields
-   *   @param owned the owned partitions; undefined when unchanged
-   *   @param notice undefined when unchanged. It is sent as the rack id, because a member cannot change any other text,
-   *   and the assignors of KIP-848 ignore racks.
+   * @param full true to send all fields, which is necessary to join and when the coordinator may not have them; false
+   * to send only the given fields
+   * @param owned the owned partitions; undefined when unchanged
+   * @param notice undefined when unchanged. It is sent as the rack id, because a member cannot change any other text,
+   * and the assignors of KIP-848 ignore racks.
    */
   async function send(
     member: { id: string; epoch: number },

@@ -18,8 +18,8 @@ const NEVER = Number.POSITIVE_INFINITY
 export interface PublishRequests {
   /**
    * Sends the next batch of each partition to the broker that leads them, in as many requests as are currently allowed.
-   *   @returns when to call again (monotonic ms); infinite when nothing is left to send or when `onChange` will signal
-   *   the next call
+   * @returns when to call again (monotonic ms); infinite when nothing is left to send or when `onChange` will signal
+   * the next call
    */
   send(broker: Broker, lanes: readonly PublishLane[], now: number): number
   close(): Promise<void>

@@ -11,8 +11,8 @@ const RETRY_MS = 250
 /** Assigns producer ids to partitions. Each partition numbers its batches separately under the assigned id. */
 export interface Identities {
   /**
-   * Gives the lane a producer id. @returns false while there is none; an id is then requested, and `onChange` is called
-   * when it arrives
+   * Gives the lane a producer id.
+   * @returns false while there is none; an id is then requested, and `onChange` is called when it arrives
    */
   give(lane: PublishLane): boolean
 }

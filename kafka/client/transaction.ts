@@ -264,7 +264,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Ends the transaction. Repeats the request until the outcome is known.
-   *   @returns the identity of the next transaction if the coordinator has raised the epoch
+   * @returns the identity of the next transaction if the coordinator has raised the epoch
    */
   async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<ProducerId | undefined> {
     const api: API<Parameters<typeof endTxnV4.createRequest>, EndTxnAnswer> = isVersion2 ? endTxnV5 : endTxnV4.api

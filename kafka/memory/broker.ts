@@ -60,8 +60,8 @@ export interface MemoryBroker {
   /** Returns all records of a topic, partition by partition. */
   records(topic: string): (LogRecord & TopicPartition)[]
   /**
-   * Initialises a producer like InitProducerId, and fences earlier producers with the same id. @returns the epoch of
-   * the new producer
+   * Initialises a producer like InitProducerId, and fences earlier producers with the same id.
+   * @returns the epoch of the new producer
    */
   initProducer(transactionalId: string): number
   /** Throws ReplacedError when another producer has initialised the transactional id after this one. */

@@ -33,8 +33,8 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
   let wakeUp: (() => void) | undefined
 
   /**
-   * Returns the offset at which reading starts. @throws TransportError when the log does not have the offset and the
-   * reset policy is "fail"
+   * Returns the offset at which reading starts.
+   * @throws TransportError when the log does not have the offset and the reset policy is "fail"
    */
   function startOf({ topic, partition }: TopicPartition, offset: number, reset: ReaderReset): number {
     const log = broker.log(topic, partition)

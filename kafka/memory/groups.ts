@@ -15,8 +15,9 @@ import {
  */
 export interface MemoryGroups {
   /**
-   * Adds a member to the group. @returns a number that identifies this membership, because each membership with the
-   * same member id gets separate assignments
+   * Adds a member to the group.
+   * @returns a number that identifies this membership, because each membership with the same member id gets separate
+   * assignments
    */
   join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
   leave(groupId: string, memberId: string): void
@@ -25,7 +26,8 @@ export interface MemoryGroups {
   /** Simulates the session timeout of a member that stopped answering. */
   expire(groupId: string, memberId: string): void
   /**
-   * Returns the next event of a membership. @param life the membership; by default, the latest one with this member id
+   * Returns the next event of a membership.
+   * @param life the membership; by default, the latest one with this member id
    */
   takeEvent(groupId: string, memberId: string, life?: number): GroupEvent | undefined
   acknowledge(groupId: string, memberId: string, owned: readonly TopicPartition[], life?: number): void
@@ -36,8 +38,8 @@ export interface MemoryGroups {
   peers(groupId: string): GroupPeer[]
   committed(groupId: string): ReadonlyMap<string, CommittedOffset>
   /**
-   * Commits offsets. @throws FencedError when the member is not in the group, or when no member is given and the group
-   * has members
+   * Commits offsets.
+   * @throws FencedError when the member is not in the group, or when no member is given and the group has members
    */
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
   /** Throws FencedError when the member is not in the group. */

@@ -54,9 +54,9 @@ export class ChunkBuilder {
   /**
    * Adds the records of `batch` from offset `from` on. Earlier records are skipped, because a batch may begin before
    * the requested offset.
-   *   @param header the buffer that contains the batch's header
-   *   @param at position of the batch's first record byte in this chunk's buffer, which is not the header's buffer if
-   *   the batch was compressed
+   * @param header the buffer that contains the batch's header
+   * @param at position of the batch's first record byte in this chunk's buffer, which is not the header's buffer if the
+   * batch was compressed
    */
   add(header: Buffer, batch: BatchHeader, at: number, end: number, from: number): void {
     const buffer = this.#buffer

@@ -87,8 +87,9 @@ export class ChunkReader {
   }
 
   /**
-   * Decodes the next portion. @returns about `maxBytes` of unpacked records, but at least 32 KiB if the response has
-   * that many; undefined when no record is left
+   * Decodes the next portion.
+   * @returns about `maxBytes` of unpacked records, but at least 32 KiB if the response has that many; undefined when no
+   * record is left
    */
   next(maxBytes: number): Decoded | undefined {
     const wanted = Math.max(maxBytes, LEAST_BYTES)

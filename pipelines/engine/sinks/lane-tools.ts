@@ -19,8 +19,9 @@ export interface LaneTools {
   readonly newQueue: (isMissing: (schemaId: number) => boolean) => PartitionQueue
   readonly factsOf: (partition: TopicPartition) => Promise<PartitionFacts>
   /**
-   * Checks that this process owns the partition. @throws FencedError when the membership is lost; OwnedElsewhereError
-   * when an earlier version of the sink owns the partition
+   * Checks that this process owns the partition.
+   * @throws FencedError when the membership is lost; OwnedElsewhereError when an earlier version of the sink owns the
+   * partition
    */
   readonly confirmOwnership: (partition: TopicPartition) => Promise<void>
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>

@@ -42,12 +42,12 @@ export interface SinkGroup {
 export interface SinkSeat {
   /**
    * Adds the sink's topics to those of the member.
-   *   @param sink its `wake` ends the wait of the sink's loop, so that the loop calls `assigned`
+   * @param sink its `wake` ends the wait of the sink's loop, so that the loop calls `assigned`
    */
   take(sink: SeatedSink): void
   /**
-   * Returns the assignment of the sink; undefined before the first assignment. @throws the error that ended the
-   * membership
+   * Returns the assignment of the sink; undefined before the first assignment.
+   * @throws the error that ended the membership
    */
   assigned(): SinkAssignment | undefined
   /** Must be called when the sink owns no partitions outside the assignment. */

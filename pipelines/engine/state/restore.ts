@@ -111,9 +111,9 @@ export function epochQueries(session: StateSession, tasks: readonly TaskPlace[])
  * clears state that cannot be completed from its changelog: state that has no position, that is older than the
  * beginning of the log or ahead of its end, that is older than the retention of tombstones, or whose time is in the
  * future. State is also cleared if its log was recreated or has lost records that the state contains.
- *   @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
- *   committed nothing) is then restored from the beginning, so that the restore shows whether the changelog has any
- *   records.
+ * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
+ * committed nothing) is then restored from the beginning, so that the restore shows whether the changelog has any
+ * records.
  */
 export function planRestore(session: StateSession, task: TaskPlace, offsets: StartOffsets, inputKnown = true): RestoreRange[] {
   dropStaleUnlogged(session, task, offsets)
@@ -237,7 +237,7 @@ export function deleteState(session: StateSession, task: TaskPlace): void {
 
 /**
  * Records in a batch that the state contains all records of a changelog before an offset.
- *   @param leaderEpoch the leader epoch at which all these records were in the log; -1 when it is unknown
+ * @param leaderEpoch the leader epoch at which all these records were in the log; -1 when it is unknown
  */
 export function putRestored(
   batch: Pick<StateBatch, 'putPosition'>,
@@ -253,7 +253,7 @@ export function putRestored(
  * Records in the session's open batch that all changelogs of a task were read to the ends that they had at a time. Only
  * then does the state of the task count as fresh. If a restore is killed half way, it has not read the tombstones at
  * the end of the log, and compaction may remove these tombstones before the restore continues.
- *   @param at epoch ms
+ * @param at epoch ms
  */
 export function putComplete(session: StateSession, task: TaskPlace, at: number): void {
   session.putPosition(writtenAtName(task), at)

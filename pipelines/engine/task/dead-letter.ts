@@ -110,8 +110,8 @@ export function deadLetterParts(
 }
 
 /**
- *   @param key original size of the key in bytes, or 0 when the key is complete; `headers` and `value` have the same
- *   meaning
+ * @param key original size of the key in bytes, or 0 when the key is complete; `headers` and `value` have the same
+ * meaning
  */
 function cutHeader(key: number, headers: number, value: number): RecordHeader {
   const parts = Object.entries({ key, headers, value }).filter(([, bytes]) => bytes > 0)

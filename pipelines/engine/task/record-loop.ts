@@ -187,8 +187,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   /**
-   * Processes the decoded records. @returns true when the time limit is reached, false when a source must be refilled
-   * or a time closed
+   * Processes the decoded records.
+   * @returns true when the time limit is reached, false when a source must be refilled or a time closed
    */
   function processSlice(expired: () => boolean): boolean {
     let untilCheck = RECORDS_PER_CLOCK_CHECK

@@ -81,12 +81,11 @@ export interface Stream<K, V> {
    * Adds a named processor. It runs once per record, synchronously, in offset order. Several processors of a stream run
    * in succession on the same record. An outcome (drop, dead letter, late) ends the record, so that later processors do
    * not receive it.
-   *   @param options.reads calls `store.prefetch(key)` for the state that a record needs, so that one multi-get reads
-   *   the state for a whole batch
-   *   @param options.stores every store that the processor uses, including those in `reads`. Naming a store here
-   *   declares it; using any other store throws ProcessorError. Streams whose nodes name the same store form one
-   *   sub-topology.
-   *   @param options.emits every topic that the processor emits to; any other throws ProcessorError
+   * @param options.reads calls `store.prefetch(key)` for the state that a record needs, so that one multi-get reads the
+   * state for a whole batch
+   * @param options.stores every store that the processor uses, including those in `reads`. Naming a store here declares
+   * it; using any other store throws ProcessorError. Streams whose nodes name the same store form one sub-topology.
+   * @param options.emits every topic that the processor emits to; any other throws ProcessorError
    */
   process(name: string, options: ProcessOptions<K, V>, processor: Processor<K, V>): Stream<K, V>
   /**

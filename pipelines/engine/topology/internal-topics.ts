@@ -38,7 +38,8 @@ export function repartitionSpec(name: string, partitions: number): TopicSpec {
 }
 
 /**
- * Describes the changelog topic of a store. @param isErasable whether replaced values must be erased within the hour
+ * Describes the changelog topic of a store.
+ * @param isErasable whether replaced values must be erased within the hour
  */
 export function changelogSpec(topology: string, store: string, partitions: number, isErasable = false): TopicSpec {
   return {

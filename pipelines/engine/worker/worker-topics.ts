@@ -12,8 +12,8 @@ import type { PreparedTopics } from './partition-counts.ts'
  * repartition topics, keep their partition counts, because production has more partitions than the declarations. New
  * changelogs get the actual counts of their sources. If a source later gets more partitions than the changelogs of its
  * sub-topology, the changelogs stay as they are.
- *   @throws TopologyError when sources that are processed together have different counts; TransportError when a
- *   changelog has a different count
+ * @throws TopologyError when sources that are processed together have different counts; TransportError when a changelog
+ * has a different count
  */
 export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<PreparedTopics> {
   const logs = changelogNames(topology, declaration)
@@ -49,9 +49,9 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
 
 /**
  * Returns the repartition and changelog topics of a topology.
- *   @param counts partition counts of the topics that the topology reads, including repartition topics; changelogs get
- *   the same counts
- *   @throws TopologyError when sources that are processed together have different counts
+ * @param counts partition counts of the topics that the topology reads, including repartition topics; changelogs get
+ * the same counts
+ * @throws TopologyError when sources that are processed together have different counts
  */
 export function internalTopics(topology: Topology, declaration: Declaration, counts: ReadonlyMap<string, number>): TopicSpec[] {
   const repartitions = [...declaration.repartitions.values()].map(({ name, partitions }) =>

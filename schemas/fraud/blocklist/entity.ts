@@ -48,8 +48,8 @@ export function isEntryId(text: string): boolean {
 }
 
 /**
- * Masks an address except for the first character and the domain: `a***@example.com`. @returns undefined if the text is
- * not an address
+ * Masks an address except for the first character and the domain: `a***@example.com`.
+ * @returns undefined if the text is not an address
  */
 function maskedEmail(address: string): string | undefined {
   const at = address.lastIndexOf('@')

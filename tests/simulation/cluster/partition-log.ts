@@ -107,7 +107,8 @@ export class PartitionLog {
   }
 
   /**
-   * Calls back at every change of the readable range or of the leader. @returns a function that ends the subscription
+   * Calls back at every change of the readable range or of the leader.
+   * @returns a function that ends the subscription
    */
   onChange(callback: () => void): () => void {
     this.#waiters.add(callback)
@@ -119,7 +120,8 @@ export class PartitionLog {
   }
 
   /**
-   * Appends a batch as a producer sent it. @returns its first offset, even for a batch that the log already has
+   * Appends a batch as a producer sent it.
+   * @returns its first offset, even for a batch that the log already has
    */
   append(sent: Buffer): number {
     const producerId = readInt64(sent, PRODUCER_ID_AT)

@@ -135,8 +135,8 @@ function failed(code: string, message: string): Extract<DeliveryOutcome, { outco
 }
 
 /**
- * Returns the pause in ms. @param text the value of Retry-After: seconds or a date; any other value, and undefined,
- * request no pause
+ * Returns the pause in ms.
+ * @param text the value of Retry-After: seconds or a date; any other value, and undefined, request no pause
  */
 function retryAfter(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined

@@ -72,9 +72,9 @@ function stepAfter(failures: number): number {
 
 /**
  * Returns the partition for a record that waits.
- *   @param hash a number that spreads the records of one pause over its partitions
- *   @param partitions number of partitions of the retry topic; if there are fewer partitions than pauses, some pauses
- *   share a partition
+ * @param hash a number that spreads the records of one pause over its partitions
+ * @param partitions number of partitions of the retry topic; if there are fewer partitions than pauses, some pauses
+ * share a partition
  */
 export function retryPartition(step: number, hash: number, partitions: number): number {
   const perStep = Math.max(1, Math.floor(partitions / RETRY_STEPS))
