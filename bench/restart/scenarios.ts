@@ -101,7 +101,8 @@ export interface RestoreFigures {
 
 /**
  * Measures restoring the wiped state in bulk, with one worker and four partitions.
- * @param rounds number of times that every key was written; with more rounds, there are fewer rows per record
+ * @param rounds number of times that every key was written; with more rounds, the restored state has fewer rows per
+ * changelog record
  */
 export async function restore(place: Place, keys: number, rounds: number, runs: number): Promise<RestoreFigures[]> {
   const cluster = await openCluster(place, { workers: 1, partitions: 4, keys, standby: 0, keepPlaceOnStop: false })

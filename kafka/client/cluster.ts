@@ -76,7 +76,7 @@ export function openCluster(context: Context): Cluster {
   let brokers: readonly Broker[] = []
   let transactionVersion = 0
   let refreshing: Refresh | undefined
-  /** The next request. It collects topics while another request is in flight. */
+  /** The next metadata request, which collects topics while another request is in flight. */
   let waiting: Refresh | undefined
   let refreshedAt = Number.NEGATIVE_INFINITY
   let refreshFailedAt = Number.NEGATIVE_INFINITY

@@ -131,7 +131,7 @@ export async function repeat(
     }
     const bad = names.find((name) => name !== 'NONE')
     if (bad === undefined) return
-    // A fatal error in one part outweighs retriable errors in the others.
+    // A fatal error in one part outweighs retriable errors in other parts.
     const classes = new Map(names.map((name) => [classify(name), name]))
     const lost = classes.get('producer-lost')
     if (lost !== undefined) throw new FencedError(`${doing}: the broker answered ${lost}`)

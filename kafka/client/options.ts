@@ -10,7 +10,7 @@ const REQUEST_TIMEOUT_MS = 30_000
  * delay the attempt to reach the next one for long.
  */
 const CONNECT_TIMEOUT_MS = 5_000
-/** Kafka's delivery.timeout.ms: how long sending a batch is repeated before the caller gets an error. */
+/** Kafka's delivery.timeout.ms: how long the producer tries to send a batch before the caller gets an error. */
 const DELIVERY_TIMEOUT_MS = 120_000
 
 /**

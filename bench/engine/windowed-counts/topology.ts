@@ -21,8 +21,8 @@ interface Changed {
 }
 
 /**
- * Creates the topology of J1, which counts records by minute. The count of a window is the sum of its minutes. It is
- * sent on commit.
+ * Creates the topology of J1, which counts records by minute. The count of a window is the sum of its minutes. Changed
+ * counts are sent at each commit.
  */
 export function hoppingCounts({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }

@@ -110,8 +110,8 @@ const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false, collectMs: 0 }
 
 /**
- * Commit interval for records that are not commands. It is longer, because no caller waits for these records. A longer
- * interval costs the broker less, and lets several records of a key share a commit.
+ * Commit interval for records that are not commands. It is longer than the interval for commands, because no caller
+ * waits for these records. A longer interval costs the broker less, and lets several records of a key share a commit.
  */
 const BULK_COMMIT_MS = 100
 /** Options of topologies that decide commands and also process many other records. */

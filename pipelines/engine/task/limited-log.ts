@@ -9,7 +9,7 @@ const EVERY_MS = 10_000
 /**
  * Logs an event at once, and again after 10 s at the earliest. The field `unlogged` contains the number of events that
  * were not logged in between.
- * @param subject events about different subjects do not limit each other
+ * @param subject the limit applies separately to the events about each subject
  */
 export type LimitedLog = (level: keyof Log, subject: string, fields: object, event: string) => void
 

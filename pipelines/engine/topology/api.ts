@@ -120,16 +120,16 @@ export interface TimeOptions {
   readonly emits?: readonly AnyTopic[]
   readonly forwardTo?: AnyTopic
   /**
-   * The period of the times, for handlers that may take longer than one period. A stage that is further behind the wall
-   * clock than this skips times, at first every second one (`isClosedBehind`). The next closed time covers the content
-   * of skipped times. By default every time is closed, however late.
+   * The period of the times, for handlers that may take longer than one period. A stage that is more than one such
+   * period behind the wall clock skips times, at first every second one (`isClosedBehind`). The next closed time covers
+   * the content of skipped times. By default every time is closed, however late.
    */
   readonly thinBehindMs?: number
   /**
-   * Conditions under which a time is closed although upstream partitions are missing: they are at most this share of
-   * each stage's partitions, and the other partitions are already `afterMs` past the time. Records that the missing
-   * partitions send later count for later times. `TimeContext.missing` is the number of missing partitions. By default
-   * a time waits for all partitions.
+   * Conditions under which a time is closed although upstream partitions are missing. At most the given share of each
+   * stage's partitions may be missing, and the other partitions must already be `afterMs` past the time. Records that
+   * the missing partitions send later count for later times. `TimeContext.missing` is the number of missing partitions.
+   * By default a time waits for all partitions.
    */
   readonly closeWithout?: { readonly share: number; readonly afterMs: number }
 }

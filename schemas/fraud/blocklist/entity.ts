@@ -38,7 +38,7 @@ export function blocklistKey({ entity_type, entity_value }: Pick<BlockedEntity, 
   return `${entity_type}:${entity_value}`
 }
 
-/** Returns the id of an entity's entry. It reveals no personal data, because it appears in URL paths. */
+/** Returns the id of an entity's entry. The id appears in URL paths, so it must not reveal personal data. */
 export function entryIdOf(entity: Pick<BlockedEntity, 'entity_type' | 'entity_value'>): string {
   return createHash('sha256').update(blocklistKey(entity)).digest('hex').slice(0, ENTRY_ID_CHARACTERS)
 }
