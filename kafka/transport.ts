@@ -178,7 +178,7 @@ export type GroupEvent =
 
 export interface GroupOptions {
   readonly groupId: string
-  /** A UUID that the worker slot keeps. A member that rejoins with it gets the same partitions back at once. */
+  /** A UUID that the worker slot keeps. A member that rejoins with this id gets the same partitions back at once. */
   readonly memberId: string
   /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */
   readonly onMemberId?: (memberId: string) => void
@@ -195,13 +195,13 @@ export interface GroupOptions {
 /** A group member as its coordinator describes it. */
 export interface GroupPeer {
   readonly memberId: string
-  /** The address that the member published; undefined when it published none. */
+  /** The address that the member published; undefined when it published no address. */
   readonly address: string | undefined
   /** The partitions that the member owns now. */
   readonly partitions: readonly TopicPartition[]
   /** The topics that the member subscribes to. */
   readonly topics: readonly string[]
-  /** The last notice that the member announced; undefined if it never announced one. */
+  /** The last notice that the member announced; undefined if it has never announced a notice. */
   readonly notice: string | undefined
 }
 

@@ -31,7 +31,7 @@ export interface ProducerIdentity {
   readonly codec: Compression
 }
 
-/** A batch that was sent. Its bytes, and therefore its sequence number, never change afterwards. */
+/** A batch that was sent. After that, its bytes, and therefore its sequence number, never change. */
 export interface SentBatch {
   readonly writer: BatchWriter
   readonly bytes: Buffer

@@ -55,7 +55,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
       if (open.get(key) === opening) open.delete(key)
       if (live.get(key) === connection) live.delete(key)
     }
-    // This listener must stay, because an error event without a listener would end the process.
+    // This listener must not be removed, because an error event without a listener would end the process.
     connection.on('error', forget)
     connection.once('close', forget)
     const opening = open.get(key)

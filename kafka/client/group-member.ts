@@ -15,7 +15,7 @@ import { backoff } from './retry.ts'
 /** Member epochs with a special meaning (KIP-848). */
 const JOIN_EPOCH = 0
 const LEAVE_EPOCH = -1
-/** Heartbeat interval until the first response, which contains the group's interval. */
+/** Heartbeat interval before the first response. Every response contains the interval of the group. */
 const FIRST_INTERVAL_MS = 1_000
 /**
  * A member that owns every partition of its topics sends a heartbeat only once in this many intervals. No other member

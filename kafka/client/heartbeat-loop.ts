@@ -67,8 +67,8 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Sends heartbeats in succession while `isWanted` returns true, which means until the member has joined. Backs off
-   * after each unanswered heartbeat.
+   * Sends heartbeats in succession while `isWanted` returns true, that is, until the member has joined. Backs off after
+   * each unanswered heartbeat.
    */
   async function sendWhile(isWanted: () => boolean): Promise<void> {
     const retry = backoff({ runtime }, RETRY_MS, LONGEST_RETRY_MS)

@@ -7,7 +7,7 @@ import type { Connection, ConnectionOptions } from './protocol.ts'
 const REQUEST_TIMEOUT_MS = 30_000
 /**
  * Time limit for opening a connection. A healthy broker nearby accepts connections at once, and a dead host must not
- * delay the attempt to reach the next one for long.
+ * delay the attempt to reach the next host for long.
  */
 const CONNECT_TIMEOUT_MS = 5_000
 /** Kafka's delivery.timeout.ms: how long the producer tries to send a batch before the caller gets an error. */
@@ -61,8 +61,8 @@ export const kafkaOptions = z
      */
     stallToleranceMs: z.number().int().nonnegative().default(STALL_TOLERANCE_MS),
     /**
-     * Verifies the CRC-32C of every fetched batch. With the native checksum, the verification is 3 to 4 % of the cost
-     * of consuming.
+     * Verifies the CRC-32C of every fetched batch. With the native implementation, the verification takes 3 to 4 % of
+     * the CPU time of consuming.
      */
     verifyChecksums: z.boolean().default(true),
   })

@@ -77,7 +77,7 @@ export class PublishLane implements PublishAppender {
   retryAt = 0
   /** True while a batch must be repeated; no new batch is sent before that batch. */
   #isRepeating = false
-  /** The reason for the last failed attempt; undefined after a success. */
+  /** Why the last attempt failed; undefined after a success. */
   trouble: string | undefined
   #attempts = 0
   #sequence = 0

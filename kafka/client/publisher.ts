@@ -23,7 +23,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   const { spacingMs = 0, maxPendingBytes = MAX_PENDING_BYTES, requestTimeoutMs = context.options.requestTimeoutMs } = given
   const holdings: Holdings = { records: 0, bytes: 0 }
   const lanes = new Map<string, PublishLane>()
-  /** Lanes that have records, starting with the one that was sent least recently. */
+  /** Lanes that have records. The lane whose last request was longest ago comes first. */
   const busy = new Set<PublishLane>()
   const closing = new AbortController()
   let isLocating = false

@@ -155,7 +155,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Returns true if another process has initialised the transactional id after this one. An abort by the coordinator
-   * (after a timeout or on behalf of another worker) does not count.
+   * (after a time-out, or on behalf of another worker) does not count as such.
    */
   async function isReplaced({ producerId, producerEpoch }: ProducerId): Promise<boolean> {
     const { transactionStates } = await sendUntilAnswered(

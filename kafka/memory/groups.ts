@@ -157,7 +157,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       member.epoch = of.epoch
       if (lastSent === member.lastSent) return undefined
       member.lastSent = lastSent
-      // The member owns these partitions now. No other member gets them until it acknowledges a smaller set.
+      // The member owns these partitions now. No other member gets them until this member acknowledges a smaller set.
       for (const each of partitions) member.owned.set(partitionKey(each.topic, each.partition), each)
       return { type: 'assignment', partitions }
     },

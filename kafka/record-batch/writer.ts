@@ -30,7 +30,10 @@ import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
 const INITIAL_BYTES = 4_096
 /** Size below which a loop copies bytes faster than a call into the runtime. */
 const SHORT_COPY_BYTES = 24
-/** Overhead of a record in addition to its own bytes: 5 varints of at most 10 bytes, attributes, empty headers. */
+/**
+ * Overhead of a record in addition to its own bytes: five varints of at most 10 bytes, the attributes and an empty list
+ * of headers.
+ */
 const RECORD_OVERHEAD_BYTES = 32
 /** Two varints. */
 const HEADER_OVERHEAD_BYTES = 10
@@ -45,7 +48,7 @@ export interface BatchStamp {
   readonly transactional: boolean
 }
 
-/** The stamp of batches without a producer, and of bytes that are never sent. */
+/** The stamp of batches that have no producer or are never sent. */
 export const NO_STAMP: BatchStamp = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
 
 /** A record batch that grows in place. Each record is written once, and `finish` writes the header. */

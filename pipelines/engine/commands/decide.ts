@@ -17,7 +17,7 @@ import { applyChanges, type RowChanges, type RowPrefetch, type Rows, storedPrefe
 export interface Decided<S, A> extends RowChanges {
   /** The answer to the command: any JSON value. A repeated command gets the first answer again. */
   readonly answer: A
-  /** The new state. A decision that omits it keeps the state; null deletes the state. */
+  /** The new state. A decision without this field keeps the state; null deletes the state. */
   readonly state?: S | null
 }
 
@@ -61,7 +61,7 @@ export interface DecidingOptions<C, S, V, A> {
    * outage.
    */
   readonly judgedBy?: 'decision-time' | 'append-time'
-  /** Returns the part of a state that clients can read; null if they can read nothing. */
+  /** Returns the part of a state that clients can read; null if there is no such part. */
   readonly view: (state: S, key: string) => V | null
   /** Called after every change, to emit the resulting records. */
   readonly changed?: (change: Change<S, C>, ctx: Context) => void
@@ -124,8 +124,8 @@ export const DECIDING_BESIDE_BULK: TopologyOptions = { ...DECIDING, commitInterv
 const BAD_COMMANDS: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
 /**
- * How long a command is remembered, so that its repetition gets the first answer. The API's idempotency relies on this
- * period.
+ * How long a command is remembered. In this time, a repetition of the command gets the first answer. The API's
+ * idempotency relies on this period.
  */
 const REMEMBERED_MS = 24 * 3_600_000
 /**

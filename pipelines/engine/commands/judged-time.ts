@@ -19,8 +19,8 @@ export interface JudgedTime {
 }
 
 /**
- * The key of the judged time, which shares the store of commands because each store costs a topic. No id of a command
- * begins with a NUL.
+ * The key of the judged time. It is in the store of commands, because a separate store would need another topic. No id
+ * of a command begins with a NUL.
  */
 const KEY = '\0judged'
 

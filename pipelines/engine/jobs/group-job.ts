@@ -17,7 +17,7 @@ export interface GroupJob<K, V> {
   readonly requests: Topic<K, V>
   /** Topics to which the job publishes. */
   readonly publishes: readonly AnyTopic[]
-  /** Runs the job until `turn.signal` fires. An error ends the turn; the next turn begins after a pause. */
+  /** Runs the job until `turn.signal` fires. An error ends the turn, and the next turn begins after a pause. */
   run(turn: JobTurn<K, V>): Promise<void>
   /** Called when the job has stopped permanently. */
   close?(): Promise<void>

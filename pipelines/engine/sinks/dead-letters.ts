@@ -28,7 +28,7 @@ export interface SinkDeadLetters {
   close(): Promise<void>
 }
 
-/** The processor's name in the dead letters of a sink. A sink has no processors. */
+/** The name of the processor in the dead letters of a sink: empty, because a sink has no processors. */
 const NO_PROCESSOR = ''
 const NO_OFFSETS = new Map()
 

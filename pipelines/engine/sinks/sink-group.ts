@@ -12,7 +12,7 @@ import { sharedQuestion } from './shared-question.ts'
 export interface SinkGroupOptions {
   /** The consumer group in which processes with the same sinks share their partitions. */
   readonly groupId: string
-  /** A UUID that the worker slot keeps. A restarted process gets its partitions back at once. */
+  /** A UUID that the worker slot keeps. With it, a restarted process gets its partitions back at once. */
   readonly memberId: string
   /** Stores a new member id that replaces one that the brokers refuse. */
   readonly keepMemberId?: (memberId: string) => void
@@ -73,8 +73,8 @@ export interface SinkAssignment {
 
 /**
  * How long ready sinks wait for the other sinks before the member joins. If the member joined without their topics,
- * another process would briefly get their partitions. The wait is limited, because an unreachable store must not delay
- * the other sinks for longer.
+ * another process would briefly get their partitions. The wait is limited, because a sink whose store is unreachable
+ * must not delay the other sinks for longer.
  */
 const JOIN_GRACE_MS = 2_000
 

@@ -6,7 +6,10 @@ import type { BatchLimits, PartitionFacts, SinkBatch, SinkTarget, WriteResult } 
 
 export interface TableTargetOptions<K, V> {
   readonly table: AnyTable<K, V>
-  /** Default: 5,000 records, 2 MiB, 1 s. ClickHouse prefers few large inserts: about one per second and table. */
+  /**
+   * Limits of a batch. By default: 5,000 records, 2 MiB, 1 s. ClickHouse works best with few large inserts, about one
+   * per second and table.
+   */
   readonly limits?: Partial<BatchLimits>
   /** Maximum rows per insert. Default 50,000. */
   readonly maxInsertRows?: number
@@ -33,8 +36,8 @@ interface Run {
 }
 
 /**
- * Fills a table, which it first creates or migrates. Each row contains the offset of its record, and each insert
- * creates one part in one partition of the table. The sink continues after the highest offset in the table.
+ * Creates or migrates a table, and then fills it. Each row contains the offset of its record, and each insert creates
+ * one part in one partition of the table. The sink continues after the highest offset in the table.
  */
 export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store: TableStore): Promise<SinkTarget> {
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options

@@ -72,8 +72,8 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
       const batch = { ...place, expected, next, operations, caughtUp, now: runtime.now() }
       const result = await store.apply(batch)
       if (result.applied) return { outcome: 'applied' }
-      // If the view is already at the new position, an earlier attempt was applied and only its answer was lost. A
-      // batch that does not move the offset proves nothing.
+      // If the view is already at the new position, an earlier attempt was applied and only its answer was lost. For a
+      // batch that does not move the offset, the position proves nothing.
       if (result.position === next && next !== expected) return { outcome: 'applied' }
       return { outcome: 'offset-mismatch' }
     }

@@ -25,7 +25,7 @@ export interface RestoreRange {
   readonly lost: number
 }
 
-/** Offsets from the broker and the group that are needed to start a task, by partition key. */
+/** Offsets that are needed to start a task, from the brokers and the group, by partition key. */
 export interface StartOffsets {
   readonly committed: ReadonlyMap<string, CommittedOffset>
   readonly changelogStarts: ReadonlyMap<string, number>
@@ -261,7 +261,7 @@ export function putComplete(session: StateSession, task: TaskPlace, at: number):
 
 /**
  * Returns the start position of each source: the group's committed offset or, if that has expired, the offset in the
- * state. A source without either is absent, and its reset policy decides.
+ * state. A source for which neither offset exists is absent from the result, and its reset policy applies.
  */
 export function startPositions(session: StateSession, task: TaskPlace, offsets: StartOffsets): Map<string, StartPosition> {
   const positions = new Map<string, StartPosition>()

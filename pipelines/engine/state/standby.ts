@@ -26,7 +26,7 @@ const LOOK_EVERY_MS = 2_000
  * changed, so this interval matters only if that fetch came too early.
  */
 const RARE_LOOK_EVERY_MS = 30_000
-/** Interval at which a worker fetches the group's members while it waits until all copies for it are complete. */
+/** Interval at which a joining worker fetches the group's members while it waits for the copies to be complete. */
 const LEARNER_LOOK_EVERY_MS = 500
 /** Delay after a failure (disk full, a recreated changelog) before the copies restart from their written positions. */
 const RETRY_MS = 5_000
@@ -96,7 +96,7 @@ export interface StandbyDeps {
   /** Returns the partition count of a task's sources. */
   readonly partitionsOf: (place: TaskPlace) => number
   readonly transport: Pick<Transport, 'offsets' | 'topicIds' | 'epochEnds' | 'fetcher'>
-  /** The session of the copies. The running tasks use a different one. */
+  /** The session through which copies are written. The running tasks use a different session. */
   readonly session: StateSession
   readonly group: GroupView
   /** Topics to which active workers subscribe. */

@@ -144,7 +144,7 @@ export function originalTimestamp(ctx: Pick<RecordContext<unknown>, 'timestamp' 
   return Number.isSafeInteger(sentAt) ? sentAt : ctx.timestamp
 }
 
-/** Returns the headers of a record in a late output, including its source. */
+/** Returns the headers of a record in a late output, which include the source of the record. */
 export function lateHeaders(chunk: RecordChunk, row: number): RecordHeader[] {
   const source = `${chunk.topic} ${chunk.partition} ${chunk.offsets[row]}`
   return [...headersOf(chunk, row), { key: 'late.source', value: Buffer.from(source, 'utf8') }]

@@ -61,8 +61,8 @@ export class RecordFailure extends ProcessorError {
 }
 
 /**
- * Returns the error for a failure of the author's code on a record: RecordFailure if a policy of the record's source
- * lets the engine skip it, otherwise an error that stops the worker.
+ * Returns the error for a failure of the author's code on a record: a RecordFailure if a policy of the record's source
+ * lets the engine skip the record, or an error that stops the worker.
  */
 export function failureAt(place: RecordPlace, topology: string, processor: string, policies: FailurePolicies, error: unknown): Error {
   const reason = reasonOf(error)

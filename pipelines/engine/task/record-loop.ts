@@ -23,7 +23,7 @@ const SLICE_RECORDS = 4_096
  * a multi-get worthwhile.
  */
 const SLICE_BYTES = 512 * 1_024
-/** Number of records between two clock readings. A large record counts as several. */
+/** Number of records between two clock readings. A large record counts as several records. */
 const RECORDS_PER_CLOCK_CHECK = 64
 /** Size up to which a record counts as one record. A record that is several times as large counts as several. */
 const BYTES_PER_RECORD = 1_024

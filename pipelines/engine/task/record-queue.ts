@@ -281,8 +281,8 @@ function valueBytes({ valueStart, valueEnd }: RecordChunk, row: number): number 
 }
 
 /**
- * Returns the number of bytes from a chunk's first record to its last. The buffer's size would be wrong, because chunks
- * of one fetch may share a buffer.
+ * Returns the number of bytes from a chunk's first record to its last. The size of the buffer would be too large,
+ * because several chunks of one fetch may share a buffer.
  */
 function chunkBytes(chunk: RecordChunk): number {
   const last = chunk.count - 1

@@ -15,8 +15,9 @@ export interface TopologyBuilder {
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & Keyless): Stream<K | undefined, V>
   source<K, V>(topic: Topic<K, V>, options?: SourceOptions<K, V>): Stream<K, V>
   /**
-   * Declares the internal topic `<topology>-<name>-repartition`. One sub-topology emits to this topic, and another one
-   * uses it as its source. A topic that already exists keeps its partition count, so use `Context.partitions`.
+   * Declares the internal topic `<topology>-<name>-repartition`. One sub-topology emits to this topic, and another
+   * sub-topology uses it as its source. A topic that already exists keeps its partition count, so read the count from
+   * `Context.partitions`.
    */
   repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V>
 }
@@ -47,8 +48,8 @@ export interface SourceOptions<K, V> {
    */
   readonly tombstones?: 'deliver' | 'drop' | 'bad-record'
   /**
-   * The output for records that a processor declares late. Their keys and values are copied unchanged. Without this
-   * output, late records are only counted.
+   * The output for records that a processor declares late. The keys and values of these records are copied unchanged.
+   * Without this output, late records are only counted.
    */
   readonly lateOutput?: Topic<K, V>
 }
@@ -79,8 +80,8 @@ export interface OnError {
 export interface Stream<K, V> {
   /**
    * Adds a named processor. It runs once per record, synchronously, in offset order. Several processors of a stream run
-   * in succession on the same record. An outcome (drop, dead letter, late) ends the record, so that later processors do
-   * not receive it.
+   * in succession on the same record. If a processor returns an outcome (drop, dead letter, late), later processors do
+   * not receive the record.
    * @param options.reads calls `store.prefetch(key)` for the state that a record needs, so that one multi-get reads the
    * state for a whole batch
    * @param options.stores every store that the processor uses, including those in `reads`. Naming a store here declares

@@ -20,7 +20,7 @@ const MAX_DIRTY_KEYS = 50_000
 const FLUSH_BYTES = 1_048_576
 /**
  * Interval at which positions are committed that have moved only past control records. Only the lag that operators see
- * depends on them.
+ * depends on these commits.
  */
 const IDLE_POSITION_COMMIT_MS = 1_000
 /**

@@ -32,8 +32,8 @@ const RETRY_MS = 500
 const OPEN_TRANSACTIONS_LOOK_MS = 1_000
 
 /**
- * Handles the worker's membership in its group, and starts and closes tasks accordingly. All of it runs in the worker's
- * loop.
+ * Handles the worker's membership in its group, and starts and closes tasks accordingly. All of this runs in the
+ * worker's loop.
  */
 export interface Membership {
   /** Handles the next group event and the results that have arrived since the last call. */
@@ -75,7 +75,8 @@ export interface MembershipDeps {
 
 /**
  * Pause between two checks of the partition counts. A worker that gets new partitions of a source learns about them
- * from the group at once. All other workers, and the counts of outputs, depend on this check.
+ * from the group at once. All other workers learn about new partitions, and every worker learns about new partitions of
+ * outputs, only by this check.
  */
 const COUNTS_LOOK_MS = 30_000
 
@@ -286,7 +287,7 @@ export function membership(deps: MembershipDeps): Membership {
     restarts++
     log.warn({ topology: topology.name, reason: reason.message }, fenced ? 'worker_fenced' : 'worker_starts_over')
     if (fenced) countFence(reason)
-    // The pause prevents a failure that recurs at once from keeping the brokers busy.
+    // Without the pause, a failure that recurs at once would keep the brokers busy.
     else if (isPassing(reason)) await runtime.sleep(RETRY_MS, stopping)
     await deps.committer().settle()
     generation++

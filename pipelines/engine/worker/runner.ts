@@ -4,8 +4,8 @@ import type { TopologyDescription } from '../topology/describe.ts'
 /** The value of a metric at the time of the request. */
 export interface Sample {
   /**
-   * Prometheus name without the prefix `millrace_`. The metric is a counter if the name ends with `_total`, and a gauge
-   * otherwise.
+   * Prometheus name without the prefix `millrace_`. The metric is a counter if its name ends with `_total`; if not, it
+   * is a gauge.
    */
   readonly name: string
   readonly help: string

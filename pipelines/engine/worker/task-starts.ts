@@ -27,7 +27,7 @@ export interface RestoreProgress {
 }
 
 export interface TaskOffsets extends StartOffsets {
-  /** The first offset and the next offset to be written, for sources without a committed offset. */
+  /** The first offset of each source without a committed offset, and the next offset to be written to it. */
   readonly sourceStarts: ReadonlyMap<string, number>
   readonly sourceEnds: ReadonlyMap<string, number>
 }

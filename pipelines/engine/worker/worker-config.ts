@@ -45,7 +45,7 @@ export interface WorkerConfig {
 
 /** The identity of a worker in its group. Both ids are created and stored together. */
 export interface MemberIdentity {
-  /** A UUID. A member that rejoins with it gets the same partitions back at once. */
+  /** A UUID. A member that rejoins with this id gets the same partitions back at once. */
   readonly memberId: string
   /** The transactional id, which fences earlier producers of this worker. */
   readonly transactionalId: string

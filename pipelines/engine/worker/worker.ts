@@ -19,8 +19,8 @@ const LONGEST_POLL_WHILE_HELD_BACK_MS = 20
 /** Longest wait of a poll on workers with standby copies. The records of the copies are handled between two polls. */
 const LONGEST_POLL_WITH_COPIES_MS = 100
 /**
- * Limit of queued bytes above which the worker does not poll. Fetched data then waits in the fetcher, which stops
- * fetching.
+ * Limit of queued bytes above which the worker does not poll. Above the limit, fetched data waits in the fetcher, which
+ * stops fetching when its own buffer is full.
  */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
 /**

@@ -45,7 +45,8 @@ export interface Courier {
 }
 
 /**
- * How long failed deliveries are repeated. If a receiver is down for longer, an operator must handle the dead letters.
+ * How long failed deliveries are repeated. If a receiver is down for longer, an operator has to replay the dead
+ * letters.
  */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000
 /** First pause when Kafka does not accept a record. The pauses grow up to the longest one, which is defined below. */

@@ -265,7 +265,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     get applied() {
       return window?.next
     },
-    /** A receiver that is down must not make this process unready. */
+    /** If a receiver is down, this process must still count as ready. */
     get caughtUp() {
       return state === 'running'
     },

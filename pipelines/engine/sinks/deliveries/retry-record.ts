@@ -2,8 +2,8 @@ import { headersOf } from '../../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader, TopicPartition } from '../../../../kafka/transport.ts'
 
 /**
- * Headers of a record in a retry topic. They follow the record's own headers. The key and value are those of the
- * original record.
+ * Headers of a record in a retry topic. They are appended to the record's own headers. The key and value are those of
+ * the original record.
  */
 const RETRY_HEADERS = {
   topic: 'retry.topic',
