@@ -13,8 +13,8 @@ export interface TestTotals {
 }
 
 /**
- * The project that runs some files a second time in order to skip tests that need public data. Its skips are not
- * reported.
+ * The project that runs some files a second time, without public data, so that tests that need the data are skipped.
+ * These skips are not reported.
  */
 const SKIPS_ON_PURPOSE = 'without-data'
 

@@ -22,7 +22,7 @@ const CHECKS: readonly { readonly name: string; readonly command: string; readon
  * slowest lane is still running. The last lane is the shortest, so repeated tests run after it.
  */
 const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos']]
-/** The project that runs the files that read public data a second time, without the data. */
+/** The project that runs files a second time without the public data that they read. */
 const WITHOUT_DATA = 'without-data'
 const SLOWEST_OF_ALL = 20
 

@@ -13,7 +13,7 @@ export interface RunPart {
   readonly address: string
   /** Base URL at which an API reports why it is not ready. For other parts, this is their address. */
   readonly operations?: string
-  /** Path of the log file; undefined for a server that this stack did not start. */
+  /** Path of the log file; undefined for a server that was not started by this stack. */
   readonly logFile: string | undefined
 }
 

@@ -30,7 +30,7 @@ async function tryOptional(missing) {
   )
 }
 
-/** The settings that name other servers instead of the local ones that run on Java. */
+/** The settings that replace local servers that run on Java by external servers. */
 const JAVA_SERVERS = ['KAFKA_BROKERS', 'OPENSEARCH_URL']
 
 const PROGRAMS = {

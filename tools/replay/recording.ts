@@ -45,7 +45,10 @@ const HOME_OF_EVENT: readonly [part: string, country: string][] = [
   ['Queensland', 'AU'],
   ['Alberta', 'CA'],
 ]
-/** Share of an event's tweets that come from its country. The others come from any country that speaks the language. */
+/**
+ * Share of an event's tweets that come from its country. The remaining tweets come from any country that speaks the
+ * language.
+ */
 const HOME_SHARE = 0.5
 
 /**

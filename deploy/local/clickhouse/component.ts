@@ -30,8 +30,8 @@ export function clickhouseServerProcess(options: ClickhouseOptions): Component {
     name: 'clickhouse',
     ...options,
     address,
-    // A fingerprint with the password prevents reuse of a process that an earlier version left running without a
-    // password.
+    // The fingerprint includes the password, so that a process that an earlier version left running without a password
+    // is not reused.
     fingerprint: `${address} ${createHash('sha256').update(password).digest('hex')}`,
     ports: { CLICKHOUSE_PORT: options.port },
     startTimeoutMs: START_TIMEOUT_MS,

@@ -43,7 +43,7 @@ const INTERNAL_PARTITIONS = 8
 const METADATA_IDLE_MS = 30_000
 /**
  * Session time-out of the broker. After a kill -9, the controller rejects the restarted broker until the old session
- * expires, 9 s by default. Three seconds still tolerate a machine that stalls briefly.
+ * expires, 9 s by default. A session of three seconds still survives a short stall of the machine.
  */
 const BROKER_SESSION_MS = 3_000
 const BROKER_HEARTBEAT_MS = 1_000

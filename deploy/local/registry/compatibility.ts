@@ -12,7 +12,8 @@ import {
 type NamedType = RecordType | EnumType | FixedType
 
 /**
- * The reasons why a reader's schema cannot read data of a writer's schema, named as in Avro's compatibility checker.
+ * The kinds of reasons why a reader's schema cannot read data of a writer's schema. Their names are those of Avro's
+ * compatibility checker.
  */
 export type IncompatibilityType =
   | 'NAME_MISMATCH'

@@ -26,7 +26,7 @@ const FIRST_FRAUD_MS = 3 * SECOND_MS
 /** Maximum duration of a fraud in the demo. Frauds that take hours in reality are compressed to this time. */
 const LONGEST_FRAUD_MS = 90 * SECOND_MS
 /**
- * Maximum number of possible victims. Victims are people who have paid since the demo began, so that the service has
+ * Maximum number of possible victims. Victims are people who have paid since the demo began, so that the service knows
  * their history.
  */
 const MOST_KNOWN = 1_000
@@ -113,5 +113,5 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
   return { next }
 }
 
-/** The order of the patterns. The first one leads to a case with its first payment. */
+/** The order of the patterns. The first pattern leads to a case with its first payment. */
 const FRAUD_ORDER: readonly Pattern[] = ['new_account', ...PATTERNS.filter((pattern) => pattern !== 'new_account')]

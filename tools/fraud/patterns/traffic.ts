@@ -25,7 +25,7 @@ const DAY_MS = 86_400_000
 const DEFAULT_START_MS = Date.UTC(2026, 0, 1)
 /** Share of the time before the first fraud, so that people have a history. */
 const QUIET_SHARE = 0.3
-/** Minimum number of payments per day of a victim, which is one payment in two days. */
+/** Minimum number of payments per day of a victim: one payment in two days. */
 const LEAST_PAYMENTS_PER_DAY = 0.5
 
 /**
