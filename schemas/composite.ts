@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { type ByteWriter, type Codec, CodecError } from './codec.ts'
 
 /**
- * A part of a composite key. Composite keys sort by their parts, one after another, so that stores can be scanned by
- * prefix. An encoded text ends with 0x00 0x00, and a NUL inside the text becomes 0x00 0xff, so that the text cannot
- * overlap with the next part.
+ * A part of a composite key. Composite keys sort by their first part, then by their second part, and so on, so that
+ * stores can be scanned by prefix. An encoded text ends with 0x00 0x00, and a NUL inside the text becomes 0x00 0xff, so
+ * that the text cannot overlap with the next part.
  */
 export interface KeyPart<T> {
   encode(value: T, out: ByteWriter): void

@@ -19,7 +19,7 @@ const SHORT_TEXT = 40
 const ASCII_END = 0x80
 
 /**
- * Appends text if it is short and only ASCII, as most keys are.
+ * Appends text if it is short and contains only ASCII characters. Most keys are like this.
  * @returns whether it appended the text
  */
 function writeShortAscii(text: string, out: ByteWriter): boolean {

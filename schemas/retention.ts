@@ -37,12 +37,13 @@ export const erasable: Readonly<Record<string, string>> = {
 export const erasableCommandsKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
 
 /**
- * Retention of commands: a day. Their deadlines have long passed by then, but operators may still need to examine them.
+ * Retention of commands: a day. The deadlines of the commands have long passed by then, but operators may still need to
+ * examine the commands.
  */
 export const commandsKept = keptFor(DAY_MS, HOUR_MS)
 
 /**
- * Configuration of topics whose records get the broker's time of arrival, because senders must not choose the
- * timestamp.
+ * Configuration of topics whose records get the time of their arrival at the broker as timestamp, because senders must
+ * not choose it.
  */
 export const APPEND_TIME: Readonly<Record<string, string>> = { 'message.timestamp.type': 'LogAppendTime' }

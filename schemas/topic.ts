@@ -11,8 +11,8 @@ export interface SchemaLookup {
 
 /**
  * Converts values of a topic or store to and from bytes. Formats with a `schema` are Avro in the Confluent wire format
- * (byte 0, schema id as 4 bytes, Avro binary) and require the schema to be registered. Formats without one are raw
- * bytes and need no registry.
+ * (byte 0, schema id as 4 bytes, Avro binary) and require the schema to be registered. Formats without a `schema` are
+ * raw bytes and need no registry.
  */
 export interface ValueFormat<V> {
   readonly schema: AvroSchema | undefined

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:engine`: measures the engine and a peer alternately, on the same broker and the same input, and
- * verifies every output. See run.command.ts for the options and config.ts for the environment.
+ * `npm run bench:engine`: measures the engine and a peer in turn, on the same broker with the same input, and verifies
+ * every output. See run.command.ts for the options and config.ts for the environment.
  */
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
@@ -61,7 +61,7 @@ async function newWorker(config: BenchConfig, { brokers, folder, transport }: Pl
   return { job, brokers, input, output, group, stateDir: join(folder, group), guarantee, commitIntervalMs, compression }
 }
 
-/** Runs the contenders alternately and prints every run, the medians and the ratios. */
+/** Runs the contenders in turn and prints every run, the medians and the ratios. */
 async function compare<Figures>(
   contenders: readonly Contender[],
   runs: number,

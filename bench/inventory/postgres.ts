@@ -48,7 +48,10 @@ UPDATE stock SET available = available + ${back}, reserved = reserved - 1, versi
 FROM ended WHERE stock.variant_id = ended.variant_id;`
 
 export interface Postgres {
-  /** Returns the times of all operations in ms, each from when the operation was due, in ascending order. */
+  /**
+   * Returns the times of all operations in ms, each measured from the time at which the operation was due, in ascending
+   * order.
+   */
   measure(options: { variants: number; perSecond: number; seconds: number; quantity: number }): number[]
   stop(): Promise<void>
 }

@@ -65,7 +65,7 @@ function report(who: string, scene: string, operations: readonly Operation[]): v
   for (const kind of KINDS) say(row(['', '', kind, ...spread(operations.filter((one) => one.kind === kind).map(({ ms }) => ms)), '']))
 }
 
-/** Reads the sums of Prometheus histograms. The difference between two readings gives a mean. */
+/** Reads the sums and counts of Prometheus histograms. The difference between two readings gives a mean. */
 async function sums(url: string, names: readonly string[]): Promise<(readonly [name: string, sum: number, count: number])[]> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const value = (name: string) =>

@@ -88,8 +88,8 @@ const FAULTS: readonly Fault[] = [
 ]
 
 /**
- * Measures the latency that limits add at 2,000 requests per second while Redis fails. A fault never causes a
- * rejection.
+ * Measures the latency that limits add at 2,000 requests per second while Redis fails. Requests without a decision are
+ * admitted, so a fault never causes a rejection.
  */
 export async function faultTable(folder: string, say: (text: string) => void): Promise<void> {
   say(`\n### Faults: ${PER_SECOND} requests per second, ${FAULT_MS / 1_000} s of fault`)

@@ -62,7 +62,7 @@ function holds({ p99Ms, decisions, seconds, undecided }: LoadReport, perSecond: 
   return p99Ms < TARGET_P99_MS && undecided === 0 && decisions / seconds >= LEAST_SENT * perSecond
 }
 
-/** Finds the highest rate that succeeds: doubles the rate until a step fails, and then bisects. */
+/** Finds the highest rate that succeeds. Doubles the rate until a step fails, and then bisects. */
 async function search(at: (perSecond: number) => Promise<Step>): Promise<{ best: Step | undefined; above: Step | undefined }> {
   let best: Step | undefined
   let above: Step | undefined

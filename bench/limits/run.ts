@@ -29,7 +29,7 @@ const TOOLS = join(ROOT, '.millrace', 'tools')
 const OUTPUT_BYTES = 256 * 1024 * 1024
 const ENVOY = 'envoyproxy/ratelimit'
 const IN_FLIGHT = 128
-/** Rate at which latencies are compared, in requests per second. Every subject can sustain it. */
+/** Rate at which latencies are compared, in requests per second. Every subject can sustain this rate. */
 const SHARED_RATE = 5_000
 const WARM_UP_SECONDS = 1
 /** The limiter's production time-out (docs/services/limits.md#without-redis). */

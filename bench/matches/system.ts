@@ -18,7 +18,7 @@ import { type BenchServers, startServers } from '../harness/servers.ts'
 import { lags } from '../trends/progress.ts'
 import { seedPeople } from './seed.ts'
 
-/** Separate servers, an API, a deciding worker and a bulk worker, and users who match each other's preferences. */
+/** Separate servers, an API, a deciding worker and a bulk worker. Their users match each other's preferences. */
 export interface MatchesSystem extends People {
   readonly servers: BenchServers
   readonly api: { readonly url: string; readonly pid: number }

@@ -15,7 +15,7 @@ export interface LoadFormat {
    * @param number number of the key in its partition
    */
   first(number: number, partition: number): InputRecord
-  /** Returns a record for an existing key. The latency of its result is measured. */
+  /** Creates a timed record for an existing key. The latency of its result is measured. */
   timed(sequence: number, number: number, partition: number): InputRecord
   /** Returns the sequence number of the record that caused a result; undefined if the record created a key. */
   sequenceOf(buffer: Buffer, valueStart: number, valueEnd: number): number | undefined

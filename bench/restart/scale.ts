@@ -27,7 +27,7 @@ export interface ScaleStalls {
   readonly moved: number | undefined
   /** Longest latency over the partitions that did not move; undefined if all partitions moved. */
   readonly stayed: number | undefined
-  /** Time in ms until every partition had an owner again, and every worker was ready. */
+  /** Time in ms from the change until every partition had an owner again and every worker was ready. */
   readonly took: number
 }
 

@@ -19,7 +19,10 @@ const BASELINE_MS = 4_000
 const COPYING_MS = 10_000
 /** Maximum latency of records while all partitions are flowing. */
 const FLOWING_MS = 1_000
-/** Time for which all partitions must have been flowing, because a fault becomes visible only after a while. */
+/**
+ * Time for which all partitions must have been flowing, because the effect of a fault becomes visible only after a
+ * while.
+ */
 const STEADY_MS = 3_000
 /** Time limit for recovery. A session of Kafka Streams times out after 45 s, and the restore begins after that. */
 const DEADLINE_MS = 240_000
@@ -51,7 +54,7 @@ export interface Mishap {
 interface MishapDeps {
   /** The processes of the contender, by slot. */
   readonly processes: Endings[]
-  /** Starts the process of a slot, with its previous state if there is any. */
+  /** Starts the process of a slot. The process continues with the previous state of the slot, if there is any. */
   readonly again: (slot: number) => void
   /** Waits until all partitions have been flowing for a while. */
   readonly flowing: () => Promise<void>

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from './client.ts'
 
 /**
- * Options for the measurement of contents of the maximum size. Many of them are created and read concurrently, and the
- * memory growth of the API process is measured.
+ * Options for the measurement of contents of the maximum size. Many such contents are created and read concurrently,
+ * and the memory growth of the API process is measured.
  */
 export interface LargeOptions {
   readonly client: Client

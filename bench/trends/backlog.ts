@@ -27,8 +27,8 @@ const CODE_LENGTH = 4
 const BASE_36 = 36
 
 /**
- * Creates `count` tweets of the demo stream, spread over the last `minutes`. No tweet is malformed or dated ahead, so
- * that the counts do not depend on when the tweets are read.
+ * Creates `count` tweets of the demo stream, spread over the last `minutes`. No tweet is malformed or has a time in the
+ * future, so that the counts do not depend on when the tweets are read.
  */
 export function demoBacklog(count: number, minutes: number, now: number): Backlog {
   const rate = count / (minutes * (MINUTE_MS / SECOND_MS))

@@ -35,8 +35,8 @@ const STAND_IN_NEW = 0.54
 const STAND_IN_VOCABULARY = 20_000
 
 /**
- * Creates `count` tweets by repeating the recorded ones, spread over the last `minutes`. If the data set is missing, a
- * generated substitute with about as many new terms is used.
+ * Creates `count` tweets by repeating the recorded tweets, spread over the last `minutes`. If the data set is missing,
+ * a generated substitute with about as many new terms is used.
  */
 export async function recordedBacklog(count: number, minutes: number, now: number): Promise<Backlog> {
   const path = join(expectedDataFolder(), DATA_SETS.tweets.path)

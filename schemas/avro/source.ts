@@ -21,7 +21,7 @@ const RUNTIME = {
   ...write,
   cursor,
   Buffer,
-  /** Creates an error for an invalid value at `path`. The default reason is the one in the cursor. */
+  /** Creates an error for an invalid value at `path`. The default reason is the reason in the cursor. */
   misfit(path: string, reason: string = cursor.why): Misfit {
     return new Misfit(path, reason)
   },

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:catalog`: measures the product page and compares it with a constant answer of the same size from Hono.
- * See run.command.ts.
+ * `npm run bench:catalog`: measures the product page and compares it with a Hono server that returns a constant answer
+ * of the same size. See run.command.ts.
  */
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'

@@ -21,7 +21,7 @@ export interface LoopJob {
 
 const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 5
-/** Number of minutes that are kept. Older minutes are dropped, as in the job's ring. */
+/** Number of minutes that are kept. Older minutes are dropped, as in the ring of the engine's job. */
 const RING_MINUTES = 12
 
 /** The counts of a term per minute, and the first minute whose windows have changed. */

@@ -9,8 +9,8 @@ const WINDOW_MINUTES = 5
 const WINDOW_MS = WINDOW_MINUTES * MINUTE_MS
 const GRACE_MS = MINUTE_MS
 /**
- * Number of minutes that are kept per term. Half of them are for the open windows, and half for the time between two
- * commits.
+ * Number of minutes that are kept per term. Half of these minutes are for the open windows, and half for the time
+ * between two commits.
  */
 const RING_MINUTES = 12
 

@@ -29,8 +29,8 @@ export interface ScoreOptions {
 
 const SEED = 7
 /**
- * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code, which takes most of a
- * core.
+ * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code, and takes most of a core
+ * to do so.
  */
 const WARM_UP_SECONDS = 60
 const TOKEN_SECONDS = 3_600

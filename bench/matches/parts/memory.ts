@@ -21,7 +21,7 @@ const DAY_MS = 24 * 3_600_000
 /** The swipes were made over this time. */
 const WITHIN_MS = 20 * DAY_MS
 
-/** Measures the memory in Redis of users who have swiped 300 times. */
+/** Measures the Redis memory that users take who have swiped 300 times. */
 export async function measureMemory({ system, say }: PartInput): Promise<void> {
   const random = seededRandom(SEED)
   const draw = swipeDraw(system.people)

@@ -2,7 +2,7 @@
 export interface PairCounts {
   /** Adds an item that a user interacted with after earlier items. */
   add(item: number, earlier: readonly number[]): void
-  /** Adds the weighted similarity of every item to the given item to the scores. */
+  /** Adds, for every item, its weighted similarity to the given item to the item's score. */
   score(item: number, weight: number, scores: Float64Array): void
 }
 

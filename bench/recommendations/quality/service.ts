@@ -15,7 +15,7 @@ export interface ServiceQuality {
   readonly segments: readonly Quality[]
   /** Share of all items that were recommended to at least one user. */
   readonly coverage: number
-  /** Mean number of different first genres in a list of 20 items. */
+  /** Mean number of different genres in a list of 20 items, where each item counts with its first genre. */
   readonly genres: number
 }
 

@@ -9,7 +9,7 @@ import { itemIdOf } from './bundle.ts'
 import type { PartInput } from './part.ts'
 import type { World } from './world.ts'
 
-/** Number of candidates per search. It is the number that lists take from the index. */
+/** Number of candidates per search: as many as lists take from the index. */
 const WANTED = 200
 const SEED = 31
 const WARM_UP = 20

@@ -8,7 +8,8 @@ export const MOST_IMAGES = 20
 /** Code points of a sku. */
 export const MOST_SKU = 50
 /**
- * Maximum size of an encoded product, in bytes. It keeps a record with a product far below the broker's limit of 1 MiB.
+ * Maximum size of an encoded product, in bytes. With this limit, a record with a product stays far below the broker's
+ * limit of 1 MiB.
  */
 export const MOST_PRODUCT_BYTES = 262_144
 /** Maximum number of current and future limited-time prices of a product, summed over all its variants. */

@@ -4,9 +4,9 @@
  */
 export const PART_OUTLIVES_CART_MS = 60_000
 /**
- * Minimum time between a cart's end and the end of its parts. A cart with less time is not opened. A checkout that was
- * sent in time is decided within the 30 s for which a command is valid, and reaches the stock one commit later. The
- * remaining time allows for clock differences and for a commit that waits for a broker.
+ * Minimum time between a cart's end and the end of its parts. If less time is left, the cart is not opened. A checkout
+ * that was sent in time is decided within the 30 s for which a command is valid, and reaches the stock one commit
+ * later. The remaining time allows for clock differences and for a commit that waits for a broker.
  */
 export const CART_ENDS_BEFORE_PARTS_MS = 45_000
 /**

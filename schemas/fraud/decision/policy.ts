@@ -55,7 +55,7 @@ export interface Policy {
 export const MAX_SCORE = 1_000
 
 /**
- * The policy that is used until models are published with their own thresholds. `npm run fraud:train` finds the
+ * The policy that is used until models are published with their own thresholds. `npm run fraud:train` computes the
  * thresholds of the shipped models.
  */
 export const DEFAULT_POLICY: Policy = {

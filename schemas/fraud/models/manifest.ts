@@ -39,7 +39,7 @@ const VERSION = /^[A-Za-z0-9_.-]{1,50}$/
 const FILE = /^[A-Za-z0-9_.-]{1,100}\.onnx$/
 const SHA256 = /^[0-9a-f]{64}$/
 /**
- * Allowed number of golden vectors. A model without vectors could not be checked, and more vectors than this would only
+ * Allowed number of golden vectors. A model without vectors could not be checked, and more than the maximum would only
  * slow down the start.
  */
 const VECTORS = { least: 4, most: 1_000 }

@@ -3,7 +3,7 @@ import { avro } from '../../load.ts'
 import type { FraudProfile } from '../types.ts'
 import { type PackedProfile, parseProfile } from './packed.ts'
 
-/** Version of the format below. A profile in a different version is ignored until it is written again. */
+/** Version of the format below. A profile in a different version of the format is ignored until it is written again. */
 const VERSION = 1
 
 const VERSION_BYTES = 1

@@ -325,7 +325,8 @@ function writeUsers(
 }
 
 /**
- * Writes the users if the user of a transaction is now the newest one, so that all others keep their order.
+ * Writes the list of users if the user of a transaction is now the newest user, so that all other users keep their
+ * order.
  * @returns false if that user is not the newest
  */
 function writeNewestUser(old: Buffer, usersAt: number, tierAt: number, most: number, rows: EventRows, row: number): boolean {

@@ -12,7 +12,9 @@ export interface RunningFold {
    * profile.
    */
   readonly current: FraudProfile
-  /** @param events transactions that were not added before. The profile may include them already. */
+  /**
+   * @param events transactions that were not added before, although the profile may include them already
+   */
   add(events: readonly FraudEvent[]): void
 }
 
@@ -53,7 +55,8 @@ export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFo
       known.hash = hash
       pushSightings(sightings, known, hash)
     }
-    // A column forgets old entities only when it records a sighting, and an earlier transaction may have had one.
+    // A column forgets old entities only when it records a sighting, and an earlier transaction may have caused a
+    // sighting.
     if (sightings.length === 0 && known.hash !== undefined) pushSightings(sightings, known, known.hash)
     return sightings
   }

@@ -66,8 +66,8 @@ export function forgetOld(rows: Buffer, end: number, { keptMs, most }: SeenLimit
 }
 
 /**
- * Counts the entities that were seen in (t − windowMs, t]. For a late transaction this may include some that were seen
- * only before and after the window.
+ * Counts the entities that were seen in (t − windowMs, t]. For a late transaction, the count may include entities that
+ * were seen only before and after the window.
  */
 export function countSeen(rows: Buffer, t: number, windowMs: number): number {
   let count = 0

@@ -22,7 +22,7 @@ export interface SumLevel {
   readonly keptMs: number
 }
 
-/** The limits of remembered entities of another kind: how long, and how many. */
+/** The limits of remembered entities of another kind: for how long they are remembered, and how many. */
 export interface SeenLimit {
   readonly keptMs: number
   /** Maximum number of entities. When there are more, the entities that were seen longest ago are forgotten. */

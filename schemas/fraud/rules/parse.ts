@@ -144,7 +144,7 @@ class Parser {
     return this.#node({ kind: 'between', negated, operand, low, high, start: operand.start, end: high.end })
   }
 
-  /** Reports a fault for `a < b < c`, which looks valid but has no meaning. */
+  /** Reports a fault for a comparison such as `a < b < c`, which looks valid but has no meaning. */
   #unchained(node: Node): Node {
     const token = this.#token
     if (token.kind === 'symbol' && COMPARISONS.has(token.text)) {

@@ -11,7 +11,9 @@ export function initialRuleSet(): FraudRuleSet {
   return { version: 0, rules, history: [{ version: 0, changed_by: SEEDED_BY, at: 0, action: 'seed', rule_id: null, rules: rules.length }] }
 }
 
-/** Returns the models of an installation that has assigned none: the shipped models, with the default policy. */
+/**
+ * Returns the models that an installation uses until it assigns models: the shipped models, with the default policy.
+ */
 export function initialModels(): FraudModels {
   const champion = { versions: {}, policy: policyRecord(DEFAULT_POLICY), since: 0, set_by: SEEDED_BY }
   return { champion, challenger: null, previous: [], policies: DEFAULT_POLICY.version }
