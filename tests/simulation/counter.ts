@@ -45,8 +45,8 @@ function topicsFor(partitions: number) {
 }
 
 /**
- * Counts records per key in two stores, with and without a changelog, and, after a repartition, per group. Notes are
- * only copied, so their topic may get more partitions.
+ * Counts records per key in two stores, with and without a changelog, and, after a repartition, per group. The records
+ * called notes are only copied, so their topic may get more partitions.
  */
 function counting({ input, ledger, totals, notes, passed }: Topics, { standby, padding }: CounterOptions): Topology {
   return topology(

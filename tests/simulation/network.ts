@@ -99,7 +99,7 @@ class SimulatedConnection {
   readonly #clientId: string
   readonly #options: ConnectionOptions
   readonly #onClose: (() => void)[] = []
-  /** Requests that are in transit or at the broker, and requests that wait until fewer are in flight. */
+  /** Requests that are in transit or at the broker, and requests that wait until fewer requests are in flight. */
   readonly #inFlight: Pending[] = []
   readonly #waiting: Pending[] = []
   /** Requests that the broker has received and will handle one at a time. */

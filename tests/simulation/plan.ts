@@ -161,6 +161,6 @@ export function planOf(seed: number, subject: SubjectName): Plan {
       .map((at, number) => ({ at, number, chance: chance() })),
     faults: Array.from({ length: faults }, () => ({ at: moment(), kind: one(kinds), chance: chance() })).sort((a, b) => a.at - b.at),
   } as const satisfies Plan
-  // This setting is drawn last, so that the rest of each plan is the same as before warm-ups existed.
+  // This setting is drawn last, so that the other settings of each plan are the same as before warm-ups existed.
   return { ...plan, warmUpMaxMs: random() < SHARE_WARM_UP ? Math.round(between(...WARM_UP_MAX_MS)) : 0 }
 }

@@ -41,7 +41,7 @@ export interface Scheduler {
   after(ms: number, actor: Actor, label: string, action: () => void): () => void
   /** Adds a line to the trace. */
   note(line: string): void
-  /** Lets events happen until the condition holds after one of them, or until the given time. */
+  /** Lets events happen until the condition holds after an event, or until the given time. */
   run(until: number, isDone: () => boolean): Promise<boolean>
   /** Hashes everything that has happened. */
   digest(): string

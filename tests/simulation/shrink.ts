@@ -43,7 +43,7 @@ export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Prom
   const kinds = new Set(wanted.map(kindOf))
   let best = { plan, faults: wanted }
 
-  /** Adopts a smaller plan if it shows the fault with the same delays or with different ones. */
+  /** Adopts a smaller plan if it shows the fault with the same delays or with different delays. */
   async function take(smaller: Plan): Promise<boolean> {
     for (let further = 0; further <= FURTHER_SEEDS && runs < mostRuns; further++) {
       const tried = { ...smaller, seed: smaller.seed + further }

@@ -35,7 +35,7 @@ export interface SlotDeps {
 /** Starts processes again. It never fails. */
 const supervisor = actor('supervisor')
 
-/** The environment of one worker: its state folder, and its processes, each of which replaces the previous one. */
+/** The environment of one worker: its state folder, and its processes, each of which replaces the previous process. */
 export interface Slot {
   readonly name: string
   /** The current process; undefined between two processes. */

@@ -19,7 +19,7 @@ export interface InputTimes {
   /** Time at which the brokers acknowledged each input, by the number of the input. */
   readonly acknowledgedAt: ReadonlyMap<number, number>
   readonly now: number
-  /** Whether the clock of a worker was wrong for a time. */
+  /** Whether the clock of a worker was wrong at any time of the run. */
   readonly clocksWereWrong: boolean
   /** Whether requests may have arrived long after they were sent. */
   readonly requestsWereLate: boolean

@@ -45,7 +45,7 @@ export interface BrokerProxy {
   /** Simulates a network outage: until `thaw` nothing passes in either direction, and no connection closes. */
   freeze(): void
   thaw(): void
-  /** Delays everything in both directions from now on, in order. 0 ends the delay. */
+  /** Delays all messages in both directions from now on, without changing their order. 0 ends the delay. */
   delay(ms: number): void
   close(): Promise<void>
 }

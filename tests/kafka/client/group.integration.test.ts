@@ -61,8 +61,8 @@ test('a second member gets partitions only after the first has revoked them', as
   await second.join()
   const revoking = await nextEvent(first, 'assignment')
   expect(revoking.partitions).toHaveLength(2)
-  // The first member still owns all four partitions and can commit. The second member gets none, however often it
-  // polls.
+  // The first member still owns all four partitions and can commit. The second member gets no partition, however often
+  // it polls.
   await second.heartbeat()
   await second.heartbeat()
   const early = second.takeEvent()

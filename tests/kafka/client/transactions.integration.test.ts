@@ -213,7 +213,7 @@ test('a producer that knows the limits refuses a record that its topic would ref
   const topic = await newTopic(transport, 1, { 'max.message.bytes': '100000' })
   const producer = transport.producer({ transactionalId: uniqueName('producer'), maxBatchBytes: await transport.maxBatchBytes([topic]) })
   await producer.init()
-  // Each record fits into a batch, but all of them together do not.
+  // Each record fits into a batch, but all records together do not.
   const fitting = ['a', 'b', 'c'].map((letter) => letter.repeat(60_000))
   const largest = 'd'.repeat(99_900)
   append(producer, topic, 0, ...fitting)
@@ -343,7 +343,7 @@ test('a zombie that was replaced in the group can commit neither its offsets (KI
   const zombieMember = newMember(frozen, groupId, [topic])
   await zombieMember.join()
   const owned = await ownPartitions(zombieMember, 1)
-  // The producer of this worker still works. Only its heartbeats are lost, as in a suspended process.
+  // The producer of this worker still works. Only the worker's heartbeats are lost, as if the process were suspended.
   const zombie = await newProducer(transport)
   append(zombie, topic, 0, FILLER, 'of the zombie')
   await zombie.flushFull()

@@ -47,7 +47,7 @@ export interface Cluster {
   log(topic: string, partition: number): PartitionLog | undefined
   group(id: string): Group
   coordinator(kind: CoordinatorKind, key: string): SimulatedBroker | undefined
-  /** Throws unless the broker is the coordinator and has read its log. */
+  /** Throws unless the broker is the coordinator and has finished reading the coordinator's log. */
   checkCoordinator(kind: CoordinatorKind, key: string, broker: SimulatedBroker): void
   /** Makes the replicas copy all batches that the leader has at the moment. */
   replicate(log: PartitionLog): void

@@ -6,7 +6,7 @@ const MARKER_MS = [0.5, 12] as const
 /** Interval at which the coordinator looks for transactions that have timed out, ms. */
 const TIMEOUT_CHECK_MS = 1_000
 const NONE = -1
-/** The last epoch, because epochs are 16-bit integers. A producer that has used it gets another producer id. */
+/** The last epoch, because epochs are 16-bit integers. A producer that has used this epoch gets another producer id. */
 export const LAST_EPOCH = 2 ** 15 - 2
 
 /**

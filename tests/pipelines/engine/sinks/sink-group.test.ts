@@ -13,8 +13,8 @@ import { memoryTarget } from './memory-target.ts'
 
 const PARTITIONS = 2
 /**
- * Grace period of a stopping sink. It is short, because some writes in these tests never end, and stopping waits for
- * them.
+ * Grace period of a stopping sink. It is short, because some writes in these tests never end, and a stopping sink waits
+ * for them.
  */
 const STOP_GRACE_MS = 200
 const runtime = systemRuntime()

@@ -316,7 +316,7 @@ test('a restoring worker is not ready, reports its progress, and processes other
   }, 'it runs')
   expect(seen?.ready).toBe(false)
   expect(seen?.tasks.some(({ state }) => state === 'RUNNING')).toBe(true)
-  // Uses small polls while other tasks must commit, and big ones before and after.
+  // Uses small polls while other tasks must commit, and big polls before and after.
   expect(asked.filter((bytes) => bytes !== undefined).every((bytes) => bytes <= 524_288)).toBe(true)
   expect(asked.some((bytes) => bytes !== undefined)).toBe(true)
   expect(asked[0]).toBeUndefined()

@@ -278,7 +278,7 @@ test('closeWithout waits for more than a quarter of the partitions, and for all 
   const restarted = gate(['votes'], [], { share: 0.25, afterMs: MINUTE_MS })
   for (const partition of [0, 1, 2, 3]) restarted.accept('votes', partition, 4, minute(1))
   restarted.close(minute(1))
-  // After a stop of an hour, partition 3 still reads its backlog.
+  // After a stop of an hour, partition 3 is still reading its backlog.
   for (const partition of [0, 1, 2]) restarted.accept('votes', partition, 4, minute(61))
   expect(restarted.due()).toBeUndefined()
 })
