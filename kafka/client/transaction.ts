@@ -36,7 +36,8 @@ const UNKNOWN_EPOCH = -1
  */
 const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort', 'CompleteAbort'])
 /**
- * Maximum number by which an abort by the coordinator raises the epoch. Transactions of version 2 reach this maximum.
+ * Maximum number by which an abort by the coordinator raises the epoch. Only transactions of version 2 can reach this
+ * maximum.
  */
 const EPOCHS_OF_AN_ABORT = 2
 

@@ -11,7 +11,7 @@ interface Late {
   readonly version: TransactionVersion
   /** The request that a broker carries out twice. */
   readonly key: number
-  /** The request of the next transaction before which the broker carries out the first request again. */
+  /** A request of the next transaction. Just before it, the broker carries out the first request again. */
   readonly before: number
 }
 
