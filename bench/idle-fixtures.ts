@@ -1,7 +1,7 @@
 /**
  * Adds topologies and sinks without input, to show the cost of additional services. A worker process loads this file
  * before its main program (`--import`); the query of its URL says how many of each to add. The fixtures are distributed
- * over both roles and over stores as in the real services.
+ * over the two roles of workers and over the stores as in the real services.
  */
 
 import { keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../pipelines/engine/index.ts'
@@ -14,8 +14,8 @@ import { type View, viewTag } from '../state/views/view.ts'
 
 const PARTITIONS = 4
 /**
- * Every third topology decides commands, and every fifth sink copies the output of such a topology. Half of the other
- * sinks fill tables.
+ * Every third topology decides commands, and every fifth sink copies the output of such a topology. Half of the
+ * remaining sinks fill tables.
  */
 const DECIDING_TOPOLOGIES = 3
 const DECIDING_SINKS = 5

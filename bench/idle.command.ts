@@ -1,7 +1,9 @@
 import { command } from '../scripts/command-line/command.ts'
 import { number, text } from '../scripts/command-line/option.ts'
 
-/** The compilers of the broker and of Node work for up to four minutes after a start. */
+/**
+ * Time before the measurement. The compilers of the broker and of Node are busy for up to four minutes after a start.
+ */
 const SETTLED_S = 270
 
 export default command({

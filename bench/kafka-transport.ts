@@ -2,7 +2,7 @@
  * Measures the throughput of the transport alone, without an engine or state. See kafka-transport.command.ts.
  *
  * Jobs: `produce` fills a topic of 4 partitions with records of 200 bytes. `consume` reads the records with
- * read_committed and touches each of them. `read-process-write` reads the records and writes two records of 36 bytes
+ * read_committed and accesses each of them. `read-process-write` reads the records and writes two records of 36 bytes
  * for each, exactly once, with a commit every 100 ms. The program prints JSON lines with the records per second, and
  * the CPU seconds of this process per million records. It restarts itself with the flags of kafka/client/heap-flags.ts.
  */

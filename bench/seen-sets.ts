@@ -15,17 +15,17 @@ export interface SeenSetCost {
   readonly items: number
   /** CPU time. */
   readonly addMicroseconds: number
-  /** Size of the keys and values in the changelog per added item, in bytes. */
+  /** Bytes of keys and values that one added item writes to the changelog. */
   readonly writtenBytes: number
   /** All pages of the set. */
   readonly setBytes: number
   /** Share of new items that the set reports as seen. */
   readonly falsePositives: number
-  /** CPU time per look-up in µs. It includes decoding the set, and the items are looked up one after another. */
+  /** CPU time per look-up in µs. It includes the decoding of the set. The items are looked up one after another. */
   readonly readMicroseconds: number
 }
 
-/** Measures a set whose items were added at equal intervals within its lifetime. */
+/** Measures a set whose items were added at equal intervals within the lifetime of an item. */
 export function seenSetCosts(backend: StateBackend): SeenSetCost[] {
   return SIZES.map((items) => {
     const name = `seen-${items}`

@@ -113,7 +113,10 @@ function benchStore(backend: StateBackend, name: string, cacheBytes: number): vo
   }
 }
 
-/** Measures the cost of a record between commits, when all keys are in memory and already changed. */
+/**
+ * Measures the cost of a record between two commits, when its key is in memory and has already changed since the last
+ * commit.
+ */
 function benchHot(backend: StateBackend): void {
   const store = openStore(backend, 4 * keyCount * CARD_BYTES)
   for (let i = 0; i < keyCount; i++) store.put(keys[i], newCard(i))

@@ -1,6 +1,6 @@
 /**
  * `npm run bench:tables`: measures a packed table, and a Map with the same entries. A transport in this process
- * generates the records, so that the results do not include a broker.
+ * generates the records, so that the results do not include the cost of a broker.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type Packing, packedTable } from '../api/kit/packed/packed-table.ts'
@@ -18,7 +18,7 @@ const { ENTRIES: count } = commandLine(declaration)
 const RECORDS_PER_POLL = 5_000
 const LOOKUPS = 1_000_000
 const ID_DIGITS = 16
-/** Prefix of keys. With it, keys are as long as those of devices in a blocklist. */
+/** Prefix of keys. It makes the keys as long as those of devices in a blocklist. */
 const PREFIX = 'DEVICE:'
 const KEY_BYTES = PREFIX.length + ID_DIGITS
 const VALUE_BYTES = 12
@@ -97,7 +97,7 @@ function madeTransport(): Transport {
   return { partitionCounts: async () => new Map([[topic.name, 1]]), offsets, fetcher } as unknown as Transport
 }
 
-/** Returns the CPU time of this process, which other processes on the machine disturb less than the wall clock. */
+/** Returns the CPU time of this process. Other processes on the machine affect it less than the wall-clock time. */
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6
@@ -155,7 +155,8 @@ async function benchPacked(folder: string): Promise<void> {
   print('packed: resident memory in all, with garbage', `${((process.memoryUsage().rss - before) / MIB).toFixed(0)} MiB`)
   print('packed: lookup of a present key', `${lookups(table.get, 0, true).toFixed(2)} µs`)
   print('packed: lookup of an absent key', `${lookups(table.get, count, false).toFixed(2)} µs`)
-  // The look-ups blocked the event loop, so the table is stale. A stale table writes no snapshot.
+  // The look-ups have blocked the event loop for so long that the table counts as stale, and a stale table writes no
+  // snapshot.
   while (table.isStale) await new Promise((resolve) => setTimeout(resolve, 1))
   print('packed: snapshot written', `${(await seconds(table.close)).toFixed(1)} s`)
   delay.reset()

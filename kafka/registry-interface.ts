@@ -16,8 +16,8 @@ export interface SchemaRegistry {
 }
 
 /**
- * Thrown when the registry has no Avro schema with this id. The record was written with a different registry or in a
- * different format.
+ * Thrown when the registry has no Avro schema with this id. In that case the record was written with a different
+ * registry or in a different format.
  */
 export class SchemaNotFoundError extends Error {
   override readonly name = 'SchemaNotFoundError'

@@ -53,19 +53,19 @@ export class RegistryUnreachableError extends Error {
 const REQUEST_TIMEOUT_MS = 5_000
 const DEADLINE_MS = 30_000
 /**
- * First wait before a repeated request. The wait doubles with each attempt, so that a client sends a restarting
- * registry about eight requests, not eight hundred.
+ * First wait before a repeated request. The wait doubles with each attempt, so that a client sends about eight
+ * requests, not eight hundred, while a registry restarts.
  */
 const FIRST_BACKOFF_MS = 100
 const LONGEST_BACKOFF_MS = 5_000
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
 const TOO_MANY_REQUESTS = 429
 /**
- * The registry's error code for an unknown schema id. The HTTP status is not enough, because proxies in front of the
- * registry return 404 for other reasons.
+ * The registry's error code for an unknown schema id. The HTTP status alone is not enough, because a proxy in front of
+ * the registry may return 404 for other reasons.
  */
 const SCHEMA_NOT_FOUND_CODE = 40_403
-/** Number of characters of an unexpected answer that messages show, which is enough to recognise a proxy's page. */
+/** Number of characters of an unexpected answer that messages show. It is enough to recognise the page of a proxy. */
 const SHOWN_CHARACTERS = 120
 const AVRO = 'AVRO'
 
@@ -78,8 +78,8 @@ interface Refusal {
 type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false; readonly refusal: Refusal }
 
 /**
- * Creates a client of the two HTTP calls that workers and APIs need, with a cache. (The npm client would not do: its
- * own codec parses every schema and rounds 64-bit numbers, and the client does not distinguish a missing schema from an
+ * Creates a client of the two HTTP calls that workers and APIs need, with a cache. (The client on npm is not suitable:
+ * its own codec parses every schema and rounds 64-bit numbers, and it does not distinguish a missing schema from an
  * unreachable registry.)
  */
 export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}): RegistryClient {
@@ -201,8 +201,8 @@ interface KnownSchema {
 }
 
 /**
- * Checks the answer with a schema. An Avro schema that is not JSON is rejected here, because it would be cached
- * permanently.
+ * Checks the answer with a schema. An Avro schema that is not valid JSON is rejected here, because the cache would
+ * otherwise keep it forever.
  */
 function isKnownSchema(body: unknown): body is KnownSchema {
   const { schema, schemaType } = (body ?? {}) as { schema?: unknown; schemaType?: unknown }

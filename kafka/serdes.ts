@@ -16,9 +16,9 @@ export type AnyValueTopic = ValueTopic<any>
 /** A cache of schemas by id. Decoders read it synchronously; asynchronous callers load missing schemas. */
 export interface LoadedSchemas extends SchemaLookup {
   /**
-   * Fetches a schema after an UnknownSchemaError, so that the value can be decoded again. `not-found` means that the
-   * registry has no such schema and that the value is malformed. Rejects when the registry does not answer: the caller
-   * must then retry, because the value may be valid.
+   * Fetches a schema after an UnknownSchemaError. The caller can then decode the value again. `not-found` means that
+   * the registry has no such schema and that the value is malformed. Rejects when the registry does not answer: the
+   * caller must then retry, because the value may be valid.
    */
   load(schemaId: number): Promise<'loaded' | 'not-found'>
 }
@@ -44,7 +44,7 @@ export interface SerdesOptions {
 const NOT_FOUND_KEPT_MS = 30_000
 /** How many unknown schema ids are cached. The limit keeps a producer of random ids from filling the memory. */
 const NOT_FOUND_KEPT = 10_000
-/** The schema id for value formats without a schema. It is never read. */
+/** Placeholder for the schema id of value formats without a schema. It is never read. */
 const NO_SCHEMA = 0
 
 /** Registers the value schema of each topic under `<topic>-value` and binds the codecs to the schema ids. */

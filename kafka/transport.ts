@@ -57,7 +57,7 @@ export interface RecordHeader {
  */
 export interface PartitionData extends TopicPartition {
   readonly chunks: readonly RecordChunk[]
-  /** The offset of the next data, after any control records, aborted records and compaction gaps. */
+  /** The offset at which the next data begins, after any control records, aborted records and compaction gaps. */
   readonly nextOffset: number
   /**
    * The epoch of the leader that appended the last batch before `nextOffset`, or a later batch that was fetched with
@@ -76,19 +76,19 @@ export interface PartitionData extends TopicPartition {
   readonly wasReset?: boolean
 }
 
-/** The leader epoch that means "unknown". The broker then does not check for lost records. */
+/** The leader epoch that means "unknown". With it, the broker does not check for lost records. */
 export const UNKNOWN_LEADER_EPOCH = -1
 
 /**
- * Where a reader continues if the log does not have its offset. If the log has lost records that were already read (for
- * example in an unclean leader election), `fail` throws an error, and the other policies continue at the first offset
- * that differs.
+ * Determines where a reader continues if the log does not have its offset. If the log has lost records that were
+ * already read (for example in an unclean leader election), `fail` throws an error, and the other policies continue at
+ * the first offset that differs.
  */
 export type OffsetReset = 'earliest' | 'latest' | 'fail'
 
 /**
- * The policies of a reader. `rebuild` is for copies of a whole log: whether the offset is missing or records were lost,
- * the reader continues at the earliest record, with `wasReset`.
+ * The policies of a reader. `rebuild` is for readers that copy a whole log: if the offset is missing or records were
+ * lost, they continue at the earliest record, with `wasReset`.
  */
 export type ReaderReset = OffsetReset | 'rebuild'
 
@@ -136,13 +136,13 @@ export interface FetcherOptions {
   readonly maxPollBytes?: number
 }
 
-/** Reads assigned partitions. While the caller processes polled data, one fetch per leader is always in flight. */
+/** Reads assigned partitions. One fetch per leader is always in flight while the caller processes polled data. */
 export interface Fetcher {
   /**
    * Adds a partition at `offset`. If the partition is already assigned, seeks to `offset` and drops the data fetched
    * before.
-   *   @param leaderEpoch the epoch of the leader that appended the record before `offset`, or a later epoch in which
-   *   that record was in the log. With this epoch the reader notices when the log has lost records before `offset`.
+   * @param leaderEpoch the epoch of the leader that appended the record before `offset`, or a later epoch in which that
+   * record was in the log. With this epoch the reader notices when the log has lost records before `offset`.
    */
   assign(partition: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch?: number): void
   unassign(partition: TopicPartition): void
@@ -154,10 +154,10 @@ export interface Fetcher {
   /**
    * Returns everything that has arrived since the last call. If nothing has arrived, waits up to `timeoutMs`. A
    * partition without new records appears with zero chunks when its position or watermarks have moved, or when the
-   * broker has answered a fetch without data. The reader thus learns that it has caught up. Throws TransportError with
+   * broker has answered a fetch without data. This shows the reader that it has caught up. Throws TransportError with
    * `fatal` for errors that a retry cannot cure (authorization, or an offset out of range with reset `fail`).
-   *   @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
-   *   records of one partition, and starts with a different partition each time.
+   * @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
+   * records of one partition, and starts with a different partition each time.
    */
   poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]>
   /** Makes a waiting `poll` return at once. */
@@ -178,7 +178,7 @@ export type GroupEvent =
 
 export interface GroupOptions {
   readonly groupId: string
-  /** A UUID that the worker slot keeps. A member that rejoins with it gets the same partitions back at once. */
+  /** A UUID that the worker slot keeps. A member that rejoins with this id gets the same partitions back at once. */
   readonly memberId: string
   /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */
   readonly onMemberId?: (memberId: string) => void
@@ -195,13 +195,13 @@ export interface GroupOptions {
 /** A group member as its coordinator describes it. */
 export interface GroupPeer {
   readonly memberId: string
-  /** The address that the member published; undefined when it published none. */
+  /** The address that the member published; undefined when it published no address. */
   readonly address: string | undefined
   /** The partitions that the member owns now. */
   readonly partitions: readonly TopicPartition[]
   /** The topics that the member subscribes to. */
   readonly topics: readonly string[]
-  /** The last notice that the member announced; undefined if it never announced one. */
+  /** The last notice that the member announced; undefined if it has never announced a notice. */
   readonly notice: string | undefined
 }
 
@@ -222,7 +222,7 @@ interface GroupOffsets {
   members(): Promise<GroupPeer[]>
 }
 
-/** A member of a KIP-848 consumer group. It sends heartbeats automatically from `join` to `leave`. */
+/** A member of a KIP-848 consumer group, which sends heartbeats automatically from `join` to `leave`. */
 export interface GroupMember extends GroupOffsets {
   /** The member's id. It changes when the broker refuses the old id at a rejoin (Kafka 4.0 and 4.1). */
   readonly memberId: string
@@ -281,7 +281,7 @@ export interface GroupMember extends GroupOffsets {
 
 /**
  * The committed offsets of a group without members. Kafka accepts commits for such a group from any client, so the
- * caller itself must make sure that no other process commits.
+ * caller must ensure that no other process commits.
  */
 export interface MemberlessGroup extends GroupOffsets {
   close(): Promise<void>
@@ -305,7 +305,8 @@ export interface CommittedOffset {
 }
 
 /**
- * A query for the offset at which the batches of a leader epoch, and of all earlier epochs, end in a partition's log.
+ * A query for the end of a leader epoch in a partition's log: the offset at which the batches of this and all earlier
+ * epochs end.
  */
 export interface EpochQuery extends TopicPartition {
   readonly leaderEpoch: number
@@ -330,9 +331,9 @@ export type RecordFields = [
 export interface RecordAppender extends TopicPartition {
   /**
    * Appends one record and copies its bytes. Pass null for a null key or value.
-   *   @param timestamp epoch ms
-   *   @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. In that case nothing is
-   *   appended, and the transaction can continue.
+   * @param timestamp epoch ms
+   * @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. In that case nothing is
+   * appended, and the transaction can continue.
    */
   append(...record: RecordFields): void
   /** Number of records that were appended and are not committed yet. */
@@ -355,7 +356,7 @@ export interface ProducerOptions {
   readonly compression?: Compression
   /**
    * The largest batch that each topic accepts (`Transport.maxBatchBytes`). If the limit of a topic is missing, only the
-   * broker detects a record that is too large, and then the whole transaction fails.
+   * broker can detect a record that is too large, and the whole transaction then fails.
    */
   readonly maxBatchBytes?: ReadonlyMap<string, number>
   /** Called synchronously when `commit` completes a step. Crash tests kill the process in this callback. */
@@ -387,8 +388,8 @@ export interface WorkerProducer {
   readonly pendingBytes: number
   /**
    * Sends the batches that are full or large enough for a request. Resolves when they are acknowledged. Call it from
-   * time to time during a long transaction, without awaiting every call. This bounds memory and lets the broker work
-   * while the caller processes records.
+   * time to time during a long transaction, without awaiting every call. These calls bound the memory, and let the
+   * broker work while the caller processes records.
    */
   flushFull(): Promise<void>
   /**
@@ -420,7 +421,7 @@ export interface PublisherOptions {
   readonly spacingMs?: number
   /**
    * How long a request may stay unanswered before its connection is closed and the batch is sent again. Default: the
-   * timeout of the transport.
+   * request timeout of the transport.
    */
   readonly requestTimeoutMs?: number
   /** Maximum number of bytes that wait or are in flight. `append` throws above this limit. Default 32 MiB. */
@@ -438,15 +439,15 @@ export interface Receipt {
   readonly timeoutMs?: number
   /**
    * Must not throw.
-   *   @param count consecutive records that share this receipt
-   *   @param error undefined when every in-sync replica has the records. If `error.fatal` is true, the broker refused
-   *   the records and they are not in the log. If it is false, the records timed out or the publisher was closed, and
-   *   they may be in the log.
+   * @param count consecutive records that share this receipt
+   * @param error undefined when every in-sync replica has the records. If `error.fatal` is true, the broker refused the
+   * records and they are not in the log. If it is false, the records timed out or the publisher was closed, and they
+   * may be in the log.
    */
   settled(count: number, error: TransportError | undefined): void
 }
 
-/** Accepts the records of one partition. Callers request it once and keep it. */
+/** Accepts the records of one partition. Callers request an appender once and keep it. */
 export interface PublishAppender extends TopicPartition {
   /**
    * Appends one record to the partition's next batch and copies its bytes. Pass null for a null key or value.
@@ -463,7 +464,7 @@ export interface PublishAppender extends TopicPartition {
  */
 export interface Publisher {
   appender(topic: string, partition: number): PublishAppender
-  /** Number of records that are neither acknowledged nor failed yet. */
+  /** Number of records that have been neither acknowledged nor reported as failed. */
   readonly pendingRecords: number
   readonly pendingBytes: number
   /**
@@ -539,22 +540,22 @@ export interface Transport {
 }
 
 /**
- * Thrown when the broker has fenced this producer or member because another one has replaced it. Its uncommitted work
- * will never be committed.
+ * Thrown when the broker has fenced this producer or member, because another producer or member has replaced it.
+ * Uncommitted work of the fenced one will never be committed.
  */
 export class FencedError extends Error {
   override readonly name = 'FencedError'
 }
 
 /**
- * Thrown when another process has initialised the same transactional id after this one. Initialising it again in this
- * process would only fence the other process.
+ * Thrown when another process has initialised the same transactional id after this one. If this process initialised the
+ * id again, it would only fence the other process.
  */
 export class ReplacedError extends Error {
   override readonly name = 'ReplacedError'
 }
 
-/** Thrown for any other failure of the transport. `fatal` means that a retry cannot cure it. */
+/** Thrown for any other failure of the transport. `fatal` means that a retry cannot succeed. */
 export class TransportError extends Error {
   override readonly name = 'TransportError'
   readonly code: string

@@ -1,4 +1,7 @@
-/** Converts one value to and from bytes, without framing or a schema id. Every key and value codec implements it. */
+/**
+ * Converts one value to and from bytes, without framing or a schema id. All codecs of keys and values implement this
+ * interface.
+ */
 export interface Codec<T> {
   /**
    * Appends the encoded value.

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { type ByteWriter, type Codec, CodecError } from './codec.ts'
 
 /**
- * A part of a composite key. Composite keys sort by their parts, one after another, so that stores can be scanned by
- * prefix. An encoded text ends with 0x00 0x00, and a NUL inside the text becomes 0x00 0xff, so that the text cannot
- * overlap with the next part.
+ * A part of a composite key. Composite keys sort by their first part, then by their second part, and so on, so that
+ * stores can be scanned by prefix. An encoded text ends with 0x00 0x00, and a NUL inside the text becomes 0x00 0xff, so
+ * that the text cannot overlap with the next part.
  */
 export interface KeyPart<T> {
   encode(value: T, out: ByteWriter): void
@@ -28,7 +28,7 @@ const MAX_BYTES_PER_UNIT = 3
 export const textPart: KeyPart<string> = {
   encode(value, out) {
     if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot represent')
-    // Reserves twice the length, because every byte could be a NUL that needs escaping.
+    // Twice the length is reserved, because every byte could be a NUL that needs escaping.
     out.reserve(value.length * MAX_BYTES_PER_UNIT * 2 + 2)
     const { buffer } = out
     if (!value.includes('\0')) out.length += buffer.write(value, out.length, 'utf8')

@@ -19,8 +19,8 @@ const SHORT_TEXT = 40
 const ASCII_END = 0x80
 
 /**
- * Appends text if it is short and only ASCII, as most keys are.
- * @returns whether it did
+ * Appends text if it is short and contains only ASCII characters. Most keys are like this.
+ * @returns whether it appended the text
  */
 function writeShortAscii(text: string, out: ByteWriter): boolean {
   const { length } = text
@@ -110,8 +110,8 @@ function notDecimal(buffer: Buffer, start: number, end: number): CodecError {
  */
 function strictUtf8(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end)
-  // A replacement character was either sent or results from malformed input, so the bytes are checked only if there is
-  // one.
+  // A replacement character was either sent or results from malformed input. The bytes are therefore checked only if
+  // the text contains such a character.
   if (text.includes('\ufffd') && !isUtf8(buffer.subarray(start, end))) throw new CodecError('text is not valid UTF-8')
   return text
 }

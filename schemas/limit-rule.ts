@@ -24,8 +24,8 @@ export interface LimitRule {
   limit_count: number
   window_seconds: number
   /**
-   * If greater than 0, the rule is a token bucket of `limit_count` + `burst_allowance` tokens, refilled at
-   * `limit_count` per window.
+   * If this value is greater than 0, the rule is a token bucket of `limit_count` + `burst_allowance` tokens, refilled
+   * at `limit_count` per window.
    */
   burst_allowance: number
   /** `log_only` reports violations and never rejects a request. */

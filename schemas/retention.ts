@@ -3,7 +3,10 @@ export const MINUTE_MS = 60_000
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-/** Maximum age of a segment of a topic with short retention, because the broker deletes only closed segments. */
+/**
+ * Maximum age of a segment of a topic with short retention. The age is limited because the broker deletes only closed
+ * segments.
+ */
 export const SHORT_SEGMENT_MS = 10 * MINUTE_MS
 /**
  * Maximum age of a segment of a compacted topic. Compaction skips the open segment, so without this limit a quiet topic
@@ -18,9 +21,9 @@ export function keptFor(retentionMs: number, segmentMs: number): Readonly<Record
 export const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact', 'segment.ms': String(COMPACTED_SEGMENT_MS) }
 
 /**
- * Time until the broker has to compact a record. The broker must close the record's segment before that, which it does
- * only if further records arrive; see `KeyedStore.roll` in the engine. The remaining half hour is for the compaction
- * itself.
+ * Time within which the broker has to begin the compaction of a record. Before that, the broker must close the record's
+ * segment, which it does only when further records arrive; see `KeyedStore.roll`. The remaining time of the hour is for
+ * the compaction itself.
  */
 const ERASABLE_COMPACTED_MS = 20 * MINUTE_MS
 
@@ -34,12 +37,13 @@ export const erasable: Readonly<Record<string, string>> = {
 export const erasableCommandsKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
 
 /**
- * Retention of commands: a day. Their deadlines have long passed by then, but operators may still need to examine them.
+ * Retention of commands: a day. The deadlines of the commands have long passed by then, but operators may still need to
+ * examine the commands.
  */
 export const commandsKept = keptFor(DAY_MS, HOUR_MS)
 
 /**
- * Configuration of topics whose records get the broker's time of arrival, because senders must not choose the
- * timestamp.
+ * Configuration of topics whose records get the time of their arrival at the broker as timestamp, because senders must
+ * not choose it.
  */
 export const APPEND_TIME: Readonly<Record<string, string>> = { 'message.timestamp.type': 'LogAppendTime' }

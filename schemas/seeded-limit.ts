@@ -3,7 +3,7 @@ import { type GivenRule, type LimitRule, ruleOf } from './limit-rule.ts'
 const MINUTE_SECONDS = 60
 
 /**
- * Creates an initial rule for a costly route: requests per minute and caller. It is generous for people and their
+ * Creates an initial rule for a costly route: requests per minute and caller. The rule is generous for people and their
  * programs, and stops a caller who would use the whole capacity of an API.
  *
  * Its key is not the usual `client`. If it were, the rule would be more specific than an administrator's rule for more

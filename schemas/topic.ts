@@ -11,8 +11,8 @@ export interface SchemaLookup {
 
 /**
  * Converts values of a topic or store to and from bytes. Formats with a `schema` are Avro in the Confluent wire format
- * (byte 0, schema id as 4 bytes, Avro binary) and require the schema to be registered. Formats without one are raw
- * bytes and need no registry.
+ * (byte 0, schema id as 4 bytes, Avro binary) and require the schema to be registered. Formats without a `schema` are
+ * raw bytes and need no registry.
  */
 export interface ValueFormat<V> {
   readonly schema: AvroSchema | undefined
@@ -50,12 +50,15 @@ export interface Topic<K, V> {
 
 const MIB = 1_048_576
 
-/** Maximum record batch that a broker accepts by default (`message.max.bytes`): 1 MiB plus the overhead of a batch. */
+/**
+ * Size of the largest record batch that a broker accepts by default (`message.max.bytes`): 1 MiB plus the overhead of a
+ * batch.
+ */
 export const DEFAULT_MAX_BATCH_BYTES = MIB + 12
 /**
- * Limit for topics whose records combine data from other records: state, partial lists and rejected records. External
- * producers stay within the broker's 1 MiB. The largest record that a pipeline can build from its state is a few times
- * as large. A topic's limit overrides the broker's `message.max.bytes`.
+ * Limit for topics whose records combine data from other records: state, partial lists and rejected records. Records of
+ * external producers have at most the broker's 1 MiB, and the largest record that a pipeline can build from its state
+ * is a few times as large. A topic's limit overrides the broker's `message.max.bytes`.
  */
 export const LARGE_MAX_BATCH_BYTES = 4 * MIB
 /** Topic configuration that sets the limit to `LARGE_MAX_BATCH_BYTES`. */

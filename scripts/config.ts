@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 
-/** Default folder of the public data sets, which is next to the checkout. */
+/** Default folder of the public data sets: a folder next to the checkout. */
 const DEFAULT_DATA_FOLDER = fileURLToPath(new URL('../../shared/data', import.meta.url))
 
 /**

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface DataSet {
-  /** Content and publisher of the data set, for people who want to download it. */
+  /** Content and publisher of the data set, for people who have to download it. */
   readonly origin: string
   /** Path below the folder that MILLRACE_DATA names. */
   readonly path: string

@@ -1,6 +1,6 @@
 /**
- * The names in GeoNames of towns to which the public list gives another name. Keys are `<country code> <name>` as in
- * the public list.
+ * GeoNames' names of the towns for which the public list has another name. Keys are `<country code> <name>` as in the
+ * public list.
  */
 export const otherNames: Readonly<Record<string, string>> = {
   'BY Gomel': 'Homyel',

@@ -11,7 +11,10 @@ export function placeTable(regions: readonly Region[]): string {
   return `[\n${regions.map(rowOf).join(',\n')}\n]\n`
 }
 
-/** Returns a value in one line, or with one line per field if one line with a comma would be too wide. */
+/**
+ * Returns a value as JSON in one line. If this line, followed by a comma, would be too wide, each field gets a separate
+ * line.
+ */
 function rowOf(region: Region): string {
   const fields = Object.entries(region).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
   const line = `  { ${fields.join(', ')} }`

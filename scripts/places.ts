@@ -9,12 +9,14 @@ import { otherNames } from './place-names.ts'
 import { placeTable } from './place-table.ts'
 import declaration from './places.command.ts'
 
-/**
- * Number of countries among the regions. This module builds schemas/trends/places/regions.json, the 551 regions of the
- * trends service, from the public list of trend locations and GeoNames: the world, the 50 countries with the most towns
- * in the list (ties by population) and 500 cities. The cities are the list's towns, followed by the largest cities of
- * those countries. See places.command.ts.
+/*
+ * This module builds schemas/trends/places/regions.json, the 551 regions of the trends service, from the public list of
+ * trend locations and GeoNames. The regions are the world, the 50 countries with the most towns in the list, and 500
+ * cities. If two countries have equally many towns, the more populous one comes first. The cities are the towns of the
+ * list, followed by the largest cities of these countries. See places.command.ts.
  */
+
+/** Number of countries among the regions. */
 const COUNTRIES = 50
 const CITIES = 500
 /**
@@ -125,7 +127,7 @@ function countryPopulation(code: string): number {
   return (citiesOf.get(code) ?? []).reduce((sum, city) => sum + city.population, 0)
 }
 
-/** Finds the largest city with that name in the town's country. */
+/** Finds the largest city in the town's country that has the name of the town. */
 function geoNamesCity(town: TrendLocation): City | undefined {
   const wanted = plain(otherNames[`${town.countryCode} ${town.name}`] ?? town.name)
   return bySize((citiesOf.get(town.countryCode) ?? []).filter((city) => plain(city.name) === wanted))[0]

@@ -2,7 +2,7 @@
  * The entry point of every `npm run` command of this project. It makes sure that the packages, Node 24 and the system
  * programs are installed, then runs the task's TypeScript file with Node 24. It is plain JavaScript without
  * dependencies, because it runs before anything is installed, on any Node from version 18. When everything is
- * installed, these checks take milliseconds.
+ * installed, its checks take milliseconds.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -18,8 +18,8 @@ import { TASKS } from './tasks.mjs'
 import { sweepTrial, testDisk, trialFolder, whenOrphaned } from './trial.mjs'
 
 /**
- * Prefix of tasks that need no real disk. Benchmarks do need one, because they measure it, and a soak run would fill
- * the memory.
+ * Prefix of the tasks whose files may be in memory. Benchmarks need a real disk, because they measure it, and a soak
+ * run would fill the memory.
  */
 const IN_MEMORY = 'test'
 /** Tasks whose processes and folders are cleaned up even when the task is killed. */
@@ -77,7 +77,7 @@ async function isAnswered(declaration, args) {
   return exitCode !== undefined
 }
 
-/** Handles `--help` and wrong options with a different Node, for the case that this Node cannot load TypeScript. */
+/** Handles `--help` and wrong options with a different Node, because this Node cannot load TypeScript. */
 function isAnsweredBy(node, declaration, args) {
   if (!existsSync(declaration)) return false
   const answer = fileURLToPath(new URL('./command-line/answer.ts', import.meta.url))

@@ -5,11 +5,13 @@ import { join } from 'node:path'
 /** How often a run checks whether its parent process still exists. */
 const PARENT_CHECK_MS = 1_000
 
-/** Folder on Linux whose files are in memory. */
+/** Folder of Linux whose files are in memory. */
 const MEMORY_DISK = '/dev/shm'
 /** Size of the memory disk that tests need. All servers of a test run together write less than 1 GB. */
 const MEMORY_DISK_BYTES = 4 * 1024 ** 3
-/** Free memory that tests need: 4 GB for servers and processes, and 4 GB for files in memory. */
+/**
+ * Free memory that is needed for tests with files in memory: 4 GB for servers and processes, and 4 GB for the files.
+ */
 const FREE_MEMORY_BYTES = 8 * 1024 ** 3
 
 /**
@@ -22,9 +24,9 @@ export function trialFolder(parent = tmpdir()) {
 }
 
 /**
- * Returns the folder for a test run's temporary files. It is in memory if there is enough memory. Tests start and stop
- * servers all the time, and each server waits for the disk at every file and every fsync. Like files on disk, files in
- * memory survive a kill -9.
+ * Returns the folder for a test run's temporary files. It is in memory if there is enough memory. Files in memory are
+ * faster: tests start and stop servers all the time, and on a disk each server would wait for every file and every
+ * fsync. Like files on disk, files in memory survive a kill -9.
  *   @param env environment variables; a folder that the user chose with TMPDIR is kept
  */
 export function testDisk(env, memoryDisk = MEMORY_DISK) {
@@ -70,8 +72,8 @@ export function sweepTrial(folder) {
 }
 
 /**
- * Calls back once when the parent process has ended. This is needed because npm's shell does not forward the signals
- * that end it.
+ * Calls back once when the parent process has ended. The check is necessary because npm's shell does not forward the
+ * signals that end it.
  */
 export function whenOrphaned(callback) {
   const parent = process.ppid

@@ -6,15 +6,15 @@ export interface TestTotals {
   readonly passed: number
   readonly failed: number
   readonly skipped: readonly { readonly name: string; readonly reason: string }[]
-  /** Tests that passed, but not at the first attempt, with the errors of the attempts that failed. */
+  /** Tests that passed, but not at the first attempt, with the errors of their failed attempts. */
   readonly repeated: readonly { readonly name: string; readonly errors: readonly string[] }[]
   /** Durations of each test, and of the hooks of each file. */
   readonly durations: readonly { readonly name: string; readonly ms: number }[]
 }
 
 /**
- * The project that runs some files a second time in order to skip tests that need public data. Its skips are not
- * reported.
+ * The project that runs some files a second time, without public data, so that tests that need the data are skipped.
+ * These skips are not reported.
  */
 const SKIPS_ON_PURPOSE = 'without-data'
 
@@ -44,7 +44,7 @@ export default class VerifyReporter implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[], reason: TestRunEndReason): void {
     let passed = 0
-    // Errors outside tests and files that cannot be loaded count as failures.
+    // Errors outside of tests count as failures, and so do files that cannot be loaded.
     let failed = unhandled.length + (reason === 'interrupted' ? 1 : 0)
     const skipped: { name: string; reason: string }[] = []
     const repeated: { name: string; errors: string[] }[] = []

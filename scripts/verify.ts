@@ -17,12 +17,12 @@ const CHECKS: readonly { readonly name: string; readonly command: string; readon
   { name: 'dead exports', command: 'knip', args: ['--no-progress'] },
 ]
 /**
- * These lanes run concurrently. Unit tests use the CPU; the others mostly wait for servers and for intervals that the
- * services' contracts define. All lanes should take about the same time, because otherwise the last one would leave a
- * core idle. The last lane is the shortest, so repeated tests run after it.
+ * These lanes run concurrently. Unit tests use the CPU; the other tests mostly wait for servers and for intervals that
+ * the services' contracts define. All lanes should take about the same time, because a core is idle when only the
+ * slowest lane is still running. The last lane is the shortest, so repeated tests run after it.
  */
 const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos']]
-/** The project that runs the files that read public data a second time, without the data. */
+/** The project that runs files a second time without the public data that they read. */
 const WITHOUT_DATA = 'without-data'
 const SLOWEST_OF_ALL = 20
 

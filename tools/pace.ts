@@ -1,4 +1,4 @@
-/** Options for sending the events of a stream, each at its time. */
+/** Options for sending each event of a stream when it is due. */
 export interface PaceOptions<Event extends { readonly at: number }> {
   /** Returns the next event; undefined at the end of the stream. */
   readonly next: () => Event | undefined
@@ -12,12 +12,15 @@ export interface PaceOptions<Event extends { readonly at: number }> {
   readonly stopped: () => boolean
 }
 
-/** Time within which due events are sent together. A tenth of a second is not noticeable and saves requests. */
+/**
+ * Events that are due within this time are sent together, which saves requests. Nobody notices a delay of a tenth of a
+ * second.
+ */
 const STRIDE_MS = 100
 
 /**
- * Sends events at their times. Resolves when the stream has ended or was stopped. If sending falls behind, events are
- * sent as fast as they are accepted, and at most one flush is queued.
+ * Sends each event when it is due. Resolves when the stream has ended or was stopped. If sending falls behind, events
+ * are sent as fast as they are accepted, and at most one flush is queued.
  */
 export async function playInTime<Event extends { readonly at: number }>(options: PaceOptions<Event>): Promise<void> {
   const { next, send, isFull, flush, now, pause, stopped } = options

@@ -8,7 +8,7 @@ import { systemRuntime } from '../runtime/system.ts'
 import { runMain } from '../scripts/command-line/main.ts'
 import { type StreamTarget, streamTarget } from './config.ts'
 
-/** Time limit for the first response of the servers. If none arrives, the servers are considered unreachable. */
+/** Time limit for the first response of the servers. If no response arrives, the servers are considered unreachable. */
 const CONNECT_TIMEOUT_MS = 15_000
 /** Pause before sending is retried. */
 const RETRY_MS = 2_000

@@ -7,7 +7,7 @@ import { seededRandom } from '../../tools/random/random.ts'
 import { weightedPick, zipfWeights } from '../../tools/random/weighted.ts'
 
 export interface Accuracy {
-  /** Number of the ten most frequent referrers that are among the ten referrers in the statistics. */
+  /** How many of the ten most frequent referrers are among the ten referrers in the statistics. */
   readonly topFound: number
   /** Greatest relative error of a count in the statistics. */
   readonly worstCount: number

@@ -11,9 +11,9 @@ import { clickProducer } from './producer.ts'
 import { clickStream } from './stream.ts'
 
 export interface Freshness {
-  /** Times from a click until it is counted in the view, in ms, ascending. */
+  /** Times in ms from a click until the view counts it, in ascending order. */
   readonly seenMs: readonly number[]
-  /** Ages of as_of at the time of each read, in ms, ascending. */
+  /** Age of `as_of` at each read, in ms, in ascending order. */
   readonly asOfAgeMs: readonly number[]
 }
 

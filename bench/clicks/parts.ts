@@ -14,7 +14,7 @@ export function measureParts(userAgents: readonly string[]): [part: string, micr
   const now = Date.now()
   const list = Array.from({ length: CLICKS }, () => next(now))
   const distinct = [...new Set(userAgents)]
-  // The first reader warms up the code, and the second is measured, so that the code is compiled but the reader's cache
+  // The first reader only warms up the code. The second reader is measured: its code is already compiled, but its cache
   // is empty.
   for (const read of [userAgentReader(), userAgentReader()]) for (const userAgent of distinct) read(userAgent)
   const readUserAgent = userAgentReader()

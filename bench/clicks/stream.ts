@@ -8,11 +8,12 @@ export type Spread = (typeof SPREADS)[number]
 
 const LINKS = 100_000
 /**
- * Exponent of the popularity of links and referrers, similar to that of web pages: the weight of the k-th is 1 / k^1.1.
+ * Exponent of the popularity of links and referrers, similar to that of web pages: the weight of the k-th link or
+ * referrer is 1 / k^1.1.
  */
 const ZIPF_EXPONENT = 1.1
 const REFERRERS = 2_000
-/** Share of clicks without a referrer, which is about half in reality. */
+/** Share of clicks without a referrer. In reality it is about a half. */
 const DIRECT_SHARE = 0.5
 const VISITORS = 200_000
 const CODE_DIGITS = 7

@@ -34,7 +34,7 @@ export interface BenchConfig {
   readonly memoryMib: number | undefined
   /**
    * Rate in records per second. If set, the benchmark measures the time from a record to its visible result instead of
-   * throughput.
+   * the throughput.
    */
   readonly latencyRate: number | undefined
   /** Folder of the data sets. */

@@ -42,7 +42,10 @@ const STOP_MS = 25_000
 const WORKER = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
 const LIMIT = fileURLToPath(new URL('./limit/process.ts', import.meta.url))
 
-/** The jobs and guarantees that each peer supports. Some peers lack a job, and some lack transactions. */
+/**
+ * The jobs and guarantees that each peer supports. Some peers do not implement every job, and some have no
+ * transactions.
+ */
 const PEER_JOBS: Readonly<Record<PeerName, { readonly jobs: readonly JobName[]; readonly guarantees: readonly Guarantee[] }>> = {
   'kafka-streams': { jobs: ['J1', 'J2', 'J3'], guarantees: ['exactly-once', 'at-least-once'] },
   flink: { jobs: ['J1', 'J2'], guarantees: ['exactly-once', 'at-least-once'] },

@@ -21,7 +21,7 @@ export interface LatencyFigures {
 
 export const WARM_UP_SECONDS = 10
 export const MEASURED_SECONDS = 15
-/** Time that the processes have to join their group before the first record is sent. */
+/** Time that the processes get to join their group before the first record is sent. */
 const START_MS = 5_000
 /** Time to wait for outputs after the last record has been sent. */
 const DRAIN_MS = 15_000
@@ -32,7 +32,7 @@ const MS_PER_SECOND = 1_000
 export interface LatencyRun {
   readonly contender: Contender
   readonly worker: WorkerEnvironment
-  /** The input of job J2. The first field of an output is the number of its input record. */
+  /** The input of job J2. The first field of an output record is the number of its input record. */
   readonly input: JobInput
   readonly rate: number
   readonly transport: Transport
@@ -40,8 +40,8 @@ export interface LatencyRun {
 }
 
 /**
- * Measures latency in an open loop. The time of a record begins when the record is due, so that stalls of the sender
- * count.
+ * Measures latency in an open loop. The latency of a record is counted from the time at which it was due, so that
+ * stalls of the sender count.
  */
 export async function measureLatency(run: LatencyRun): Promise<LatencyFigures> {
   const { contender, worker, input, rate, transport } = run

@@ -6,7 +6,7 @@ import type { Contender } from './contender.ts'
 
 /** The results of one run. CPU times are user and system seconds per million records. */
 export interface RunFigures {
-  /** Rate from the first record until the committed offsets cover the input. */
+  /** Records per second, from the first record until the committed offsets cover the input. */
   readonly recordsPerSecond: number
   /** Rate in the rest of the input after the process has warmed up. */
   readonly warmRecordsPerSecond: number

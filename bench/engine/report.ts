@@ -1,6 +1,6 @@
 import { median, row } from '../harness/table.ts'
 
-/** A column of the table. It shows one figure of each run. */
+/** A column of the table, which shows the same figure of every run. */
 export interface Column<Figures> {
   readonly title: string
   readonly digits: number
@@ -21,7 +21,7 @@ export function cells<Figures>(label: string, columns: readonly Column<Figures>[
   return row([label, ...columns.map((column) => figure(column).toFixed(column.digits))])
 }
 
-/** Formats the medians of every contender, and the ratio of the first contender to each of the others. */
+/** Formats the medians of every contender, and the ratio of the first contender to each other contender. */
 export function summary<Figures>(contenders: readonly Runs<Figures>[], columns: readonly Column<Figures>[]): string {
   const medians = contenders.map(
     ({ runs }) =>

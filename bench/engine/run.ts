@@ -1,6 +1,6 @@
 /**
- * `npm run bench:engine`: measures the engine and a peer alternately, on the same broker and the same input, and
- * verifies every output. See run.command.ts for the options and config.ts for the environment.
+ * `npm run bench:engine`: measures the engine and a peer in turn, on the same broker with the same input, and verifies
+ * every output. See run.command.ts for the options and config.ts for the environment.
  */
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
@@ -64,7 +64,7 @@ async function newWorker(config: BenchConfig, { brokers, folder, transport }: Pl
   return { job, brokers, input, output, group, stateDir, guarantee, commitIntervalMs, compression, statePadding, memoryMib }
 }
 
-/** Runs the contenders alternately and prints every run, the medians and the ratios. */
+/** Runs the contenders in turn and prints every run, the medians and the ratios. */
 async function compare<Figures>(
   contenders: readonly Contender[],
   runs: number,
@@ -78,7 +78,7 @@ async function compare<Figures>(
     for (const [i, contender] of contenders.entries()) {
       if (leftOut.has(contender)) continue
       const figures = await once(contender).catch((error) => {
-        // A peer that has ended is left out. Without the engine, there is nothing to compare.
+        // A peer that has ended is left out. If the engine has ended, there is nothing to compare.
         if (i === 0 || !(error instanceof ContenderEndedError)) throw error
         say(`skipping ${contender.label}: ${error.message}; check that it is built and that its runtime is installed`)
         leftOut.add(contender)

@@ -179,7 +179,7 @@ function entryOf(index: number, now: number): FraudBlocklistEntry {
   }
 }
 
-/** Returns the heap memory of a Map with this many entries, without garbage. */
+/** Returns the heap memory that a Map with this many entries takes, without garbage. */
 function mapBytes(entries: number): number {
   const { gc } = globalThis
   gc?.()
@@ -188,8 +188,8 @@ function mapBytes(entries: number): number {
   const now = Date.now()
   for (let index = 0; index < entries; index++) {
     const { entity_type, entity_value, expires_at } = entryOf(index, now)
-    // The key is copied, so that it is a flat string like a key that was read from a record, and not a concatenation of
-    // two strings.
+    // The copy makes the key a flat string, like a key that was read from a record. Without it, V8 would store a
+    // concatenation of two strings.
     map.set(Buffer.from(`${entity_type}:${entity_value}`).toString('latin1'), expires_at)
   }
   gc?.()

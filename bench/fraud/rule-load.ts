@@ -7,7 +7,7 @@ import { pick, type Random } from '../../tools/random/random.ts'
 const ACTIONS: readonly RuleAction[] = ['APPROVE', 'REVIEW', 'BLOCK', 'STEP_UP']
 const COUNTRIES = ['DE', 'FR', 'US', 'BR', 'IN', 'GB', 'NL', 'PL']
 const CATEGORIES = ['books', 'travel', 'gaming', 'grocery', 'electronics']
-/** Maximum amount or count with which conditions compare. With it, some rules match, and most do not. */
+/** Maximum amount or count in a comparison. It is chosen so that some rules match, and most do not. */
 const MAX_LIMIT = 2_000
 const MAX_PARTS = 5
 const MIN_PARTS = 2

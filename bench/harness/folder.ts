@@ -49,13 +49,16 @@ export function withStarted<S extends { stop(): Promise<void> }, T>(
   })
 }
 
-/** Returns settings for a stack that uses only `folder` and free ports, so that it can run alongside other stacks. */
+/**
+ * Returns settings for a stack that writes only to `folder` and listens only on free ports, so that it can run
+ * alongside other stacks.
+ */
 export async function ownStack(folder: string): Promise<Record<string, string>> {
   mkdirSync(folder, { recursive: true })
   // The programs that npm start has already downloaded are reused.
   const tools = join(localConfig().home, 'tools')
   mkdirSync(tools, { recursive: true })
-  // The folder of an earlier run already has this link.
+  // If an earlier run used this folder, the link already exists.
   if (!existsSync(join(folder, 'tools'))) symlinkSync(tools, join(folder, 'tools'))
   const ports = await Promise.all(PORTS.map(async (name) => [name, String(await freePort())]))
   return { ...Object.fromEntries(ports), MILLRACE_HOME: folder }

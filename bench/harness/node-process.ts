@@ -38,7 +38,7 @@ export function startApiProcess(flags: readonly string[], env: Record<string, st
   return startNode('api/main.ts', [...API_HEAP_FLAGS, ...flags], env, 'api_started')
 }
 
-/** Starts any program that logs its address as JSON, like `startNode`. */
+/** Starts any program that logs its address as JSON, in the same way as `startNode`. */
 export async function startProgram(
   program: string,
   args: readonly string[],

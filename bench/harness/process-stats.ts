@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Ticks per second in Linux' CPU times. A tick is a hundredth of a second. */
+/** Clock ticks per second in the CPU times of Linux. A tick is a hundredth of a second. */
 const TICKS_PER_SECOND = 100
 /** Indexes of fields in /proc/<pid>/stat after the name, and in the first line of /proc/stat. */
 const UTIME = 11
@@ -42,7 +42,7 @@ export function machineLoad(): string {
   return read('/proc/loadavg').split(' ')[0]
 }
 
-/** Describes the machine's cores and memory, but not its name. */
+/** Describes the cores and the memory of the machine. The description does not contain the machine's name. */
 export function describeMachine(): string {
   const processors = read('/proc/cpuinfo')
   const model = /^model name\s*:\s*(.+)$/m.exec(processors)?.[1] ?? 'unknown processor'

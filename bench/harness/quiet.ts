@@ -6,8 +6,8 @@ const SAMPLE_MS = 1_000
 /** Share of all cores that may be busy on a quiet machine. Idle servers take about a tenth of one core. */
 const QUIET_SHARE = 0.12
 /**
- * Maximum wait for a quiet machine. A machine with other load never becomes quiet, so a benchmark continues after this
- * time and reports the load.
+ * Maximum wait for a quiet machine. A machine on which other programs are running never becomes quiet, so the benchmark
+ * continues after this time and reports the load.
  */
 const LIMIT_MS = 120_000
 

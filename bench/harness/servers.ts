@@ -10,13 +10,13 @@ import { stackServers } from '../../deploy/local/servers.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import { ownStack } from './folder.ts'
 
-/** The servers of one run. They are empty at the start. */
+/** The servers of one run, which contain no data at the start. */
 export interface BenchServers {
   readonly home: Home
   readonly addresses: Addresses
   /** Settings that point processes to these servers. */
   readonly env: Readonly<Record<string, string>>
-  /** Base URL at which the API that `startApi` starts serves its metrics. */
+  /** Base URL of the metrics of the API that `startApi` starts. */
   readonly operationsUrl: string
   readonly components: Readonly<Record<ServerName, Component>>
   /** Process id of each server; 0 for a server that was not started. */
@@ -43,7 +43,7 @@ export interface ServersOptions {
   readonly partitionsOf?: (topic: AnyTopic) => number
 }
 
-/** The servers for services that store nothing in ClickHouse. */
+/** The servers that services need if they store nothing in ClickHouse. */
 export const WITHOUT_CLICKHOUSE: ServersOptions = { names: ['kafka', 'redis', 'registry'], brokerHeapMb: 256 }
 
 const ALL: readonly ServerName[] = ['kafka', 'redis', 'clickhouse', 'registry']

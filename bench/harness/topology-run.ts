@@ -15,7 +15,8 @@ export interface TopologyRunOptions {
   /** Name of the topology, which is its consumer group. */
   readonly group: string
   /**
-   * The run ends when the committed offsets cover these topics. The first topic is the input with `records` records.
+   * The run ends when the committed offsets cover these topics. The first topic is the input, which has `records`
+   * records.
    */
   readonly topics: readonly [input: string, ...others: string[]]
   readonly records: number
@@ -36,7 +37,7 @@ const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 
 /**
- * Starts a process with one topology. Measures the time from when its tasks are running until they have processed a
+ * Starts a process with one topology. Measures the time that its tasks, once they are running, take to process a
  * backlog.
  */
 export async function runTopology({ addresses, home }: BenchServers, options: TopologyRunOptions): Promise<TopologyRun> {

@@ -81,7 +81,7 @@ export async function startWorker(
 
 function bytesIn(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, file) => {
-    // The database may delete files at any time, so a missing file is ignored.
+    // The database may delete a file at any time, so a file that is missing is ignored.
     const found = statSync(join(folder, file), { throwIfNoEntry: false })
     return sum + (found?.isFile() === true ? found.size : 0)
   }, 0)

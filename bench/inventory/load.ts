@@ -9,8 +9,8 @@ interface Reserved {
 }
 
 /**
- * Sends operations at a rate that does not depend on response times. Half of the operations reserve one unit. The
- * others end the oldest reservation, alternately with a deduction and a release.
+ * Sends operations at a rate that does not depend on response times. Half of the operations reserve one unit. The other
+ * half end the oldest reservation, by a deduction and a release in turn.
  * @param variantAt returns the variant of the nth reservation
  */
 export async function operateAtRate(

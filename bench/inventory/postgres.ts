@@ -15,15 +15,15 @@ const CLIENTS = 64
 const STARTED = { what: 'PostgreSQL to start', timeoutMs: 30_000, intervalMs: 100 }
 const MICROSECONDS_PER_MS = 1_000
 /**
- * Columns of pgbench's log: the time of the transaction and, with a rate, the delay of its start. Both are in
+ * Columns of pgbench's log: the duration of the transaction and, if a rate is set, the delay of its start, both in
  * microseconds.
  */
 const TIME_COLUMN = 2
 
 /**
  * The schema: one row per variant, and one row per reservation. Each operation is one transaction, which updates the
- * stock under a condition and inserts or deletes the reservation. Half of the operations reserve, as in the other
- * measurements.
+ * stock under a condition and inserts or deletes the reservation. As in the measurements of the API, half of the
+ * operations are reservations.
  */
 const SCHEMA = (variants: number, quantity: number) => `
 CREATE TABLE stock (variant_id bigint PRIMARY KEY, available int, reserved int, version bigint) WITH (fillfactor = 50);
@@ -48,7 +48,10 @@ UPDATE stock SET available = available + ${back}, reserved = reserved - 1, versi
 FROM ended WHERE stock.variant_id = ended.variant_id;`
 
 export interface Postgres {
-  /** Returns the times of all operations in ms, each from when the operation was due, in ascending order. */
+  /**
+   * Returns the times of all operations in ms, each measured from the time at which the operation was due, in ascending
+   * order.
+   */
   measure(options: { variants: number; perSecond: number; seconds: number; quantity: number }): number[]
   stop(): Promise<void>
 }
@@ -110,10 +113,13 @@ export async function startPostgres(folder: string): Promise<Postgres> {
   }
 }
 
-/** Permission for all accounts to access files in a folder without listing it. */
+/** Permission for all accounts to access files in a folder, but not to list the folder. */
 const PASS = 0o001
 
-/** Lets every account access a folder through its temporary parent folders, without permission to list them. */
+/**
+ * Lets every account access a folder through its temporary parent folders, but gives no permission to list these
+ * folders.
+ */
 function openPathTo(folder: string): void {
   for (let path = folder; path !== dirname(path); path = dirname(path)) {
     const { mode } = statSync(path)

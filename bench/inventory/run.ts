@@ -65,7 +65,7 @@ function report(who: string, scene: string, operations: readonly Operation[]): v
   for (const kind of KINDS) say(row(['', '', kind, ...spread(operations.filter((one) => one.kind === kind).map(({ ms }) => ms)), '']))
 }
 
-/** Reads the sums of Prometheus histograms. The difference between two readings gives a mean. */
+/** Reads the sums and counts of Prometheus histograms. The difference between two readings gives a mean. */
 async function sums(url: string, names: readonly string[]): Promise<(readonly [name: string, sum: number, count: number])[]> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const value = (name: string) =>
@@ -93,7 +93,7 @@ async function measureOurs({ apiUrl, operationsUrl, workerUrl, token, pids }: In
   const readings = async () => [...(await sums(operationsUrl, API_PARTS)), ...(await sums(workerUrl, WORKER_PARTS))]
   const cpu = () => Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(pid)] as const)
   const notes: string[] = []
-  // The API as a whole is never ready, because the views of other parts of the catalogue are not filled.
+  // This benchmark does not fill the views of other parts of the catalogue, so the API as a whole is never ready.
   await waitUntil(() => subject.isReady(variantAt(0)), READY)
   await fill(subject)
   await operateAtRate(subject, { perSecond: rate, seconds: WARM_UP_SECONDS, variantAt: SCENES[0].variantAt })

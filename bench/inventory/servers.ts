@@ -7,7 +7,7 @@ import { liftSeededLimits } from '../harness/lift-limits.ts'
 import { startNode, untilReady } from '../harness/node-process.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
-/** One API, one worker that decides commands, and the servers that both need. */
+/** One API, one worker that decides commands, and the servers that they need. */
 export interface InventoryServers {
   readonly apiUrl: string
   /** Base URLs of metrics. */

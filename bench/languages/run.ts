@@ -20,7 +20,7 @@ interface Sample {
 
 type Guess = (text: string) => string
 
-/** Maps languages that the test files distinguish but this service does not. */
+/** Maps languages of the test files to those of this service, which distinguishes fewer languages. */
 const SAME: Readonly<Record<string, string>> = { html: 'xml' }
 /**
  * Relevance below which the language counts as unknown. The threshold is needed because highlight.js names a language
@@ -102,7 +102,7 @@ async function main(): Promise<void> {
       const recall = SETS.map((set) => (files[set] === undefined ? '–' : `${right[set] ?? 0}/${files[set]}`))
       return [language, ...recall, percent(sum(right), sum(right) + wrong)]
     })
-  /** The printed table has several columns of languages. */
+  /** To save lines, the table has several columns of languages. */
   const height = Math.ceil(rows.length / COLUMNS)
   const repeated = (cells: readonly string[]) => Array.from({ length: COLUMNS }, () => cells).flat()
   print(

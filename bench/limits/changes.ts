@@ -16,14 +16,14 @@ const LOOK_EVERY_MS = 2
 const WATCHED = '/api/v1/watched'
 const RULE = '/api/v1/rate-limits/rules/watched'
 /**
- * Limit of the rule before the first change. No client reaches it. Each change adds one, so that the header shows which
- * change is in force.
+ * Limit of the rule before the first change. No client reaches this limit. Each change adds one to the limit, so that
+ * the header shows which change is in force.
  */
 const FIRST_LIMIT = 1_000_000
 
 /**
- * Measures the time after a rule change until all nodes apply it, with separate servers, one worker and three API
- * processes.
+ * Measures the time from a change of a rule until all nodes apply the change, with separate servers, one worker and
+ * three API processes.
  */
 export async function changesTable(folder: string, say: (text: string) => void): Promise<void> {
   const servers = await startNodes(folder)

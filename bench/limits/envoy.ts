@@ -17,7 +17,10 @@ const START_TIMEOUT_MS = 20_000
 const OUTPUT_BYTES = 256 * 1024 * 1024
 const SECONDS_PER_MINUTE = 60
 
-/** envoyproxy/ratelimit, a Go service with a gRPC interface. It uses the same Redis and supports only fixed windows. */
+/**
+ * envoyproxy/ratelimit, a Go service with a gRPC interface. The peer uses the same Redis and supports only fixed
+ * windows.
+ */
 export interface EnvoyPeer {
   load(order: LoadOrder): Promise<LoadReport>
   stop(): void

@@ -31,7 +31,10 @@ interface Load {
   readonly stretches: readonly { readonly seconds: number; readonly times: number }[]
 }
 
-/** Computes the difference from the exact limiter in each window, as a fraction of the limit. */
+/**
+ * Computes how far the admitted requests of each window differ from those of the exact limiter, as a fraction of the
+ * limit.
+ */
 async function differences({ limit, offsetUs, stretches }: Load, count: number, random: Random): Promise<number[]> {
   let nowUs = START_US + offsetUs
   let sweptMs = 0

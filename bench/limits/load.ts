@@ -1,6 +1,9 @@
 import { openSubject, type SubjectName, type SubjectOptions } from './subjects.ts'
 
-/** The job of a load process. `run.ts` passes it as an argument, and the process prints one line of JSON. */
+/**
+ * The job of a load process. `run.ts` passes the job as an argument, and the process prints its result as one line of
+ * JSON.
+ */
 export interface LoadOrder extends SubjectOptions {
   readonly subject: SubjectName
   readonly seconds: number
@@ -8,8 +11,8 @@ export interface LoadOrder extends SubjectOptions {
   /** Number of callers, chosen with equal probability. */
   readonly callers: number
   /**
-   * Mode of the load. `closed` is the number of requests in flight. `open` is the number of requests per second,
-   * regardless of the responses.
+   * Mode of the load. `closed` contains the number of requests in flight. `open` contains the number of requests per
+   * second, which does not depend on the responses.
    */
   readonly mode: { readonly closed: number } | { readonly open: number }
   /** Whether the process reports the times of admitted requests. */

@@ -14,7 +14,7 @@ const TRAFFIC = [
 const FIRST_RATE = 2_000
 /** Highest rate that the search tries. One process cannot send more. */
 const LAST_RATE = 1_024_000
-/** Number of bisections after the doubling. They determine the rate to an eighth of the last step. */
+/** Number of bisections after the doubling. They determine the rate with an accuracy of an eighth of the last step. */
 const BISECTIONS = 3
 /** Minimum share of the due requests that must be sent. If fewer are sent, the load process itself is saturated. */
 const LEAST_SENT = 0.98
@@ -62,7 +62,7 @@ function holds({ p99Ms, decisions, seconds, undecided }: LoadReport, perSecond: 
   return p99Ms < TARGET_P99_MS && undecided === 0 && decisions / seconds >= LEAST_SENT * perSecond
 }
 
-/** Finds the highest rate that succeeds: doubles the rate until a step fails, and then bisects. */
+/** Finds the highest rate that succeeds. Doubles the rate until a step fails, and then bisects. */
 async function search(at: (perSecond: number) => Promise<Step>): Promise<{ best: Step | undefined; above: Step | undefined }> {
   let best: Step | undefined
   let above: Step | undefined

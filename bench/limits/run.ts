@@ -29,14 +29,14 @@ const TOOLS = join(ROOT, '.millrace', 'tools')
 const OUTPUT_BYTES = 256 * 1024 * 1024
 const ENVOY = 'envoyproxy/ratelimit'
 const IN_FLIGHT = 128
-/** Rate at which latencies are compared, in requests per second. Every subject can sustain it. */
+/** Rate at which latencies are compared, in requests per second. Every subject can sustain this rate. */
 const SHARED_RATE = 5_000
 const WARM_UP_SECONDS = 1
 /** The limiter's production time-out (docs/services/limits.md#without-redis). */
 const TIMEOUT_MS = 5
 /**
- * Time-out in the comparison with peers, which wait for an overloaded store. With the usual short time-out, requests
- * that are admitted without a decision would count as decisions.
+ * Time-out in the comparison with peers. It is long, because the peers wait for an overloaded store. With the usual
+ * short time-out, requests that are admitted without a decision would count as decisions.
  */
 const PATIENT_MS = 1_000
 
@@ -113,7 +113,7 @@ async function withEnvoy<T>(start: StartEnvoy, limit: number, window: number, us
 
 /**
  * Measures the accuracy for one caller at twice its limit, through 1, 2 and 4 processes. Peers have no time-out, so
- * they are only in the first table.
+ * they appear only in the first table.
  */
 async function accuracy(redisUrl: string, subjects: readonly SubjectName[], envoy: StartEnvoy | undefined): Promise<void> {
   await accuracyTable(redisUrl, 'no time-out for the store', PATIENT_MS, subjects, envoy)

@@ -7,7 +7,7 @@ export interface Created {
   readonly status: number
   /** Time since the request was due, so that a late generator does not improve the result. */
   readonly totalMs: number
-  /** Time from when the request is sent until its command is decided. */
+  /** Time from sending the request until its command is decided. */
   readonly decidedMs: number
   readonly code: string
 }
@@ -15,7 +15,7 @@ export interface Created {
 const MS_PER_SECOND = 1_000
 /**
  * Maximum number of connections, similar to that of load balancers. Without this limit, a stall of one second would
- * open 500 new connections, more than the accept queue of a server can contain.
+ * open 500 new connections, which do not fit into the accept queue of a server.
  */
 const CONNECTIONS = 256
 

@@ -28,8 +28,8 @@ const WARM_UP_SECONDS = 5
 const CREATE_WARM_UP_SECONDS = 15
 const REDIRECT_SECONDS = 5
 /**
- * Duration of redirects whose clicks stay in the buffer. In this time, two cores serve fewer redirects than the 100,000
- * clicks that fit into the buffer.
+ * Duration of a measurement in which all clicks stay in the buffer. In this time, two cores serve fewer than 100,000
+ * redirects, and the buffer has room for 100,000 clicks.
  */
 const BUFFERED_SECONDS = 2
 /** Delay of messages to and from Kafka in each direction, in ms. A click is therefore acknowledged after one second. */
@@ -119,7 +119,7 @@ interface Subject {
   readonly seconds?: number
   readonly before?: () => void | Promise<void>
   readonly after?: () => void
-  /** True if the subject's buffered clicks should remain for the next subject. */
+  /** True if the buffered clicks of this subject should still be there when the next subject is measured. */
   readonly leavesClicks?: boolean
 }
 

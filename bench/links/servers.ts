@@ -17,7 +17,7 @@ export interface LinksApi {
 /** Separate servers, one worker that decides commands, one API, and a second API with an adjustable delay to Kafka. */
 export interface LinksServers {
   readonly api: LinksApi
-  /** The API with delayed messages to and from Kafka. The last call of `slowDown` determines the delay in ms. */
+  /** The API with delayed messages to and from Kafka. The last call of `slowDown` sets the delay in ms. */
   readonly slowApi: LinksApi
   slowDown(ms: number): void
   readonly workerUrl: string
@@ -40,7 +40,7 @@ export async function startLinksServers(folder: string, host: string): Promise<L
   )
   const proxy = await brokerProxy(addresses.kafka, { remember: false })
 
-  // Starts an API that logs one line per request, as in production. The log goes to a pipe that is read.
+  // Starts an API that logs one line per request, as in production. The log goes to a pipe, which this process reads.
   async function startApi(brokers: string) {
     const settings = { API_SERVICES: 'links', API_PORT: '0', SHORT_PORT: '0', SHORT_DOMAINS: host, LOG_LEVEL: 'info' }
     const started = await startApiProcess([], { ...env, ...settings, KAFKA_BROKERS: brokers })

@@ -2,8 +2,8 @@ import { readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /**
- * Names of files with records. They are in the folder of a partition, whose name consists of the topic and the
- * partition's number.
+ * Names of files with records. They are in the folder of a partition. The name of this folder consists of the topic and
+ * the number of the partition.
  */
 const LOG = /^\d+\.log$/
 const PARTITION = /^(.+)-\d+$/

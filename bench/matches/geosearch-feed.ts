@@ -19,8 +19,8 @@ import { exclusionsOf, placeOf, readUser, viewerAt } from '../../state/views/mat
 import { type BinaryReader, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
 /**
- * Numbers of nearest users to examine. Each step examines more users if too few have passed to fill a stack. Millrace's
- * own feed examines 2,000 per step and 5,000 in all.
+ * Numbers of nearest users to examine, step by step. If too few of them pass the filters to fill a stack, the next step
+ * examines more. Millrace's own feed examines 2,000 per step and 5,000 in all.
  */
 const STEPS = [500, 2_000, 5_000]
 const STACK_SIZE = 50

@@ -2,7 +2,7 @@ import { loadavg } from 'node:os'
 import { median, quantile, row } from '../harness/table.ts'
 import { type Paced, paced } from '../snippets/pace.ts'
 
-/** One of the contenders that are measured alternately. */
+/** One of the contenders that are measured in turn. */
 export interface Contender {
   readonly name: string
   /** Called before each round, outside of the measurement. */
@@ -28,7 +28,7 @@ export type Say = (line: string) => void
 
 const ERROR_BODY = /^(\d{3}) \{"error":"(\w+)".*$/s
 
-/** Load above which the results are marked, because other processes are using the machine. */
+/** Load above which the results get a remark, because other processes are using the machine. */
 const BUSY = 1
 
 /** Returns a remark about the machine's load before a measurement. */
@@ -42,7 +42,10 @@ function roundOf({ latencies, failures }: Paced, more: Record<string, number>): 
   return { p50, p99, max, count: latencies.length, failures: byCode(failures), more }
 }
 
-/** Counts failures by status and code. The message is otherwise ignored, because it contains the id of the request. */
+/**
+ * Counts failures by status and code. The rest of a response is ignored, because its message contains the id of the
+ * request.
+ */
 function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
   const sums = new Map<string, number>()
   for (const [message, count] of failures) {
@@ -70,7 +73,7 @@ export async function atRate(
   return roundOf(result, Object.fromEntries(used))
 }
 
-/** Measures the contenders alternately, in several rounds, and prints medians and ranges. */
+/** Measures the contenders in turn, in several rounds, and prints medians and ranges. */
 export async function inTurn(contenders: readonly Contender[], rounds: number, say: Say): Promise<Map<string, Round[]>> {
   const results = new Map<string, Round[]>(contenders.map(({ name }) => [name, []]))
   for (let round = 0; round < rounds; round++) {

@@ -1,4 +1,7 @@
-/** `npm run bench:matches`: measures the match feed part by part, and peers in the same run. See run.command.ts. */
+/**
+ * `npm run bench:matches`: measures the parts of the match feed one by one, and peers in the same run. See
+ * run.command.ts.
+ */
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { inFolder, withStarted } from '../harness/folder.ts'
 import { describeMachine } from '../harness/process-stats.ts'

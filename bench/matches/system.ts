@@ -18,7 +18,7 @@ import { type BenchServers, startServers } from '../harness/servers.ts'
 import { lags } from '../trends/progress.ts'
 import { seedPeople } from './seed.ts'
 
-/** Separate servers, an API, a deciding worker and a bulk worker, and users who match each other's preferences. */
+/** Separate servers, an API, a deciding worker and a bulk worker. Their users match each other's preferences. */
 export interface MatchesSystem extends People {
   readonly servers: BenchServers
   readonly api: { readonly url: string; readonly pid: number }
@@ -44,7 +44,7 @@ export interface MatchesSystemOptions {
   readonly workerEnv: Readonly<Record<string, string>>
 }
 
-/** Consumer groups of the topologies, and below them those of the sinks. */
+/** Consumer groups of the topologies, followed by those of the sinks. */
 export const TOPOLOGY_GROUPS = ['match-users', 'match-pairs', 'match-profiles']
 const SINK_GROUPS = ['match-users-view', 'match-pairs-view', 'match-index-view', 'match-swipes-table', 'matches-table']
 const IDLE_POLL_MS = 100

@@ -49,8 +49,7 @@ const SCALING = {
   'num.standby.replicas': '1',
   'main.consumer.session.timeout.ms': '6000',
   'main.consumer.heartbeat.interval.ms': '1000',
-  // This is the shortest interval that Kafka Streams allows. Partitions move to complete standby copies within this
-  // time.
+  // The shortest interval that Kafka Streams allows. A partition moves to its complete standby copy within this time.
   'probing.rebalance.interval.ms': '60000',
 }
 

@@ -11,11 +11,11 @@ interface InputRecord {
 /** The format of the topology's records under load. */
 export interface LoadFormat {
   /**
-   * Returns the record that creates a key.
+   * Creates the first record of a key.
    * @param number number of the key in its partition
    */
   first(number: number, partition: number): InputRecord
-  /** Returns a record for an existing key. The latency of its result is measured. */
+  /** Creates a timed record for an existing key. The latency of its result is measured. */
   timed(sequence: number, number: number, partition: number): InputRecord
   /** Returns the sequence number of the record that caused a result; undefined if the record created a key. */
   sequenceOf(buffer: Buffer, valueStart: number, valueEnd: number): number | undefined
@@ -62,7 +62,7 @@ export async function fill(
   { partitions, keys, format }: Pick<Load, 'partitions' | 'keys' | 'format'>,
   rounds = 1,
 ): Promise<void> {
-  // With two producers, one takes records while the other waits for the broker.
+  // One producer takes records while the other producer waits for the broker.
   const producers = [transport.producer({}), transport.producer({})]
   for (const producer of producers) await producer.init()
   const commits: Promise<unknown>[] = []
@@ -125,7 +125,7 @@ export async function timedStream(
   for (const each of assigned) fetcher.assign(each, ends.get(partitionKey(each.topic, each.partition)) ?? 0, 'earliest')
 
   const perPartition = Math.ceil(keys / partitions)
-  /** Send times of the records in flight, by sequence number, oldest first, for each partition. */
+  /** For each partition, the send times of the records in flight by sequence number, oldest first. */
   const underWay = assigned.map(() => new Map<number, number>())
   let longest = assigned.map(() => 0)
   let running = true

@@ -5,8 +5,8 @@ import { enrichedSchema, type Payment, paymentSchema } from '../engine/velocity/
 import type { LoadFormat } from './load.ts'
 
 /**
- * Smallest number of a payment whose latency is measured. Payments with smaller numbers only create the state of their
- * card.
+ * Smallest number of a payment whose latency is measured. Payments with smaller numbers only create the state of the
+ * cards.
  */
 const FIRST_TIMED = 1_000_000_000
 const FIELDS = (enrichedSchema as { fields: readonly unknown[] }).fields.length

@@ -7,7 +7,7 @@ import { PeerMissingError } from '../peer-missing.ts'
 import { childEnvironment } from './config.ts'
 
 const result = z.object({ restored: z.number(), restore_s: z.number(), start_to_running_s: z.number() })
-/** Returns true for lines about restores. Other lines describe the runs that created the state. */
+/** Returns true for lines about restores. The remaining lines describe the runs that created the state. */
 const isRestore = (line: object) => 'kind' in line && line.kind === 'restore'
 
 /** Parameters with which a peer restores the wiped state of job J2. */

@@ -28,7 +28,7 @@ import {
 } from './scenarios.ts'
 import { MISHAPS, sideBySide } from './side-by-side.ts'
 
-/** Number of cards in job J2. Kafka Streams restores their state, and each key was written 200 times. */
+/** Number of cards in job J2. Kafka Streams restores the state of these cards, and each key was written 200 times. */
 const J2_KEYS = 5_000
 
 const asked = commandLine(declaration)
@@ -146,7 +146,10 @@ async function scales(place: Place): Promise<void> {
   await scale(place, { keys, valueBytes, rate, changes, report: (stalls) => say(scaleRow(stalls)) })
 }
 
-/** Measures the same faults in job J2 for the engine and the peer, by reading the results. */
+/**
+ * Runs job J2 with the engine and with the peer, causes the same faults in both, and measures latencies by reading the
+ * results.
+ */
 async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> {
   const mishaps = (['kill', 'rolling', 'failover'] as const).filter((name) => asked.only.includes(name))
   const changes = asked.only.includes('scale-job') ? (['add', 'lose'] as const) : []

@@ -23,11 +23,11 @@ export interface ScaleStalls {
   readonly before: number
   /** Longest latency over the partitions of the added or removed worker. */
   readonly concerned: number
-  /** Longest latency over the partitions that moved between the other workers; undefined if no partition did. */
+  /** Longest latency over the partitions that moved between the other workers; undefined if no partition moved. */
   readonly moved: number | undefined
   /** Longest latency over the partitions that did not move; undefined if all partitions moved. */
   readonly stayed: number | undefined
-  /** Time in ms until every partition had an owner again, and every worker was ready. */
+  /** Time in ms from the change until every partition had an owner again and every worker was ready. */
   readonly took: number
 }
 
@@ -39,13 +39,13 @@ export interface Scaling {
   /** Records per second. */
   readonly rate: number
   readonly changes: readonly Change[]
-  /** Called after each change, because all changes together take minutes. */
+  /** Called after each change, to report progress: all changes together take minutes. */
   readonly report: (stalls: ScaleStalls) => void
 }
 
 /**
- * Adds a worker to two running workers, stops one, starts it again, and kills one. Before each change, the whole state
- * has a complete standby copy.
+ * Adds a third worker to two running workers, stops a worker, starts it again, and kills a worker. Before each change,
+ * the whole state has a complete standby copy.
  */
 export async function scale(place: Place, { keys, valueBytes, rate, changes, report }: Scaling): Promise<void> {
   const options = {
@@ -95,7 +95,7 @@ const ownersIn = ({ workers }: Cluster) =>
   new Map(workers.filter(isAlive).flatMap((worker) => partitionsOf(worker).map((partition) => [partition, worker.slot] as const)))
 
 /**
- * Returns the slot of the worker with the smallest member id. Without this worker, partitions also move between the
+ * Returns the slot of the worker with the smallest member id. When this worker leaves, partitions also move between the
  * other workers.
  */
 function firstById({ workers }: Cluster): number {

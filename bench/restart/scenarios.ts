@@ -85,8 +85,8 @@ export async function openCluster({ brokers, folder, transport }: Place, options
 }
 
 /**
- * Waits until every partition has a complete standby copy. Copies are not spread evenly, because each copy is on the
- * worker that would take over the partition.
+ * Waits until every partition has a complete standby copy. The copies may be spread unevenly, because each copy is on
+ * the worker that would take over the partition.
  */
 export async function copied(workers: readonly WorkerProcess[], partitions: number, timeoutMs: number): Promise<void> {
   const complete = () => workers.reduce((sum, worker) => sum + (worker.status()?.completeStandbys ?? 0), 0)
@@ -101,7 +101,8 @@ export interface RestoreFigures {
 
 /**
  * Measures restoring the wiped state in bulk, with one worker and four partitions.
- * @param rounds number of times that every key was written; with more rounds, there are fewer rows per record
+ * @param rounds number of times that every key was written; with more rounds, the restored state has fewer rows per
+ * changelog record
  */
 export async function restore(place: Place, keys: number, rounds: number, runs: number): Promise<RestoreFigures[]> {
   const cluster = await openCluster(place, { workers: 1, partitions: 4, keys, standby: 0, keepPlaceOnStop: false })

@@ -13,13 +13,16 @@ import type { Place } from './scenarios.ts'
 
 const BASELINE_MS = 4_000
 /**
- * Time after filling the state for standby copies to become complete. The copies already follow while the state is
+ * Time that standby copies get, after the state was filled, to become complete. They already copy while the state is
  * filled.
  */
 const COPYING_MS = 10_000
 /** Maximum latency of records while all partitions are flowing. */
 const FLOWING_MS = 1_000
-/** Time for which all partitions must have been flowing, because a fault becomes visible only after a while. */
+/**
+ * Time for which all partitions must have been flowing, because the effect of a fault becomes visible only after a
+ * while.
+ */
 const STEADY_MS = 3_000
 /** Time limit for recovery. A session of Kafka Streams times out after 45 s, and the restore begins after that. */
 const DEADLINE_MS = 240_000
@@ -27,7 +30,7 @@ const LOOK_MS = 50
 /** Latency above which a partition counts as stalled. */
 const STOOD_MS = 1_000
 
-/** Latencies that a reader of the results measures. */
+/** Latencies, measured by a reader of the results. */
 export interface SideBySide {
   /** Longest latency of a record without a fault, in ms. */
   readonly before: number
@@ -40,7 +43,7 @@ export interface SideBySide {
   readonly stood: number
 }
 
-/** A fault or a change of the group, and the group to which it happens. */
+/** A fault or a change of a group, and the group that is affected. */
 export interface Mishap {
   /** Number of processes before it. */
   readonly processes: number
@@ -51,7 +54,7 @@ export interface Mishap {
 interface MishapDeps {
   /** The processes of the contender, by slot. */
   readonly processes: Endings[]
-  /** Starts the process of a slot, with its previous state if there is any. */
+  /** Starts the process of a slot. The process continues with the previous state of the slot, if there is any. */
   readonly again: (slot: number) => void
   /** Waits until all partitions have been flowing for a while. */
   readonly flowing: () => Promise<void>

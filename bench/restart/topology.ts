@@ -1,6 +1,6 @@
 import { type Codec, keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../../pipelines/engine/index.ts'
 
-/** A codec that does not convert bytes, because the benchmark measures moving state and not decoding it. */
+/** A codec that does not convert bytes, because the benchmark measures how state moves, not how it is decoded. */
 const bytes: Codec<Buffer> = {
   encode(value, out) {
     out.reserve(value.length)
@@ -10,7 +10,7 @@ const bytes: Codec<Buffer> = {
 }
 
 const format = rawValue(bytes)
-/** First byte of timed records. The topology forwards these records, so that a reader can measure their latency. */
+/** First byte of timed records. The topology forwards timed records, so that a reader can measure their latency. */
 export const TIMED = 0x74
 
 export interface KeepLatestOptions {

@@ -69,7 +69,8 @@ const worker = createWorker(
   { transport, registry: memoryRegistry(), backend, identity: memberIdentity(given.folder, given.name), runtime: systemRuntime(log) },
 )
 process.once('SIGTERM', () => void worker.stop())
-// The end of standard input means that the benchmark has ended. Nothing else would end this process.
+// The end of standard input means that the benchmark has ended. This process has to end itself, because nothing else
+// would end it.
 process.stdin.once('end', () => process.exit(1)).resume()
 await worker.start()
 

@@ -1,13 +1,13 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 
 /**
- * An HTTP client. It uses Node's own client, because `fetch` would take as much CPU time on the shared cores as the
- * measured service.
+ * An HTTP client. It uses Node's own client, because `fetch` would take as much CPU time as the measured service, with
+ * which it shares the cores.
  */
 export interface Client {
   /**
    * Sends a GET request. Resolves when the whole response has arrived.
-   * @returns the size of the response and its first piece
+   * @returns the size of the response, and the first piece of the response
    * @throws Error when the status is not 2xx
    */
   get(path: string, headers?: Record<string, string>): Promise<Arrived>
@@ -23,7 +23,8 @@ export interface Arrived {
 }
 
 /**
- * @param connections maximum number of connections; without a maximum, a stall opens one connection per waiting request
+ * @param connections maximum number of connections; without a maximum, one connection per waiting request is opened in
+ * a stall
  */
 export function httpClient(url: string, connections = Number.POSITIVE_INFINITY): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Median size of contents in bytes, similar to that of typical pastes. Sizes are log-normal, and the largest reach the
- * limit.
+ * Median size of contents in bytes, similar to that of typical pastes. Sizes have a log-normal distribution, and the
+ * largest contents reach the limit.
  */
 const MEDIAN_BYTES = 1_024
-/** Standard deviation of the logarithm of sizes. With it, 1 % of contents exceed 100 KB. */
+/** Standard deviation of the logarithm of sizes. With this value, 1 % of contents exceed 100 KB. */
 const SIGMA = 2
 const MAX_BYTES = 10_485_760
 /** Share of contents of the maximum size. */

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from './client.ts'
 
 /**
- * Options for the measurement of contents of the maximum size. Many of them are created and read concurrently, and the
- * memory growth of the API process is measured.
+ * Options for the measurement of contents of the maximum size. Many such contents are created and read concurrently,
+ * and the memory growth of the API process is measured.
  */
 export interface LargeOptions {
   readonly client: Client
@@ -24,7 +24,7 @@ const LARGE_BYTES = 10_485_760
 const AT_ONCE = [1, 8, 16, 32, 64]
 const WATCH_EVERY_MS = 50
 const MIB = 1_048_576
-/** Share of random bytes in the length of a text, because Base64 encodes three bytes as four characters. */
+/** Number of random bytes per character of a text. Base64 encodes three bytes as four characters. */
 const RANDOM_SHARE = 3 / 4
 const HEAD_BYTES = 16
 

@@ -1,6 +1,6 @@
 /**
- * Results of tasks that are started on schedule, even if earlier tasks are still running. A slow response therefore
- * does not delay later starts.
+ * Results of tasks. Each task is started on schedule, even if earlier tasks are still running, so a slow response does
+ * not delay later tasks.
  */
 export interface Paced {
   /** Latency of each task in ms, from when the task was due. */

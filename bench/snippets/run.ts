@@ -72,7 +72,7 @@ async function measure(url: string, operationsUrl: string, folder: string): Prom
   for (let index = 0; index < FIRST_SNIPPETS; index++) ids.push(await create([next()]))
   const some = () => ids[Math.floor(random() * ids.length)]
   const read = async () => void (await client.get(`/api/v1/pastes/${some()}`, from()))
-  // Contents are prepared in advance, because generating ten megabytes takes this process as long as sending them.
+  // Contents are prepared in advance, because generating ten megabytes would take this process as long as sending them.
   const ready = Array.from({ length: creationsPerSecond * seconds }, next)
   print(`| ${seconds} s | responses | P50 ms | P99 ms | P99.9 ms | failed |\n|---|---:|---:|---:|---:|---:|`)
   print(

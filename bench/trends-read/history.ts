@@ -7,7 +7,7 @@ import { type BenchServers, startServers } from '../harness/servers.ts'
 import { quantile, row } from '../harness/table.ts'
 import { startWorker } from '../harness/worker.ts'
 
-/** The retention of the table. A day less, so that no row expires during the benchmark. */
+/** The retention of the table, minus one day so that no row expires during the benchmark. */
 const DAYS = 89
 const MINUTES_PER_DAY = 1_440
 const HOURS_PER_DAY = 24
@@ -32,7 +32,7 @@ export async function startHistoryServers(folder: string): Promise<HistoryServer
   }
   try {
     await liftSeededLimits(servers)
-    // The workers create the tables and mark them as complete.
+    // The workers are started because they create the tables and mark them as complete.
     parts.push(await startWorker(servers, 0, []))
     const api = await startApiProcess([], { ...servers.env, API_PORT: '0', API_SERVICES: 'trends', LOG_LEVEL: 'info' })
     parts.unshift(api)
@@ -62,7 +62,7 @@ interface Scenario {
   pathOf(request: number): string
 }
 
-/** Each request has a path of its own, because the API caches a history for some seconds. */
+/** Each request has a different path, because the API caches a history for some seconds. */
 const SCENARIOS: readonly Scenario[] = [
   { name: 'world, 1 to 9 days in 5m', pathOf: (request) => pathOf(WORLDWIDE, HOURS_PER_DAY + request, '5m') },
   { name: 'city, 24 h in 5m', pathOf: (request) => pathOf(cityOf(request), HOURS_PER_DAY, '5m') },

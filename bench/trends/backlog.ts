@@ -3,7 +3,7 @@ import type { Tweet } from '../../schemas/trends/types.ts'
 import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 
-/** Tweets to write to the topic, and the number of their contributions to counts. */
+/** Tweets to write to the topic, and the number of contributions that they make to counts. */
 export interface Backlog {
   readonly tweets: readonly SentTweet[]
   /** Sum over all regions. A term in a city counts in the city, in its country and worldwide. */
@@ -27,8 +27,8 @@ const CODE_LENGTH = 4
 const BASE_36 = 36
 
 /**
- * Creates `count` tweets of the demo stream, spread over the last `minutes`. No tweet is malformed or dated ahead, so
- * that the counts do not depend on when the tweets are read.
+ * Creates `count` tweets of the demo stream, spread over the last `minutes`. No tweet is malformed or has a time in the
+ * future, so that the counts do not depend on when the tweets are read.
  */
 export function demoBacklog(count: number, minutes: number, now: number): Backlog {
   const rate = count / (minutes * (MINUTE_MS / SECOND_MS))
@@ -66,7 +66,7 @@ export function withHotTerm(backlog: Backlog, share: number): Backlog {
 }
 
 /**
- * Returns the number of contributions of a tweet by the rules of docs/services/trends.md#what-counts. The code is
+ * Returns the number of contributions of a tweet by the rules of docs/services/trends.md#what-counts. This code is
  * independent of the pipeline.
  */
 function countOf(tweet: Tweet, byUser: Map<string, number>): number {

@@ -27,11 +27,14 @@ export interface FreshnessOptions {
 const SEED = 11
 const STRIDE_MS = 100
 /**
- * Interval of marked terms. It does not divide the interval of renewals (30 s), so that marked terms occur in all
- * phases of that interval.
+ * Interval of marked terms. The interval of renewals (30 s) is not a multiple of it, so that marked terms occur at all
+ * points between two renewals.
  */
 const MARK_EVERY_MS = 1_700
-/** Number of tweets per marked term, each by a different user. It is enough for the top of any city's list. */
+/**
+ * Number of tweets per marked term, each by a different user. This many tweets put a term at the top of any city's
+ * list.
+ */
 const TWEETS_PER_MARK = 40
 const FIRST_MARKING_USER = 90_000_000
 const ASK_EVERY_MS = 250

@@ -14,7 +14,7 @@ import type { Backlog, SentTweet } from './backlog.ts'
 const MINUTE_MS = 60_000
 /**
  * Number of users per repetition. Each repetition has separate users, because no user writes the same tweets twice. The
- * recording has fewer users than this.
+ * recording has fewer users than this number.
  */
 const USERS_PER_REPETITION = 1_000_000n
 /**
@@ -27,13 +27,16 @@ const RECORDED = 60_082
 const SEED = 20121028
 const STAND_IN_USERS = 40_000
 const STAND_IN_TERMS_PER_TWEET = 5
-/** Share of new terms in the substitute, as in the recording. The other terms come from a small vocabulary. */
+/**
+ * Share of new terms in the generated substitute, equal to that in the recording. The remaining terms come from a small
+ * vocabulary.
+ */
 const STAND_IN_NEW = 0.54
 const STAND_IN_VOCABULARY = 20_000
 
 /**
- * Creates `count` tweets by repeating the recorded ones, spread over the last `minutes`. If the data set is missing, a
- * generated substitute with about as many new terms is used.
+ * Creates `count` tweets by repeating the recorded tweets, spread over the last `minutes`. If the data set is missing,
+ * a generated substitute with about as many new terms is used.
  */
 export async function recordedBacklog(count: number, minutes: number, now: number): Promise<Backlog> {
   const path = join(expectedDataFolder(), DATA_SETS.tweets.path)

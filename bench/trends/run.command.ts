@@ -2,8 +2,8 @@ import { command } from '../../scripts/command-line/command.ts'
 import { choice, integer, integers, number, text } from '../../scripts/command-line/option.ts'
 
 /**
- * Maximum number of minutes. Even with the delays in the stream, all tweets are then in one window, so that the limit
- * per user is a plain count.
+ * Maximum number of minutes. With this maximum, all tweets are in one window even with the delays in the stream, so
+ * that the limit per user is a plain count.
  */
 const MAX_BACKLOG_MINUTES = 45
 

@@ -20,7 +20,10 @@ import { untilCaughtUp } from './progress.ts'
  */
 const OTHER_TASKS = 8
 const START_TIMEOUT_MS = 60_000
-/** Time limit of the verification. Volumes are published at whole minutes. After that, little remains for the sink. */
+/**
+ * Time limit of the verification. Volumes are published at whole minutes. After that, the sink has little left to
+ * write.
+ */
 const VERIFY_TIMEOUT_MS = 600_000
 const VERIFY_EVERY_MS = 1_000
 const MS_PER_SECOND = 1_000
@@ -42,7 +45,7 @@ SELECT sum(v) FROM (
 /** The results of one run. CPU times are user and system seconds per million events. */
 export interface ThroughputFigures {
   readonly eventsPerSecond: number
-  /** Rate of the first stage alone, which is ahead of the other stages. */
+  /** Rate of the first stage alone, which runs ahead of the other stages. */
   readonly inputPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number
@@ -55,8 +58,9 @@ export interface ThroughputFigures {
   /** Number of records that the pipeline wrote per tweet, by topic. Transaction markers count as records. */
   readonly records: ReadonlyMap<string, number>
   /**
-   * Number of renewals of all lists in the measured time. The last renewal may be incomplete. Renewals happen at fixed
-   * times and cost as much as thousands of tweets, so runs with different numbers of renewals cannot be compared.
+   * Number of renewals of all lists in the measured time, including a last renewal that may be incomplete. Renewals
+   * happen at fixed times and cost as much as thousands of tweets, so runs with different numbers of renewals cannot be
+   * compared.
    */
   readonly renewals: number
   /** Number of volume records of frequent terms per tweet. These records are published once a minute. */

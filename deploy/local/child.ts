@@ -5,12 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { inheritedEnv } from './config.ts'
 import { waitUntil } from './wait.ts'
 
-/** Identifies a running process. Distinguishes it from a later process with the same pid. */
+/** Identifies a running process, even if a later process gets the same pid. */
 export interface ProcessMark {
   readonly pid: number
   /**
-   * Start time of the process in clock ticks since boot, from /proc. It distinguishes the process from a later one with
-   * the same pid.
+   * Start time of the process in clock ticks since boot, from /proc. It distinguishes the process from a later process
+   * with the same pid.
    */
   readonly startedAtTicks: string
 }
@@ -28,7 +28,10 @@ export interface ChildSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Working folder. It is always inside the data folder, so that processes of a killed run can be found by it. */
+  /**
+   * Working folder. It is always inside the data folder, so that the processes of a killed run can be found by their
+   * working folders.
+   */
   readonly cwd: string
   readonly logFile: string
   readonly runDir: string
@@ -42,8 +45,8 @@ export interface Child {
   readonly fingerprint: string
   isRunning(): boolean
   /**
-   * Resolves when the process ends, even if an earlier run started it and it is not a child of this process. Waiting
-   * does not keep this process alive.
+   * Resolves when the process ends, even if it is not a child of this process because an earlier run started it.
+   * Waiting does not keep this process alive.
    */
   whenExited(): Promise<ExitReason>
   /** Sends SIGTERM, then SIGKILL after `graceMs`; resolves when the process has ended. */
@@ -60,8 +63,8 @@ export interface ExitReason {
 }
 
 /**
- * Time limit for a killed process to end. It usually ends within milliseconds, but a loaded machine or a core dump may
- * take longer.
+ * Time limit for a killed process to end. It usually ends within milliseconds, but takes longer on a loaded machine or
+ * if it writes a core dump.
  */
 const KILL_TIMEOUT_MS = 15_000
 /** Poll interval for a process that is not a child of this process. */
@@ -94,8 +97,8 @@ function markFile(runDir: string, name: string): string {
 }
 
 /**
- * Starts a process with its output in the log file. The process is in a separate process group, so that Ctrl-C in a
- * terminal does not reach it before `stop` is called.
+ * Starts a process with its output in the log file. The process has a separate process group, so that Ctrl-C in a
+ * terminal does not end it before `stop` is called.
  */
 export async function startChild(spec: ChildSpec): Promise<Child> {
   mkdirSync(spec.runDir, { recursive: true })

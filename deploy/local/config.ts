@@ -19,14 +19,14 @@ export type ServerChoice<Local> = { readonly given: string } | ({ readonly given
 export type LocalConfig = ReturnType<typeof configOf> & { readonly home: string }
 
 /**
- * Distance between the ports of two API processes. The ports derived from the default do not collide with the other
- * default ports (8081, 8090, 8123).
+ * Distance between the ports of two API processes. With this distance, the ports that follow the API's default port do
+ * not collide with other default ports (8081, 8090, 8123).
  */
 export const API_PORT_STEP = 100
 
 /** The highest TCP port. */
 const MAX_PORT = 65_535
-/** Maximum number of processes of a kind. On one machine, more would only compete for the cores. */
+/** Maximum number of processes of a kind. On one machine, more processes would only compete for the cores. */
 const MAX_PROCESSES = 64
 const SMALLEST_HEAP_MB = 256
 const MAX_HEAP_MB = 65_536
@@ -81,7 +81,8 @@ const localSettings = settingsFragment({
     API_OPERATIONS_PORT: localPort(9500, 'port of the first API for metrics; each further one has the next'),
     API_PORT: localPort(8080, 'port of the first API; further ones follow in steps of 100'),
     API_TLS_PORT: port(1).optional(),
-    // If one of these settings is missing, a local server is started, or the processes use their own default.
+    // Settings that the user may omit. If one of them is missing, a local server is started, or the processes use their
+    // own default.
     KAFKA_BROKERS: KAFKA_BROKERS.unwrap().optional(),
     REDIS_URL: REDIS_URL.unwrap().optional(),
     CLICKHOUSE_URL: CLICKHOUSE_URL.unwrap().optional(),
@@ -173,7 +174,7 @@ function configOf(settings: Settings) {
     workerNice: settings.WORKER_NICE,
     /** Health port of the first worker; each further worker uses the next port. */
     workerHealthPort: settings.WORKER_HEALTH_PORT,
-    /** Number of worker processes that only decide commands. They run the same pipelines. */
+    /** Number of worker processes that only decide commands. They run the same pipelines as the other workers. */
     deciders: settings.DECIDERS,
     deciderHealthPort: settings.DECIDER_HEALTH_PORT,
     apiProcesses: settings.API_PROCESSES,

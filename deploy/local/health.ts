@@ -9,7 +9,7 @@ import type { PartKind } from './run-file.ts'
  */
 const TIMEOUT_MS = 2_000
 
-/** Returns true when the broker can be used; otherwise throws or returns false. */
+/** Returns true when the broker can be used. If it cannot, returns false or throws an error. */
 export async function isKafkaHealthy(brokers: string): Promise<boolean> {
   const admin = new Admin({
     clientId: 'health',
@@ -28,7 +28,7 @@ export async function isKafkaHealthy(brokers: string): Promise<boolean> {
 
 export async function isRedisHealthy(url: string): Promise<boolean> {
   const redis = new Redis(url, { lazyConnect: true, connectTimeout: TIMEOUT_MS, commandTimeout: TIMEOUT_MS, retryStrategy: () => null })
-  // `connect` reports the failure. Without this listener, the client would also print it.
+  // `connect` reports the failure. Without this listener, the client would print the failure as well.
   redis.on('error', () => undefined)
   try {
     await redis.connect()

@@ -21,7 +21,9 @@ export class HomeError extends Error {
   override readonly name = 'HomeError'
 }
 
-/** Name of a file that marks a folder as created by Millrace. Millrace never deletes a folder without this file. */
+/**
+ * Name of a file that shows that Millrace has created the folder. Millrace never deletes a folder without this file.
+ */
 const MARKER = 'millrace-home'
 const LOCK = 'lock'
 /** Names of entries that Millrace creates in the folder. */
@@ -40,7 +42,7 @@ function layout(path: string): Home {
   }
 }
 
-/** Mode of the folder. It contains keys, passwords and the data of all users, so only its owner may open it. */
+/** Mode of the folder. The folder contains keys, passwords and the data of all users, so only its owner may open it. */
 const PRIVATE_MODE = 0o700
 
 /** Creates the folder if it does not exist, makes it inaccessible to other users, and checks the free disk space. */
@@ -63,8 +65,8 @@ export function openHome(path: string): Home {
 }
 
 /**
- * Makes a folder inaccessible to other users. Does not change a folder that belongs to another user, because only its
- * owner can.
+ * Makes a folder inaccessible to other users. Does not change a folder that belongs to another user, because only the
+ * owner can change the mode.
  */
 function closeToOthers(path: string): void {
   try {

@@ -9,7 +9,7 @@ export const LOOPBACK = '127.0.0.1'
 const FREE_PORT_FROM = 20_000
 const FREE_PORT_TO = 32_000
 const FREE_PORT_TRIES = 200
-/** Ports that were already returned. They may not be in use yet. */
+/** Ports that were already returned. They are remembered because a server may not be listening on them yet. */
 const given = new Set<number>()
 
 /** Returns true if nothing listens at `port` on the loopback address. */

@@ -33,7 +33,7 @@ const STOP_GRACE_MS = 15_000
 
 /**
  * Number of libuv threads of an API process. An fsync of an upload blocks one thread for up to tens of milliseconds,
- * and other reads must not wait for it.
+ * and reads of other requests must not wait for that thread.
  */
 const API_THREADS = 16
 
@@ -42,8 +42,8 @@ const DEMO_MAIN = fileURLToPath(new URL('../../tools/demo/main.ts', import.meta.
 const API_MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
 
 /**
- * Describes one worker slot, which runs everything except command decisions. The slot's state folder gives the worker
- * the same identity at every start.
+ * Describes one worker slot, which runs all work except the decision of commands. The slot's state folder gives the
+ * worker the same identity at every start.
  */
 export function workerProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
   const place = { name: `worker-${slot}`, port: config.workerHealthPort + slot, portOption: 'WORKER_HEALTH_PORT', stateDir: home.state }
@@ -198,7 +198,8 @@ function nodeProcess(options: NodeProcessOptions): Component {
     stopGraceMs: STOP_GRACE_MS,
     reuse: false,
     prepare: async () => ({ command: process.execPath, args: [...nodeFlags, main], env: { ...compileCache, ...env } }),
-    // The check is for liveness, because a process may be restoring for a long time. `npm run status` shows that.
+    // The health check asks only whether the process is alive, because a process may be restoring for a long time. `npm
+    // run status` shows whether it is ready.
     isHealthy: () => answersOk(address, '/livez'),
   })
 }

@@ -25,7 +25,7 @@ const ALL_SERVICES: ProvisionedServices = { schemas: serviceSchemas, pipelines: 
 
 /**
  * Creates the public topics and the internal topics of topologies and sinks, and registers the schemas of the public
- * ones, so that any producer finds topics and schemas. Workers also create missing topics, but with the partition
+ * topics, so that any producer finds topics and schemas. Workers also create missing topics, but with the partition
  * counts of a small machine. The partition count of an existing topic is never changed, because keys would move between
  * partitions. Existing topics that promise to erase records get the declared configuration.
  * @param services the services whose topics are created; all by default
@@ -60,7 +60,7 @@ export async function provisionTopics(
 }
 
 /**
- * Returns the specifications of all public, repartition and changelog topics, and of the topics of sinks.
+ * Returns the specifications of all public topics, repartition topics, changelogs and topics of sinks.
  * @param existing partition counts of existing topics, which determine those of their changelogs
  */
 export function topicSpecs(
@@ -80,7 +80,8 @@ export function topicSpecs(
     ...declared.map(({ name, partitions, config, erases }) => ({ name, partitions: counts.get(name) ?? partitions, config, erases })),
     ...topologies.flatMap(({ topology, declaration }) => internalTopics(topology, declaration, counts)),
   ]
-  // A public topic may also be a changelog. The changelog's partition count, which is that of its store, applies.
+  // A public topic may also be a changelog. In that case it gets the partition count of the changelog, which is that of
+  // the store.
   const byName = new Map(specs.map((spec) => [spec.name, spec]))
   return Array.from(byName.values(), (spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions }))
 }

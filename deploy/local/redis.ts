@@ -10,8 +10,9 @@ const START_TIMEOUT_MS = 60_000
 const STOP_GRACE_MS = 10_000
 
 /**
- * Size of the append-only file from which it is rewritten when it has doubled. A rewrite takes a core for one to three
- * seconds. With Redis's default of 64 MB, 1,000 scored payments a second cause one every 18 seconds.
+ * Minimum size of the append-only file for a rewrite. A larger file is rewritten whenever its size has doubled. A
+ * rewrite takes a core for one to three seconds. With Redis's default of 64 MB, 1,000 scored payments a second would
+ * cause a rewrite every 18 seconds.
  */
 const REWRITE_FROM = '512mb'
 
@@ -37,7 +38,8 @@ export function redisServer(options: RedisOptions): Component {
       appendfsync: 'everysec',
       'auto-aof-rewrite-min-size': REWRITE_FROM,
       save: '""',
-      // After kill -9, a truncated end of the file is dropped, because refusing to start would not restore it.
+      // After kill -9, Redis drops a truncated end of the file and starts. A refusal to start would not restore the
+      // lost end.
       'aof-load-truncated': 'yes',
       // The default of ten timer ticks per second costs 1 % of a core on an idle machine.
       hz: 2,

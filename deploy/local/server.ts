@@ -16,11 +16,11 @@ export interface ServerPlace {
 export interface ServerSpec extends ServerPlace {
   readonly name: string
   readonly address: string
-  /** Identifies the settings that a running process must have to be reused. The default is its address. */
+  /** Identifies the settings that a running process must have to be reused. By default, this is the address. */
   readonly fingerprint?: string
   /**
-   * Ports that the server will use, by the name of the port's setting. They are checked before the start, so that an
-   * error names the port and its setting instead of showing a stack trace.
+   * Ports that the server will use, by the name of the port's setting. They are checked before the start, so that the
+   * user gets an error that names the port and its setting instead of a stack trace.
    */
   readonly ports: Readonly<Record<string, number>>
   readonly startTimeoutMs: number
@@ -51,7 +51,7 @@ export function serverComponent(spec: ServerSpec): Component {
   async function stop(): Promise<void> {
     stopped = true
     await child?.stop(spec.stopGraceMs)
-    // An interrupted start fails. `start` reports the failure to its caller, so it is ignored here.
+    // An interrupted start fails. `start` reports the failure to its caller, so the failure is ignored here.
     await starting?.catch(() => undefined)
     await child?.stop(spec.stopGraceMs)
     child = undefined

@@ -7,9 +7,7 @@ import { localStack } from './stack.ts'
 import declaration from './start.command.ts'
 import { summary } from './summary.ts'
 
-/**
- * Time within which a second signal is treated as the same Ctrl-C. A signal after this time requests an immediate exit.
- */
+/** Time within which a second signal is treated as the same Ctrl-C. A later signal requests an immediate exit. */
 const SAME_SIGNAL_MS = 1_000
 /** Interval of a timer that only keeps the process alive. Its length does not matter. */
 const KEEP_ALIVE_MS = 2 ** 30
@@ -71,7 +69,7 @@ async function stopLeftovers(home: Home): Promise<void> {
 function untilSignal(): Promise<undefined> {
   let first = 0
   return new Promise((resolve) => {
-    // The child processes do not keep this process alive, so a timer does.
+    // The child processes do not keep this process alive, so a timer has to.
     const alive = setInterval(() => undefined, KEEP_ALIVE_MS)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
@@ -85,5 +83,5 @@ function untilSignal(): Promise<undefined> {
 }
 
 await runMain(main)
-// After a failed start, the signal handlers would keep the process alive.
+// The signal handlers are removed, because they would keep the process alive after a failed start.
 if (process.exitCode === 1) process.exit()

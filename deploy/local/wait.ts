@@ -8,8 +8,8 @@ export interface WaitOptions {
   readonly timeoutMs: number
   readonly intervalMs?: number
   /**
-   * Called before each attempt. Returns a reason to give up immediately, such as the end of the process; otherwise
-   * undefined.
+   * Called before each attempt. Returns a reason to give up immediately, such as the end of the process; undefined to
+   * continue.
    */
   readonly givenUp?: () => string | undefined
 }

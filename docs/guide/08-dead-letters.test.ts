@@ -234,10 +234,10 @@ test('a source may set records aside at which the code fails, and nothing of the
 })
 
 /*
- * Each skipped record costs a few tens of milliseconds, because its neighbours are processed again. The metric
- * `records_skipped_total` and the log events `record_failed` (with the stack trace) and `record_skipped` show how many
- * records were skipped. Watch this number, because a bug that affects every record now turns every record into a dead
- * letter.
+ * Each skipped record costs a few tens of milliseconds, because the records since the last commit are processed again.
+ * The metric `records_skipped_total` and the log events `record_failed` (with the stack trace) and `record_skipped`
+ * show how many records were skipped. Watch this number, because a bug that affects every record now turns every record
+ * into a dead letter.
  *
  * A policy applies only if one record is to blame. In ticks, `beforeCommit` and time handlers, or when a row of a store
  * has become too large for its changelog, no single record is to blame. Such a failure stops the worker under every

@@ -18,8 +18,8 @@ interface OpenTransaction {
 }
 
 /**
- * See `Transport.endTransactions`. This function does not retry. A caller that still waits for a transaction calls the
- * function again; all other transactions end by their timeout.
+ * See `Transport.endTransactions`. This function does not retry. A caller that waits for a transaction to end calls the
+ * function again; transactions for which no caller waits end by their timeout.
  */
 export async function endAbandonedTransactions(
   { runtime: { log } }: Pick<Context, 'runtime'>,

@@ -9,8 +9,8 @@ import { type Compression, partitionKey, type RecordAppender, type RecordHeader,
  */
 export const BATCH_LIMIT_BYTES = 900 * 1_024
 /**
- * Largest share of a topic's limit that a batch may fill, for topics whose limit is below the default. It leaves the
- * same margin as `BATCH_LIMIT_BYTES`.
+ * Largest share of a topic's limit that a batch may fill, for topics whose limit is below the default. The share leaves
+ * the same margin as `BATCH_LIMIT_BYTES`.
  */
 const SMALL_LIMIT_SHARE = 7 / 8
 /**
@@ -23,7 +23,7 @@ const POOL_LIMIT_BYTES = 32 * 1_048_576
 /** Number of different sequence numbers, which are unsigned 31-bit integers and wrap around to 0. */
 export const SEQUENCE_SPAN = 2 ** 31
 
-/** The producer id and epoch that are written into batches. */
+/** The producer id and epoch, which are written into batches. */
 export interface ProducerIdentity {
   readonly producerId: number
   readonly producerEpoch: number
@@ -31,7 +31,7 @@ export interface ProducerIdentity {
   readonly codec: Compression
 }
 
-/** A batch that was sent. Its bytes, and therefore its sequence number, never change afterwards. */
+/** A batch that was sent. After that, its bytes, and therefore its sequence number, never change. */
 export interface SentBatch {
   readonly writer: BatchWriter
   readonly bytes: Buffer
@@ -104,7 +104,7 @@ export class PartitionAppender implements RecordAppender {
   /** Clock reading before which the current batch must not be sent again. */
   retryAt = 0
   attempts = 0
-  /** Clock reading of the first failed attempt for the current batch. */
+  /** Clock reading at the first failed attempt to send the current batch. */
   troubledSince: number | undefined
   /** True when the last answer indicates that another broker may lead the partition now. */
   leaderLost = false
@@ -200,7 +200,7 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent !== undefined || this.#full.length > 0
   }
 
-  /** Returns the batch to send now: first a batch that must be repeated, then the next full one. */
+  /** Returns the batch to send now: a batch that must be repeated, if there is one, or the next full batch. */
   take(identity: ProducerIdentity): SentBatch {
     if (this.#sent !== undefined) return this.#sent
     const writer = this.#full.shift() as BatchWriter
@@ -210,7 +210,7 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent
   }
 
-  /** Returns true if the offset shows that the log has lost records which were acknowledged before. */
+  /** Returns true if the offset shows that the log has lost acknowledged records. */
   isBelowLogEnd(baseOffset: number): boolean {
     return baseOffset >= 0 && baseOffset < this.#logEnd
   }
@@ -268,10 +268,7 @@ export class PartitionAppender implements RecordAppender {
     this.nextOffset = undefined
   }
 
-  /**
-   * Must be called after a failed commit. The held-back records become part of the transaction that the commit left
-   * open.
-   */
+  /** Must be called after a failed commit. The held-back records join the transaction, which is still open. */
   stopHolding(): void {
     this.#full.push(...this.#held)
     this.#held = []

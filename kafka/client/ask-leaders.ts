@@ -39,7 +39,8 @@ export async function askLeaders<Asked extends TopicPartition>(
   let lastReason = 'no leader'
 
   /**
-   * Asks one broker for the missing offsets. @returns the reason why an offset is still missing; undefined when none is
+   * Asks one broker for the missing offsets.
+   * @returns why an offset is still missing; undefined when all offsets are known
    */
   async function askBroker(broker: Broker, asked: readonly Asked[]): Promise<string | undefined> {
     let missing: string | undefined

@@ -1,21 +1,21 @@
 import { partitionKey, type TopicPartition } from '../transport.ts'
 
 /**
- * The partitions of one member in three states: assigned to it as a target, owned by it, and last reported to the
- * coordinator.
+ * Three sets of partitions of one member: those of its target assignment, those that it owns, and those that it last
+ * reported to the coordinator.
  */
 export interface Assignment {
   /**
    * Takes the target assignment from a response.
-   *   @param joined true if the member has just joined; in that case even an unchanged target counts as changed
-   *   @returns whether the target has changed
+   * @param joined true if the member has just joined; in that case even an unchanged target counts as changed
+   * @returns whether the target has changed
    */
   setTarget(partitions: readonly TopicPartition[], joined: boolean): boolean
   /** Returns the target assignment if it has changed since the last call; undefined otherwise. */
   takeChangedTarget(): TopicPartition[] | undefined
   /** The partitions that the member owns. */
   readonly owned: readonly TopicPartition[]
-  /** Records that the member now owns only these partitions. */
+  /** Sets the partitions that the member owns now. */
   setOwned(partitions: readonly TopicPartition[]): void
   /** Returns the ownership report for the next heartbeat. */
   nextReport(): OwnershipReport
@@ -40,7 +40,7 @@ export function openAssignment(): Assignment {
   let owned: readonly TopicPartition[] = []
   /** The owned partitions in the last confirmed report. */
   let reported: string | undefined
-  /** Reports created before the last `forgetReported` must not be confirmed. */
+  /** Number of calls of `forgetReported`. A report that was created before the last call must not be confirmed. */
   let lastForgotten = 0
 
   return {

@@ -6,7 +6,7 @@ import type { Context } from './options.ts'
 import { describeConfigsV4 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** The numeric code of topics as a resource type in DescribeConfigs requests. */
+/** The number that stands for topics, as a type of resource, in DescribeConfigs requests. */
 const TOPIC = 2 as const
 /**
  * Kafka's setting for the largest batch of a topic. The response contains the broker's default if the topic does not

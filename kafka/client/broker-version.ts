@@ -33,8 +33,8 @@ interface Versions {
 
 /**
  * Checks that the broker supports all requests of the transport.
- *   @returns the version of transactions that the cluster has enabled
- *   @throws TransportError with code UNSUPPORTED_BROKER, fatal, for brokers before Kafka 4.0
+ * @returns the version of transactions that the cluster has enabled
+ * @throws TransportError with code UNSUPPORTED_BROKER, fatal, for brokers before Kafka 4.0
  */
 export async function checkBrokerVersion(connection: Connection): Promise<number> {
   const versions = await ask(connection, apiVersionsV3.api, 'millrace', '1')

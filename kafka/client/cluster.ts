@@ -34,8 +34,8 @@ const METADATA_MAX_AGE_MS = 300_000
 
 /**
  * The cluster's metadata: brokers, leaders, topic ids and coordinators. It remembers all requested topics and refreshes
- * all of them every five minutes. All other refreshes cover only the topics that a caller names, so that the look-up of
- * one topic does not make the broker describe hundreds of topics.
+ * all of them every five minutes. All other refreshes cover only the topics that a caller names, so that the broker
+ * does not have to describe hundreds of topics when a caller looks up one of them.
  */
 export interface Cluster {
   connect(): Promise<void>
@@ -44,7 +44,10 @@ export interface Cluster {
    * not matter, because brokers follow the version of each request.
    */
   transactionVersion(): number
-  /** Returns a connection to any broker that responds. Its callers share it, so their requests must be short. */
+  /**
+   * Returns a connection to any broker that responds. Many callers share the connection, so their requests must be
+   * short.
+   */
   anyBroker(): Promise<Connection>
   /** Returns the brokers of the last metadata response. */
   brokers(): readonly Broker[]
@@ -73,7 +76,7 @@ export function openCluster(context: Context): Cluster {
   let brokers: readonly Broker[] = []
   let transactionVersion = 0
   let refreshing: Refresh | undefined
-  /** The next request. It collects topics while another request is in flight. */
+  /** The next metadata request, which collects topics while another request is in flight. */
   let waiting: Refresh | undefined
   let refreshedAt = Number.NEGATIVE_INFINITY
   let refreshFailedAt = Number.NEGATIVE_INFINITY
@@ -134,7 +137,7 @@ export function openCluster(context: Context): Cluster {
 
   async function refresh(wanted: readonly string[]): Promise<void> {
     for (const topic of wanted) known.add(topic)
-    // A running request helps the caller only if it covers all of the wanted topics.
+    // The caller can wait for the running request only if that request covers all topics that the caller needs.
     if (refreshing !== undefined && wanted.every((topic) => refreshing?.covers.has(topic))) return refreshing.done
     if (waiting === undefined) {
       const begun = (refreshing?.done ?? Promise.resolve()).catch(() => {}).then(refreshWaiting)

@@ -19,8 +19,7 @@ export interface Broker {
 
 /**
  * The connections of one user (a fetch slot, a producer or a member), one per broker. A broker answers the requests of
- * a connection in order, so requests that wait long (fetch, acks=all) must not share a connection with requests that
- * must not wait.
+ * a connection in order, so slow requests (fetch, acks=all) must not share a connection with urgent requests.
  */
 export interface Connections {
   get(broker: Broker): Promise<Connection>
@@ -32,8 +31,8 @@ export interface Connections {
 }
 
 /**
- * Maximum number of unanswered requests per connection. Further requests wait in this process instead of in the broker.
- * Idempotent produce requests could lose their order if more than 5 of them were unanswered.
+ * Maximum number of unanswered requests per connection. Further requests wait in this process. The limit also preserves
+ * the order of idempotent produce requests, which could change if more than 5 of them were unanswered.
  */
 const MAX_IN_FLIGHT = 5
 
@@ -56,7 +55,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
       if (open.get(key) === opening) open.delete(key)
       if (live.get(key) === connection) live.delete(key)
     }
-    // This listener must stay, because an error event without a listener would end the process.
+    // This listener must not be removed, because an error event without a listener would end the process.
     connection.on('error', forget)
     connection.once('close', forget)
     const opening = open.get(key)
@@ -88,8 +87,8 @@ export function openConnections({ options, newConnection = systemConnection }: P
   }
 
   /**
-   * Returns whether requests can be sent. A connection that reauthenticates at the end of its session soon becomes
-   * usable again, but a request that is sent too early would close it.
+   * Returns whether requests can be sent. At the end of its session, a connection authenticates again and soon becomes
+   * usable. A request that is sent before then would close the connection.
    */
   async function isUsable(connection: Connection): Promise<boolean> {
     if (connection.isConnected()) return true
@@ -109,7 +108,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
 
   function drop(broker: Broker): void {
     const key = keyOf(broker)
-    // A connection that fails to open does not have to be closed.
+    // A connection that failed to open need not be closed.
     open
       .get(key)
       ?.then((connection) => connection.close())

@@ -22,7 +22,7 @@ export class Disconnected extends TransportError {
   }
 }
 
-/** Throws if the waiting request belongs to a part of the transport that was closed. */
+/** Throws if the part of the transport to which the waiting request belongs was closed. */
 export function throwIfClosed(closing: AbortSignal | undefined): void {
   if (closing?.aborted) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
 }
@@ -34,8 +34,8 @@ export function throwIfClosed(closing: AbortSignal | undefined): void {
 export class MemberFenced extends FencedError {}
 
 /**
- * Classes of errors after which the transport can continue, each named after a cause that needs its own reaction. Every
- * other error is fatal.
+ * Classes of errors after which the transport can continue. Each class is named after its cause, which determines the
+ * reaction. Every other error is fatal.
  */
 const REACTIONS = {
   /** The leader has moved or is being elected: refresh the metadata and retry. */

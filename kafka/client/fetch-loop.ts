@@ -15,7 +15,7 @@ import type { Context } from './options.ts'
 const SLOTS_PER_LEADER = 2
 /** Size at which a response shows that there is more to read, so that the next request follows at once. */
 const FULL_RESPONSE_BYTES = 65_536
-/** Two waits that end within this time of each other count as ending together. */
+/** If two waits end within this time of each other, they count as ending at the same time. */
 const TOGETHER_MS = 20
 
 /** A request in flight. */
@@ -51,8 +51,8 @@ export interface FetchLoopHooks {
 
 /**
  * Keeps fetches in flight for all positions that need one, and stores the answers in the positions.
- *   @param positions by partition key; the fetcher adds and removes entries, and the loop drops answers for removed
- *   positions
+ * @param positions by partition key; the fetcher adds and removes entries, and the loop drops answers for removed
+ * positions
  */
 export function openFetchLoop(
   context: Context,
@@ -73,8 +73,8 @@ export function openFetchLoop(
   const responses = openFetchResponses(context, cluster, positions, { retry, schedule, failed: hooks.failed, signal: closing.signal })
 
   /**
-   * Returns the number of fetched bytes that wait for `poll`. Paused partitions do not count, because each has a
-   * separate limit and must not starve the others.
+   * Returns the number of fetched bytes that wait for `poll`. The bytes of paused partitions do not count: each paused
+   * partition has a separate limit, and must not starve the others.
    */
   function bufferedBytes(): number {
     let total = 0
@@ -131,10 +131,10 @@ export function openFetchLoop(
   }
 
   /**
-   * Frees a slot for partitions that would otherwise have to wait for the answers to requests about other partitions.
-   * To do so, it gives up an idle fetch, or a fetch of partitions that are no longer assigned. A broker answers the
-   * requests of a connection in order, so the connection is dropped with the request. The next fetch then covers the
-   * waiting partitions and those of the dropped request that are still assigned.
+   * Frees a slot for partitions that would have to wait for answers about other partitions. To do so, it gives up an
+   * idle fetch, or a fetch of partitions that are no longer assigned. A broker answers the requests of a connection in
+   * order, so the connection is dropped with the request. The next fetch then covers the waiting partitions and those
+   * of the dropped request that are still assigned.
    */
   function cutWait(leader: Leader, requests: (UnderWay | undefined)[]): void {
     const slot = requests.findIndex((request) => request !== undefined && (request.idle || request.states.every(isGone)))
@@ -153,7 +153,7 @@ export function openFetchLoop(
     const request: UnderWay = { states, idle, endsAt: runtime.monotonic() + waitMs, abandoned: false }
     requests[slot] = request
     for (const state of states) state.inFlight = true
-    // Brokers fill a response in the order of the request, so each partition comes first in turn.
+    // Brokers fill a response in the order of the request, so the partitions take turns at being first.
     turn = (turn + 1) % states.length || 0
     const rotated = [...states.slice(turn), ...states.slice(0, turn)]
     const fetchedAt = runtime.now()
@@ -169,7 +169,7 @@ export function openFetchLoop(
       release()
     }
     /**
-     * Frees the slot. Sends the next request before it reports the data, so that the broker works while the data is
+     * Frees the slot. The next request is sent before the data is reported, so that the broker works while the data is
      * processed.
      */
     function release(): void {
@@ -200,8 +200,8 @@ export function openFetchLoop(
   }
 
   /**
-   * Returns how long the broker may delay its answer to the next request. That wait ends together with the wait of
-   * another idle request, so that one request can then replace both.
+   * Returns how long the broker may delay its answer to the next request. The wait ends at the same time as that of
+   * another idle request, so that a single request can replace the two.
    */
   function idleWaitMs(requests: readonly (UnderWay | undefined)[]): number {
     const longest = Math.max(options.maxWaitMs, options.idleWaitMs())

@@ -57,7 +57,7 @@ export class FetchPosition implements TopicPartition {
   collectsUntil = 0
   attempts = 0
   queue: Segment[] = []
-  /** The reader of the first segment while only part of that segment has been polled. */
+  /** The reader of the first segment; defined while only a part of that segment has been polled. */
   reading: ChunkReader | undefined
   bufferedBytes = 0
   /** True from a reset of the offset until the next answer. */
@@ -78,7 +78,8 @@ export class FetchPosition implements TopicPartition {
     const from = this.fetchOffset
     const { offset: nextOffset, leaderEpoch } = endOfBatches(records, { offset: from, leaderEpoch: this.leaderEpoch })
     const last = this.queue.at(-1)
-    // A newer response replaces an empty one that is still queued, because an empty response only reports offsets.
+    // A newer response replaces an empty response that is still queued, because the empty response contains nothing but
+    // offsets.
     const isReplaced = last !== undefined && last.records.length === 0
     if (isReplaced) this.queue.pop()
     const wasReset = this.wasReset || (isReplaced && last.wasReset)
@@ -110,7 +111,7 @@ export class FetchPosition implements TopicPartition {
   /**
    * Continues at the offset from which the log differs from the data that was read. Data that `poll` has not returned
    * yet is fetched again.
-   * @param end the point at which the log and the data that was read begin to differ
+   * @param end the end of the part that the log and the data that was read have in common
    */
   truncateTo(end: EpochEnd): void {
     this.dropQueue()

@@ -20,7 +20,7 @@ export function openFetchRetry(context: Context, cluster: Cluster, positions: Re
   let cancelRetry: CancelTimer | undefined
   let closed = false
 
-  /** Delays the next fetch of a position, by a longer time after each failure. */
+  /** Delays the next fetch of a position. The delay grows with each failure. */
   function postpone(state: FetchPosition): void {
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(state.attempts++, 10), LONGEST_RETRY_MS)
     state.retryAt = runtime.monotonic() + wait * (0.9 + 0.2 * runtime.random())

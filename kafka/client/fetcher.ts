@@ -26,8 +26,8 @@ const DEFAULTS = {
   maxPartitionBytes: MIB,
   maxBufferedBytes: 64 * MIB,
   /**
-   * Enough for about 20,000 records of 200 bytes. That many records make multi-gets efficient, and their processing
-   * takes far less than half a heartbeat interval.
+   * Default size of a poll: about 20,000 records of 200 bytes. That many records make multi-gets efficient, and their
+   * processing takes far less than half a heartbeat interval.
    */
   maxPollBytes: 4 * MIB,
 } as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
@@ -42,12 +42,12 @@ const LONGEST_IDLE_WAIT_MS = 15_000
 /** Reads partitions from their leaders; see `Fetcher`. */
 export function openFetcher(context: Context, cluster: Cluster, given: FetcherOptions = {}): Fetcher {
   const { idleWaitMs = () => given.maxWaitMs ?? IDLE_WAIT_MS } = given
-  // A request that waits longer than the request timeout would be treated as lost.
+  // A request without an answer within the request timeout would be treated as lost.
   const longestWaitMs = Math.min(LONGEST_IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
   const periodMs = Math.min(IDLE_WAIT_MS, longestWaitMs)
   /**
-   * Returns a wait that aligns the answers of all fetchers in a process, so that the process and the broker wake up
-   * once for all of these answers.
+   * Returns a wait that makes the answers to all fetchers of a process arrive at the same time, so that the process and
+   * the broker wake up once for all of them.
    */
   function alignedWaitMs(): number {
     const wantedMs = Math.min(longestWaitMs, idleWaitMs())
@@ -78,7 +78,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   }
 
   function unassign({ topic, partition }: TopicPartition): void {
-    // Data that is buffered for this partition no longer counts, so the other partitions may continue.
+    // Buffered data of this partition no longer counts towards the limit, so the other partitions may continue.
     if (positions.delete(partitionKey(topic, partition))) loop.scheduleSoon()
   }
 
@@ -134,7 +134,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       budget -= data.bytes
       taken.push(data.entry)
       if (data.bytes > 0) {
-        // The partition is moved to the end, so that it comes last in the next call.
+        // The partition goes to the end of the order, so that it comes last in the next call.
         positions.delete(key)
         positions.set(key, state)
       }
@@ -187,7 +187,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
 
   /**
    * Decodes the next portion of a segment. `state.reading` is set while a part of the segment remains.
-   *   @returns the approximate size of the decoded records
+   * @returns the approximate size of the decoded records
    */
   function decode(state: FetchPosition, segment: Segment, maxBytes: number, into: RecordChunk[]): number {
     if (segment.records.length === 0) return 0

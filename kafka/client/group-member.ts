@@ -15,7 +15,7 @@ import { backoff } from './retry.ts'
 /** Member epochs with a special meaning (KIP-848). */
 const JOIN_EPOCH = 0
 const LEAVE_EPOCH = -1
-/** Heartbeat interval until the first response, which contains the group's interval. */
+/** Heartbeat interval before the first response. Every response contains the interval of the group. */
 const FIRST_INTERVAL_MS = 1_000
 /**
  * A member that owns every partition of its topics sends a heartbeat only once in this many intervals. No other member
@@ -24,8 +24,8 @@ const FIRST_INTERVAL_MS = 1_000
  */
 const OWNER_OF_ALL_INTERVALS = 2
 /**
- * Number of heartbeat intervals for which a confirmation is valid. This is longer than the usual time between two
- * heartbeats, and shorter than the shortest session that Kafka recommends.
+ * Number of heartbeat intervals for which a confirmation of the membership is valid. It is longer than the usual time
+ * between two heartbeats, and shorter than the shortest session that Kafka recommends.
  */
 const CONFIRMED_INTERVALS = 2.5
 /** Pause before an unanswered request for a confirmation is repeated. */
@@ -63,7 +63,7 @@ export function openGroupMember(
   let intervalMs = FIRST_INTERVAL_MS
   /** True after the group has removed the member once. Its session may then be shorter than two intervals. */
   let wasFenced = false
-  /** Monotonic time (ms) at which the last answered heartbeat was sent. */
+  /** Monotonic time (ms) at which the last heartbeat that was answered was sent. */
   let confirmedAt = Number.NEGATIVE_INFINITY
   let notice: string | undefined
   /** The last notice that the coordinator has confirmed. */
@@ -101,7 +101,7 @@ export function openGroupMember(
     try {
       const news = report.full || said !== confirmedNotice ? said : undefined
       const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned, news)
-      // The membership of this response has ended in the meantime.
+      // The membership to which this response belongs has ended in the meantime.
       if (isLeft() || (!joining && !isMember())) return
       const name = errorName(answer.errorCode)
       if (name !== 'NONE') {
@@ -121,8 +121,8 @@ export function openGroupMember(
       if (isMember()) updateGuard()
       if (assigned !== undefined && assignment.setTarget(assigned, joining)) options.onEvent?.()
     } catch (error) {
-      // After a lost answer, neither side knows what the other has received, so the next heartbeat and its response
-      // carry all fields.
+      // After a lost answer, neither the member nor the coordinator knows what the other has received, so the next
+      // heartbeat and its response contain all fields.
       assignment.forgetReported()
       throw error
     }
@@ -220,7 +220,7 @@ export function openGroupMember(
 
   /**
    * Joins again. A worker whose producer was fenced calls this even while it is still a member of the group. From this
-   * call on, it owns no partitions until it has joined.
+   * call until it has joined, the member owns no partitions.
    */
   async function rejoin(): Promise<void> {
     if (state === 'member') {
@@ -251,7 +251,7 @@ export function openGroupMember(
 
   function subscribe(to: readonly string[]): void {
     topics = to
-    // This makes the next heartbeat contain all fields.
+    // After this call, the next heartbeat contains all fields.
     assignment.forgetReported()
     heartbeat.hurry()
   }

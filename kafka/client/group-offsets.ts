@@ -105,8 +105,8 @@ export async function commitOffsets(
 }
 
 /**
- * Repeats a member's request until every part of the answer is a success, or until an error shows that repeating would
- * not help.
+ * Repeats a member's request until every part of the answer is a success, or until an error shows that further attempts
+ * would not help.
  */
 export async function repeat(
   context: Context,
@@ -131,7 +131,7 @@ export async function repeat(
     }
     const bad = names.find((name) => name !== 'NONE')
     if (bad === undefined) return
-    // A fatal error in one part outweighs retriable errors in the others.
+    // A fatal error in one part outweighs retriable errors in other parts.
     const classes = new Map(names.map((name) => [classify(name), name]))
     const lost = classes.get('producer-lost')
     if (lost !== undefined) throw new FencedError(`${doing}: the broker answered ${lost}`)

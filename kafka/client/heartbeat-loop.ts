@@ -32,12 +32,12 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Sends one heartbeat after the one in flight, so that requests never overlap. Rejects when the new heartbeat is not
-   * answered.
+   * Waits for the heartbeat in flight and then sends another, so that heartbeats never overlap. Rejects when the new
+   * heartbeat is not answered.
    */
   async function exchangeOnce(): Promise<void> {
     // There must be no await between this check and the start of the heartbeat. With an await, two callers could both
-    // find that none is in flight.
+    // find that no heartbeat is in flight.
     while (underWay !== undefined) await underWay.catch(() => {})
     underWay = exchange().finally(() => {
       underWay = undefined
@@ -46,8 +46,8 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Returns the time until the next heartbeat. It is aligned for all members in a process, so that the process and the
-   * broker wake up once for all heartbeats.
+   * Returns the time until the next heartbeat. The time is aligned for all members in a process, so that the process
+   * and the broker wake up once for all heartbeats.
    */
   function untilNext(): number {
     const interval = intervalMs()
@@ -67,8 +67,8 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Sends heartbeats in succession while `isWanted` returns true, which means until the member has joined. Backs off
-   * after each unanswered heartbeat.
+   * Sends heartbeats in succession while `isWanted` returns true, that is, until the member has joined. Backs off after
+   * each unanswered heartbeat.
    */
   async function sendWhile(isWanted: () => boolean): Promise<void> {
     const retry = backoff({ runtime }, RETRY_MS, LONGEST_RETRY_MS)
@@ -76,8 +76,8 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   *   @returns true after an answer or a permanent failure; false, after the back-off, when the heartbeat must be
-   *   repeated
+   * @returns true after an answer or a permanent failure; false when the heartbeat must be repeated (after the
+   * back-off)
    */
   async function answered(retry: Backoff): Promise<boolean> {
     try {

@@ -13,7 +13,7 @@ const REBALANCE_TIMEOUT_MS = 300_000
 type Answer = Awaited<ReturnType<typeof consumerGroupHeartbeatV1.api.async>>
 
 /**
- * Translates one heartbeat between the member and the protocol, which names topics by id.
+ * Translates the heartbeats of a member to and from the protocol, which identifies topics by id.
  * @param topics returns the topics that the member currently subscribes to
  */
 export function heartbeatExchange(
@@ -23,11 +23,11 @@ export function heartbeatExchange(
   topics: () => readonly string[],
 ) {
   /**
-   *   @param full true to send all fields, which is necessary to join and when the coordinator may not have them; false
-   *   to send only the given fields
-   *   @param owned undefined when unchanged
-   *   @param notice undefined when unchanged. It is sent as the rack id, because a member cannot change any other text,
-   *   and the assignors of KIP-848 ignore racks.
+   * @param full true to send all fields, which is necessary to join and when the coordinator may not have them; false
+   * to send only the given fields
+   * @param owned the owned partitions; undefined when unchanged
+   * @param notice undefined when unchanged. It is sent as the rack id, because a member cannot change any other text,
+   * and the assignors of KIP-848 ignore racks.
    */
   async function send(
     member: { id: string; epoch: number },
@@ -69,7 +69,7 @@ export function heartbeatExchange(
     }))
   }
 
-  /** Returns the assignment in a response. @throws Disconnected while the metadata of one of its topics is unknown */
+  /** Returns the assignment in a response. @throws Disconnected while the metadata of an assigned topic is unknown */
   async function partitionsOf({ assignment }: Answer): Promise<TopicPartition[] | undefined> {
     if (assignment === null) return undefined
     const partitions: TopicPartition[] = []

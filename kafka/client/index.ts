@@ -31,7 +31,8 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
   const closing = new AbortController()
   const options = kafkaOptions.parse(given)
   const base: Context = { closing: closing.signal, options, ...deps }
-  // Simulated brokers run on the blocked thread itself, so a second thread could not reach them.
+  // Simulated brokers run on the same thread as the client, so a second thread could not reach them while this thread
+  // is blocked.
   const guards = options.stallToleranceMs > 0 && deps.newConnection === undefined
   const stallGuard = guards ? openStallGuard(base) : undefined
   const context: Context = { ...base, stallGuard }

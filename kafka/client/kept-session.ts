@@ -9,7 +9,7 @@ export interface KeptSession {
   readonly groupId: string
   readonly memberId: string
   readonly epoch: number
-  /** The partitions that the member last reported as its own. */
+  /** The partitions that the member last reported as owned. */
   readonly owned: OwnedPartitions[]
   readonly intervalMs: number
   /** The client id of the repeated heartbeats, which other members see. */
@@ -52,7 +52,7 @@ export type StallMessage =
 /** A membership whose session the guard keeps alive while the event loop is blocked. */
 export interface GuardedMembership {
   update(session: KeptSession): void
-  /** Returns the latest epoch if the guard has sent heartbeats since the last call. */
+  /** Returns the latest epoch if the guard has sent heartbeats since the last call; undefined if it has not. */
   takeEpoch(): number | undefined
   release(): void
 }

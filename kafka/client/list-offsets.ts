@@ -34,7 +34,7 @@ export function listOffsets(
         name,
         partitions: entries.map(({ partition }) => ({
           partitionIndex: partition,
-          // The broker also accepts the value that stands for an unknown epoch.
+          // The broker also accepts -1, which means that the epoch is unknown.
           currentLeaderEpoch: cluster.leader(name, partition)?.epoch ?? UNKNOWN_LEADER_EPOCH,
           timestamp: TIMESTAMPS[at],
         })),

@@ -7,14 +7,14 @@ import type { Connection, ConnectionOptions } from './protocol.ts'
 const REQUEST_TIMEOUT_MS = 30_000
 /**
  * Time limit for opening a connection. A healthy broker nearby accepts connections at once, and a dead host must not
- * delay the attempt to reach the next one for long.
+ * delay the attempt to reach the next host for long.
  */
 const CONNECT_TIMEOUT_MS = 5_000
-/** Kafka's delivery.timeout.ms: how long a batch is sent again before the caller gets an error. */
+/** Kafka's delivery.timeout.ms: how long the producer tries to send a batch before the caller gets an error. */
 const DELIVERY_TIMEOUT_MS = 120_000
 
 /**
- * How long a thread keeps the memberships of a process alive while its event loop is blocked. The limit corresponds to
+ * How long a thread keeps the memberships of a process alive while the event loop is blocked. The limit corresponds to
  * Kafka's max.poll.interval.ms (5 minutes), but is shorter, because nobody processes the partitions in the meantime.
  */
 const STALL_TOLERANCE_MS = 30_000
@@ -61,8 +61,8 @@ export const kafkaOptions = z
      */
     stallToleranceMs: z.number().int().nonnegative().default(STALL_TOLERANCE_MS),
     /**
-     * Verifies the CRC-32C of every fetched batch. With the native checksum, the verification is 3 to 4 % of the cost
-     * of consuming.
+     * Verifies the CRC-32C of every fetched batch. With the native implementation, the verification takes 3 to 4 % of
+     * the CPU time of consuming.
      */
     verifyChecksums: z.boolean().default(true),
   })

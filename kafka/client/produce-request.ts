@@ -63,7 +63,7 @@ export interface ProducePartition {
 export interface ProducedPartition {
   readonly errorCode: number
   readonly errorMessage: string | null
-  /** Offset of the first record of the batch; -1 when the broker no longer knows it. */
+  /** Offset of the first record of the batch; -1 when the broker no longer remembers it. */
   readonly baseOffset: number
 }
 
@@ -74,7 +74,7 @@ export interface ProduceTarget {
 }
 
 /**
- * Accepts at most one batch per partition.
+ * Sends the batches, at most one per partition.
  * @returns answers by `partitionKey`
  * @throws Disconnected when there is no answer
  */

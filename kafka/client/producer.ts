@@ -92,7 +92,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 
   /**
-   * Gets a new identity between two transactions. It does not throw: without a new identity, the next transaction
+   * Gets a new identity between two transactions. It does not throw; if there is no new identity, the next transaction
    * fails.
    */
   async function renewIdentity(log: TransactionLog): Promise<void> {
@@ -132,7 +132,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     )
   }
 
-  /** Runs a step of the producer. Once a step was fenced, every further step fails until `init`. */
+  /** Runs a step of the producer. If the broker fences the producer in a step, all further steps fail until `init`. */
   async function fenceAware<Result>(step: () => Promise<Result>): Promise<Result> {
     requireReady()
     try {
@@ -262,12 +262,15 @@ async function nextOffsets(
     else next.set(known.key, known.nextOffset)
   }
   // Acknowledgements of a repeated batch (DUPLICATE_SEQUENCE_NUMBER) contain no offset. The log already contains such a
-  // batch, so the end of the log is above all of its offsets.
+  // batch, so the end of the log is a safe upper bound for its offsets.
   if (unknown.length > 0) for (const [key, offset] of await endOffsets(unknown)) next.set(key, offset)
   return next
 }
 
-/** Throws the most significant failure, if there is one. A fence explains all other failures. */
+/**
+ * Throws the most significant failure, if there is one. A fenced producer explains all other failures, so that failure
+ * comes first.
+ */
 function throwWorst(steps: readonly PromiseSettledResult<void>[]): void {
   const reasons: unknown[] = steps.filter((step) => step.status === 'rejected').map((step) => step.reason)
   if (reasons.length > 0) throw reasons.find((reason) => reason instanceof FencedError) ?? reasons[0]

@@ -4,8 +4,8 @@ import { type BatchStamp, BatchWriter, NO_STAMP } from '../record-batch/writer.t
 import type { Receipt, RecordFields, TransportError } from '../transport.ts'
 
 /**
- * Consecutive records that share a receipt and a deadline. With runs, the buffered records of a topic need one entry
- * per batch instead of one per record.
+ * Consecutive records that share a receipt and a deadline. Because of such runs, the buffered records of a topic need
+ * one entry per batch instead of one per record.
  */
 interface Run {
   /** The receipt of the records; undefined when the outcome has already been reported. */
@@ -65,8 +65,8 @@ export class PublishBatch {
   }
 
   /**
-   * Returns the bytes to send. They must not change, because an old connection may still read them while the batch is
-   * sent again.
+   * Returns the bytes to send. The bytes must not change, because an old connection may still read them while the batch
+   * is sent again.
    */
   stamp(stamp: BatchStamp): Buffer {
     this.#stamped = this.writer.finish(stamp, 'none')
@@ -107,7 +107,7 @@ export class PublishBatch {
         const headers = headersOf(chunk, row)
         target ??= new PublishBatch(this.#holdings)
         target.append(receipt, deadline, timestamps[row], key, keyStart[row], keyEnd[row], value, valueStart[row], valueEnd[row], headers)
-        // Until `discard`, the old and the new batch would both count the record.
+        // Without this correction, the record would count in both batches until the old batch is discarded.
         this.#holdings.records--
       }
     }

@@ -12,8 +12,9 @@ import type { ProducerId } from './transaction.ts'
  */
 const MAX_UNRESOLVED_BATCHES = 5
 /**
- * Time after an acknowledgement in which the broker certainly remembers the producer. A broker that does not remember a
- * producer accepts any sequence number from it. Idle producers are forgotten after a day (`producer.id.expiration.ms`).
+ * Time for which the broker certainly remembers the producer after an acknowledgement. A broker that does not remember
+ * a producer accepts any sequence number from it. Idle producers are forgotten after a day
+ * (`producer.id.expiration.ms`).
  */
 const REMEMBERED_FOR_MS = 10 * 60_000
 /** The last epoch, because epochs are signed 16-bit integers. After this epoch the lane needs a new producer id. */
@@ -76,7 +77,7 @@ export class PublishLane implements PublishAppender {
   retryAt = 0
   /** True while a batch must be repeated; no new batch is sent before that batch. */
   #isRepeating = false
-  /** The reason for the last failed attempt; undefined after a success. */
+  /** Why the last attempt failed; undefined after a success. */
   trouble: string | undefined
   #attempts = 0
   #sequence = 0
@@ -116,8 +117,8 @@ export class PublishLane implements PublishAppender {
     this.#current ??= new PublishBatch(this.#deps.holdings, this.#deps.pool.take())
     const deadline = receipt.timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#deps.runtime.monotonic() + receipt.timeoutMs
     this.#current.append(receipt, deadline, timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
-    // The publisher already knows that records are waiting. A deadline, however, may be due before it checks them
-    // again.
+    // The publisher already knows that records are waiting, but the deadline of this record may pass before its next
+    // check.
     if (!isWaiting || receipt.timeoutMs !== undefined) this.#deps.onWork(this)
   }
 
@@ -144,14 +145,14 @@ export class PublishLane implements PublishAppender {
   }
 
   /**
-   * Returns how many batches may be unresolved. The limit is one until the broker has acknowledged a batch of this
-   * sequence, because the broker might accept the second batch without the first.
+   * Returns how many batches may be unresolved. Until the broker has acknowledged a batch of this sequence, only one
+   * may be, because the broker might accept the second batch without the first.
    */
   #maxUnresolved(now: number): number {
     return now - this.#acknowledgedAt < REMEMBERED_FOR_MS ? MAX_UNRESOLVED_BATCHES : 1
   }
 
-  /** Size of the batch that `take` returns next. */
+  /** Size of the batch that the next `take` returns. */
   get nextBytes(): number {
     const again = this.#stamped.find(isToRepeat)
     return again?.bytes.length ?? (this.#ready[0] ?? this.#current)?.bytes ?? 0
@@ -184,7 +185,7 @@ export class PublishLane implements PublishAppender {
     stamped.isInFlight = false
     stamped.outcome = outcome
     const index = this.#stamped.indexOf(stamped)
-    // The acknowledgement of a later batch has already settled this batch.
+    // The acknowledgement of a later batch has already settled this one.
     if (index < 0) return
     if (outcome.kind === 'appended') this.#acknowledgeUpTo(index)
     else {
@@ -198,7 +199,7 @@ export class PublishLane implements PublishAppender {
   #acknowledgeUpTo(index: number): void {
     for (const { batch, isInFlight, sends } of this.#stamped.splice(0, index + 1)) {
       batch.settle(undefined)
-      // An unanswered request may still read this memory, so the memory is not reused in that case.
+      // If the request is unanswered, it may still read this memory, so the memory is not reused.
       if (!isInFlight && sends === 1) this.#deps.pool.give(batch.writer.release())
     }
     this.#attempts = 0

@@ -17,9 +17,9 @@ const NEVER = Number.POSITIVE_INFINITY
 /** The pipelined requests of one publisher, on separate connections. */
 export interface PublishRequests {
   /**
-   * Sends the next batch of each partition to the broker that leads them, in as many requests as are allowed now.
-   *   @returns when to call again (monotonic ms); infinite when nothing is left to send or when `onChange` will signal
-   *   the next call
+   * Sends the next batch of each partition to the broker that leads them, in as many requests as are currently allowed.
+   * @returns when to call again (monotonic ms); infinite when nothing is left to send or when `onChange` will signal
+   * the next call
    */
   send(broker: Broker, lanes: readonly PublishLane[], now: number): number
   close(): Promise<void>
@@ -30,7 +30,7 @@ export interface PublishRequestHooks {
   /** Called after the lane has handled the outcome. */
   onAnswered(lane: PublishLane, outcome: Outcome): void
   onUnreachable(lanes: readonly PublishLane[], error: Error): void
-  /** Called when another request may be sent or when a connection attempt has ended. */
+  /** Called when another request may be sent, or when an attempt to connect has ended. */
   onChange(): void
 }
 

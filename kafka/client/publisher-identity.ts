@@ -8,11 +8,11 @@ import type { ProducerId } from './transaction.ts'
 /** Wait between two attempts to get a producer id. */
 const RETRY_MS = 250
 
-/** Assigns producer ids to partitions. Each partition numbers its batches under its id. */
+/** Assigns producer ids to partitions. Each partition numbers its batches separately under the assigned id. */
 export interface Identities {
   /**
-   * Gives the lane a producer id. @returns false while there is none; an id is then requested, and `onChange` is called
-   * when it arrives
+   * Gives the lane a producer id.
+   * @returns false while there is none; an id is then requested, and `onChange` is called when it arrives
    */
   give(lane: PublishLane): boolean
 }
@@ -27,7 +27,10 @@ export interface IdentityHooks {
 
 export function openIdentities(context: Context, cluster: Cluster, { signal, onChange, onRefused }: IdentityHooks): Identities {
   let identity: ProducerId | undefined
-  /** Lanes that have received this id. If one of them asks again, it has used up its epochs and needs another id. */
+  /**
+   * Lanes that have received this id. If such a lane asks again, it has used up the epochs of the id and needs another
+   * id.
+   */
   let usedBy = new Set<PublishLane>()
   let isAsking = false
 

@@ -23,14 +23,14 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   const { spacingMs = 0, maxPendingBytes = MAX_PENDING_BYTES, requestTimeoutMs = context.options.requestTimeoutMs } = given
   const holdings: Holdings = { records: 0, bytes: 0 }
   const lanes = new Map<string, PublishLane>()
-  /** Lanes that have records, starting with the one that was sent least recently. */
+  /** Lanes that have records. The lane whose last request was longest ago comes first. */
   const busy = new Set<PublishLane>()
   const closing = new AbortController()
   let isLocating = false
   let isScheduled = false
   let cancelTimer: CancelTimer | undefined
   let timerAt = Number.POSITIVE_INFINITY
-  /** True while some partition has errors that were already logged. */
+  /** True after the errors of a partition were logged, until publishing works again. */
   let isInterrupted = false
   let isClosed = false
   let onDrained: (() => void) | undefined
@@ -40,7 +40,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     { spacingMs, requestTimeoutMs },
     {
       onSent(lane) {
-        // The lane is moved to the end, so that it comes last in the next request.
+        // The lane goes to the end of the order, so that it comes last in the next request.
         busy.delete(lane)
         busy.add(lane)
       },

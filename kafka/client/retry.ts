@@ -1,12 +1,13 @@
 import type { Context } from './options.ts'
 
 /**
- * First wait before a retry. It is short because coordinators write the markers of a commit within a few milliseconds.
+ * First wait before a retry. The wait is short, because coordinators write the markers of a commit within a few
+ * milliseconds.
  */
 const FIRST_WAIT_MS = 2
 /**
- * A failed broker gets about two requests a second. At this rate its return is noticed quickly, and the requests cost
- * little during the outage.
+ * A failed broker gets about two requests a second. At this rate, the client soon notices that the broker is back, and
+ * the requests cost little during the outage.
  */
 const LONGEST_WAIT_MS = 500
 
@@ -22,7 +23,10 @@ export function markerBackoff(context: Pick<Context, 'runtime'>): Backoff {
   return backoff(context, MARKER_WAIT_MS, LONGEST_MARKER_WAIT_MS)
 }
 
-/** The waits of one request loop. They double each time, with a jitter of up to 20 %. */
+/**
+ * The waits between the attempts of one request loop. Each wait is twice as long as the previous one, with a jitter of
+ * up to 20 %.
+ */
 export interface Backoff {
   /** Returns the next wait in milliseconds. */
   next(): number

@@ -36,8 +36,8 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
 
   /** Sends everything that is ready, including batches that become ready in the meantime. */
   async function drain(): Promise<void> {
-    // A loop that is about to end misses batches that have just become ready, so the condition is checked again at the
-    // end.
+    // A loop that is about to end does not see batches that have just become ready, so the condition is checked again
+    // after the loop.
     do {
       draining ??= loop().finally(() => {
         draining = undefined
@@ -91,7 +91,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     }
   }
 
-  /** Sends batches to a leader in one or more requests, each within the size limit. */
+  /** Sends batches to a leader. If they exceed the size limit of a request, they are divided over several requests. */
   function sendTo(broker: Broker, appenders: readonly PartitionAppender[]): void {
     const identity = hooks.identity()
     let request: Entry[] = []

@@ -3,9 +3,12 @@ import { SharedMoment, sharedMonotonicMs } from '../../runtime/shared-clock.ts'
 import { type GuardedMembership, KeptBeats, type StallGuard, type StallMessage } from './kept-session.ts'
 import type { Context, ResolvedKafkaOptions } from './options.ts'
 
-/** Time between two signs of life of the event loop. The timer fires together with the heartbeats. */
+/** Time between two signs of life of the event loop. The timer fires at the same moments as the heartbeats. */
 const MARK_EVERY_MS = 1_000
-/** Limits of the thread's heap. The thread loads one copy of the protocol package, and only after the first stall. */
+/**
+ * Limits of the thread's heap. The thread needs memory only for one copy of the protocol package, which it loads after
+ * the first stall.
+ */
 const THREAD_HEAP = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 } as const
 
 /** Data that the thread receives when it starts. */
@@ -31,7 +34,8 @@ export function openStallGuard({ options, runtime }: Context): StallGuard {
   function start(): Worker {
     const data: StallThreadData = { options, mark: mark.memory }
     const worker = new Worker(new URL('./stall-thread.ts', import.meta.url), { workerData: data, resourceLimits: THREAD_HEAP })
-    // The thread must not keep a process running, which may end while its members are still in their groups.
+    // The thread must not keep the process alive, because the process may end while its members are still in their
+    // groups.
     worker.unref()
     worker.on('error', (error) => runtime.log.error({ err: error }, 'kafka_stall_guard_failed'))
     return worker

@@ -3,12 +3,12 @@ import { KeptBeats, type KeptSession } from './kept-session.ts'
 /** How often the thread checks whether the event loop is running. */
 export const CHECK_EVERY_MS = 1_000
 /**
- * Time without a sign of life after which the event loop counts as blocked. The loop gives one every second. The member
- * may have sent its last heartbeat up to two seconds (two intervals) before the last sign of life, so the thread sends
- * its first heartbeat at most about 4.5 s after the member's last one. The shortest session in use is 6 s.
+ * Time without a sign of life after which the event loop counts as blocked. The loop gives a sign of life every second.
+ * The member may have sent its last heartbeat up to two seconds (two intervals) before the last sign of life, so the
+ * thread sends its first heartbeat at most about 4.5 s after that heartbeat. The shortest session in use is 6 s.
  */
 const STALLED_AFTER_MS = 1_500
-/** Share of the heartbeat interval by which a check may be early. */
+/** Share of the heartbeat interval by which a check may come early. */
 const EARLY_BEAT = 0.1
 
 /** The answer to a heartbeat of the thread. */
@@ -74,7 +74,7 @@ export function stallWatch({ now, lastTurn, toleranceMs, open }: StallWatchDeps)
     try {
       kept.member ??= open(kept.session)
       const member = await kept.member
-      // While the thread loads and connects, the event loop may have resumed or the tolerance may have ended.
+      // While the thread was loading and connecting, the event loop may have resumed, or the tolerance may have ended.
       if (!standsStill()) return
       const answer = await member.beat(kept.session)
       if (answer.type === 'kept') {

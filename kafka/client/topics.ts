@@ -45,7 +45,10 @@ export async function ensureTopics(context: Context, cluster: Cluster, specs: re
   await listOffsets(context, cluster, all, 'earliest')
 }
 
-/** Creates the missing topics. @returns the reason to try again; undefined when every topic exists and has leaders */
+/**
+ * Creates the missing topics.
+ * @returns why the call must be repeated; undefined when every topic exists and has leaders
+ */
 async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: readonly string[]): Promise<string | undefined> {
   try {
     await cluster.refresh(names)

@@ -20,27 +20,28 @@ import { type EndTxnResponse, endTxnV5, txnOffsetCommitV5 } from './transactions
 
 /**
  * Error code of requests that arrive while the coordinator itself ends a transaction, which takes about ten
- * milliseconds. The cause is an IllegalStateException in the coordinator.
+ * milliseconds. The coordinator throws an IllegalStateException in this case, which becomes this code.
  */
 const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const MAX_UNEXPLAINED = 20
 /**
- * The producer id that stands for "unknown" in InitProducerId. The coordinator then assigns an id, or raises the epoch
- * of the existing one, no matter which process had it.
+ * The producer id that stands for "unknown" in InitProducerId. With this id, the coordinator assigns a producer id, or
+ * raises the epoch of the existing one, no matter which process used it.
  */
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
 /**
- * States of a transaction that the coordinator has aborted on its own. A transactional id that was initialised again is
- * in state `Empty` instead.
+ * States of a transaction that the coordinator has aborted on its own. If the transactional id was initialised again,
+ * the state is `Empty` instead.
  */
 const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort', 'CompleteAbort'])
 /**
- * Maximum number by which an abort by the coordinator raises the epoch. Transactions of version 2 reach this maximum.
+ * Maximum number by which an abort by the coordinator raises the epoch. Only transactions of version 2 can reach this
+ * maximum.
  */
 const EPOCHS_OF_AN_ABORT = 2
 
-/** The answer of EndTxn. Version 4 does not change the producer id or epoch, so it returns neither. */
+/** The answer of EndTxn. Version 4 changes neither producer id nor epoch, so its answer contains neither. */
 type EndTxnAnswer = Pick<EndTxnResponse, 'errorCode'> & Partial<EndTxnResponse>
 
 export interface ProducerId {
@@ -50,7 +51,10 @@ export interface ProducerId {
 
 export type TransactionLog = ReturnType<typeof openTransactionLog>
 
-/** From this version on, the leaders of partitions and groups add them to the transaction (KIP-890). */
+/**
+ * From this version on, leaders add their partitions, and group coordinators their groups, to the transaction
+ * (KIP-890).
+ */
 const LEADERS_ADD = 2
 
 /** Exchanges requests with the coordinator of one transactional id. */
@@ -132,7 +136,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Returns the identity for the next transaction. Under transaction version 1 all transactions of a producer have the
-   * same epoch. A broker may execute an unanswered request late, long after its repetition was answered, and thus apply
+   * same epoch. A broker may execute an unanswered request long after the repeated request was answered, and thus apply
    * it to the next transaction. A late EndTxn commits that transaction before its records are in the log, and a late
    * TxnOffsetCommit sets its offsets back (KIP-890). After an unanswered request the next transaction therefore gets a
    * new epoch.
@@ -152,7 +156,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Returns true if another process has initialised the transactional id after this one. An abort by the coordinator
-   * (after a timeout or on behalf of another worker) does not count.
+   * (after a time-out, or on behalf of another worker) does not count as such.
    */
   async function isReplaced({ producerId, producerEpoch }: ProducerId): Promise<boolean> {
     const { transactionStates } = await sendUntilAnswered(
@@ -179,7 +183,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       name,
       partitions: entries.map(({ partition }) => partition),
     }))
-    // This is set before sending, because even an unanswered request may have opened the transaction.
+    // The flag is set before the request is sent, because even an unanswered request may have opened the transaction.
     opened = true
     if (isVersion2) return
     await sendUntilAnswered(
@@ -261,12 +265,11 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Ends the transaction. Repeats the request until the outcome is known.
-   *   @returns the identity of the next transaction if the coordinator has raised the epoch
+   * @returns the identity of the next transaction if the coordinator has raised the epoch
    */
   async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<ProducerId | undefined> {
     const api: API<Parameters<typeof endTxnV4.createRequest>, EndTxnAnswer> = isVersion2 ? endTxnV5 : endTxnV4.api
-    // The repetition has no deadline: after the request was sent, only the answer shows whether the transaction is
-    // committed.
+    // The request is repeated without a deadline, because only its answer shows whether the transaction is committed.
     const { producerId, producerEpoch } = await sendUntilAnswered(
       `EndTxn (${outcome}) of ${transactionalId}`,
       Number.POSITIVE_INFINITY,
@@ -297,7 +300,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       return isVersion2
     },
     renew,
-    /** True once the coordinator may know of the open transaction. The transaction must then be ended. */
+    /** True once the coordinator may know of the open transaction, which must then be ended explicitly. */
     get isOpen() {
       return opened
     },

@@ -8,7 +8,7 @@ import { createAPI, endTxnV4, type Reader, ResponseError, txnOffsetCommitV4 } fr
 
 const END_TXN_KEY = 26
 const TXN_OFFSET_COMMIT_KEY = 28
-/** The first version of EndTxn and TxnOffsetCommit in which these requests mean transactions of version 2. */
+/** The first version of EndTxn and TxnOffsetCommit that uses transactions of version 2. */
 const VERSION = 5
 
 export interface EndTxnResponse {
@@ -19,7 +19,7 @@ export interface EndTxnResponse {
   readonly producerEpoch: number
 }
 
-/** EndTxn like in version 4, but the response contains the identity of the next transaction. */
+/** EndTxn as in version 4, except that the response contains the identity for the next transaction. */
 export const endTxnV5 = createAPI<Parameters<typeof endTxnV4.createRequest>, EndTxnResponse>(
   END_TXN_KEY,
   VERSION,

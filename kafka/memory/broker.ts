@@ -60,8 +60,8 @@ export interface MemoryBroker {
   /** Returns all records of a topic, partition by partition. */
   records(topic: string): (LogRecord & TopicPartition)[]
   /**
-   * Initialises a producer like InitProducerId, and fences earlier producers with the same id. @returns the epoch of
-   * the new producer
+   * Initialises a producer like InitProducerId, and fences earlier producers with the same id.
+   * @returns the epoch of the new producer
    */
   initProducer(transactionalId: string): number
   /** Throws ReplacedError when another producer has initialised the transactional id after this one. */
@@ -69,7 +69,7 @@ export interface MemoryBroker {
   /** Throws FencedError when another producer has initialised the transactional id after this one. */
   checkProducer(transactionalId: string, epoch: number): void
   /**
-   * Appends all records and commits the offsets, or does neither.
+   * Appends all records and commits the offsets, in one atomic step.
    * @returns for each partition key, the offset after the records of the transaction
    */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>
@@ -83,7 +83,7 @@ export interface MemoryBroker {
    */
   publishGate: Promise<void> | undefined
   /**
-   * Calls `listener` after every change that may concern a waiting reader.
+   * Registers a listener that is called after every change that may concern a waiting reader.
    * @returns a function that removes the listener
    */
   onChange(listener: () => void): () => void
@@ -114,7 +114,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     return Number(known(topic).spec.config?.['max.message.bytes'] ?? DEFAULT_MAX_BATCH_BYTES)
   }
 
-  /** Checks the size of a record in the same way as a broker checks a batch that contains only this record. */
+  /** Checks the size of a record as a broker checks the size of a batch that contains only this record. */
   function checkSize(topic: string, { key, value, headers }: NewRecord): void {
     const limit = maxBatchBytes(topic)
     const bytes = recordBytesBound(key?.length ?? 0, value?.length ?? 0, headers)

@@ -33,8 +33,8 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
   let wakeUp: (() => void) | undefined
 
   /**
-   * Returns the offset at which reading starts. @throws TransportError when the log does not have the offset and the
-   * reset policy is "fail"
+   * Returns the offset at which reading starts.
+   * @throws TransportError when the log does not have the offset and the reset policy is "fail"
    */
   function startOf({ topic, partition }: TopicPartition, offset: number, reset: ReaderReset): number {
     const log = broker.log(topic, partition)
@@ -46,7 +46,9 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
     return reset === 'latest' ? log.endOffset : log.startOffset
   }
 
-  /** @param all true to include partitions without new data, as an empty response of a broker does */
+  /**
+   * @param all true to include partitions without new data, as a broker's empty response does
+   */
   function collect(all: boolean, maxBytes: number): PartitionData[] {
     const result: PartitionData[] = []
     let budget = maxBytes
@@ -63,7 +65,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
       each.wasReset = false
       if (data.chunks.length === 0) continue
       budget -= data.chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0)
-      // The partition is moved to the end, so that it comes last in the next call.
+      // The partition goes to the end of the order, so that it comes last in the next call.
       assigned.delete(key)
       assigned.set(key, each)
     }

@@ -15,8 +15,9 @@ import {
  */
 export interface MemoryGroups {
   /**
-   * Adds a member to the group. @returns a number that identifies this membership, because each membership with the
-   * same member id gets separate assignments
+   * Adds a member to the group.
+   * @returns a number that identifies this membership, because each membership with the same member id gets separate
+   * assignments
    */
   join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
   leave(groupId: string, memberId: string): void
@@ -25,8 +26,8 @@ export interface MemoryGroups {
   /** Simulates the session timeout of a member that stopped answering. */
   expire(groupId: string, memberId: string): void
   /**
-   * Returns the next event of a membership. @param life the membership; defaults to the last one that joined with the
-   * id
+   * Returns the next event of a membership.
+   * @param life the membership; by default, the latest one with this member id
    */
   takeEvent(groupId: string, memberId: string, life?: number): GroupEvent | undefined
   acknowledge(groupId: string, memberId: string, owned: readonly TopicPartition[], life?: number): void
@@ -37,8 +38,8 @@ export interface MemoryGroups {
   peers(groupId: string): GroupPeer[]
   committed(groupId: string): ReadonlyMap<string, CommittedOffset>
   /**
-   * Commits offsets. @throws FencedError when the member is not in the group, or when no member is given and the group
-   * has members
+   * Commits offsets.
+   * @throws FencedError when the member is not in the group, or when no member is given and the group has members
    */
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
   /** Throws FencedError when the member is not in the group. */
@@ -84,7 +85,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
 
   /**
    * Returns the target assignment of a member. It consists of contiguous partitions per topic, as with the `range`
-   * assignor. For topics of equal size, it has the same partition numbers.
+   * assignor. Topics of equal size have the same partition numbers in it.
    */
   function target(of: Group, memberId: string): TopicPartition[] {
     const member = of.members.get(memberId)
@@ -101,7 +102,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     })
   }
 
-  /** Returns the target assignment without those partitions that another member still owns. */
+  /** Returns the target assignment without the partitions that another member still owns. */
   function assignable(of: Group, memberId: string): TopicPartition[] {
     const others = [...of.members].filter(([id]) => id !== memberId)
     return target(of, memberId).filter(
@@ -156,7 +157,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       member.epoch = of.epoch
       if (lastSent === member.lastSent) return undefined
       member.lastSent = lastSent
-      // The member owns these partitions now. No other member gets them until it acknowledges a smaller set.
+      // The member owns these partitions now. No other member gets them until this member acknowledges a smaller set.
       for (const each of partitions) member.owned.set(partitionKey(each.topic, each.partition), each)
       return { type: 'assignment', partitions }
     },

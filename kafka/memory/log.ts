@@ -19,7 +19,7 @@ export interface PartitionLog {
   readonly startOffset: number
   readonly endOffset: number
   append(record: NewRecord): void
-  /** Uses up one offset, as a commit or abort marker does. Readers see no record at that offset. */
+  /** Uses one offset, as a commit or abort marker does. Readers see no record at that offset. */
   appendControl(): void
   /**
    * Returns at most `limit` records from an offset on. The sizes of keys and values count towards `maxBytes`, and the
@@ -91,8 +91,7 @@ export function partitionLog(): PartitionLog {
 }
 
 /**
- * Encodes the records with the real record-batch codec and decodes them again, in order to return them in the form of a
- * fetch.
+ * Encodes the records with the real record-batch codec and decodes them again, so that they have the form of a fetch.
  */
 export function chunksOf(topic: string, partition: number, records: readonly LogRecord[]): RecordChunk[] {
   if (records.length === 0) return []
@@ -101,7 +100,7 @@ export function chunksOf(topic: string, partition: number, records: readonly Log
     writer.append(timestamp, key, 0, key?.length ?? 0, value, 0, value?.length ?? 0, headers)
   const bytes = writer.finish(NO_STAMP, 'none')
   const chunks = readChunks({ topic, partition, records: bytes, from: 0, aborted: null, verifyChecksums: false })
-  // A batch numbers its records without gaps, so these numbers are replaced by the offsets of the log.
+  // Records in a batch are numbered without gaps, so these numbers are replaced by the offsets of the log.
   for (const chunk of chunks) for (let i = 0; i < chunk.count; i++) chunk.offsets[i] = records[chunk.offsets[i]].offset
   return chunks
 }

@@ -35,7 +35,7 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
     isSending = false
   }
 
-  /** Appends a record. @returns the reason if the broker refuses it */
+  /** Appends a record. @returns the reason if the broker refuses the record */
   function appended({ topic, partition, record }: Pending): TransportError | undefined {
     try {
       broker.append(topic, partition, record)
@@ -94,7 +94,7 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
     },
     async close() {
       isClosed = true
-      // All records that the gate does not hold back arrive within one turn of the event loop.
+      // All records arrive within one turn of the event loop, unless the gate holds them back.
       await broker.runtime.nextTurn()
       for (const one of [...pending]) settle(one, failed('CLOSED', 'the publisher was closed before the record was acknowledged'))
     },

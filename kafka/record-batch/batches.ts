@@ -25,7 +25,8 @@ export interface BatchHeader {
   readonly end: number
   readonly baseOffset: number
   /**
-   * Compaction keeps this field when it removes records, so the next batch of the log always begins after this offset.
+   * Compaction does not change this field when it removes records, so the next batch of the log always begins after
+   * this offset.
    */
   readonly lastOffset: number
   readonly attributes: number
@@ -41,7 +42,7 @@ const ABORT_TYPE = 0
 /**
  * Parses the header of the batch at `start`. Returns undefined when the response ends inside the batch. A broker cuts a
  * response at its byte limit, and the next fetch returns the whole batch.
- *   @throws TransportError with code CORRUPT_BATCH for anything other than a batch of version 2
+ * @throws TransportError with code CORRUPT_BATCH for anything other than a batch of version 2
  */
 export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined {
   if (start + RECORDS_AT > buffer.length) return undefined
@@ -93,8 +94,8 @@ export function isTransactional(batch: BatchHeader): boolean {
 }
 
 /**
- * Verifies the checksum of a batch. @throws TransportError with code CORRUPT_BATCH when the bytes are not those that
- * the producer wrote
+ * Verifies the checksum of a batch.
+ * @throws TransportError with code CORRUPT_BATCH when the bytes are not those that the producer wrote
  */
 export function verifyChecksum(buffer: Buffer, batch: BatchHeader): void {
   const stored = buffer.readUInt32BE(batch.start + CRC_AT)

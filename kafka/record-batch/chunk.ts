@@ -18,8 +18,8 @@ export function columnBytes(records: number): number {
 }
 
 /**
- * Collects the records of one or more batches over one buffer. All seven columns share one allocation. Otherwise each
- * batch with a single record would need seven arrays.
+ * Collects the records of one or more batches over one buffer. All seven columns share one allocation, because a batch
+ * with a single record would otherwise need seven arrays.
  */
 export class ChunkBuilder {
   readonly #topic: string
@@ -54,9 +54,9 @@ export class ChunkBuilder {
   /**
    * Adds the records of `batch` from offset `from` on. Earlier records are skipped, because a batch may begin before
    * the requested offset.
-   *   @param header the buffer that contains the batch's header
-   *   @param at position of the batch's first record byte in this chunk's buffer, which is not the header's buffer if
-   *   the batch was compressed
+   * @param header the buffer that contains the batch's header
+   * @param at position of the batch's first record byte in this chunk's buffer, which is not the header's buffer if the
+   * batch was compressed
    */
   add(header: Buffer, batch: BatchHeader, at: number, end: number, from: number): void {
     const buffer = this.#buffer
@@ -118,7 +118,7 @@ export class ChunkBuilder {
   }
 }
 
-/** Returns a chunk with a single record without contents, which represents a whole batch that cannot be unpacked. */
+/** Returns a chunk that represents a batch that cannot be unpacked. It has a single record without contents. */
 export function standIn(topic: string, partition: number, header: Buffer, batch: BatchHeader, from: number, reason: string): RecordChunk {
   const isAppendTime = (batch.attributes & LOG_APPEND_TIME_BIT) !== 0
   const nothing = Int32Array.of(-1)

@@ -11,8 +11,8 @@ export interface AbortedTransaction {
 
 /**
  * Decides, batch by batch in log order, which batches a read_committed reader sees. Each response needs a new filter,
- * because its list of aborted transactions covers exactly that response. The list includes transactions that begin
- * before the response or end after it.
+ * because the list of aborted transactions in a response covers exactly this response. The list includes transactions
+ * that begin before the response or end after it.
  */
 export class CommittedFilter {
   readonly #pending: readonly AbortedTransaction[]

@@ -22,7 +22,7 @@ const MIN_MATCH = 4
 /**
  * Computes the unpacked size of LZ4 frames. The decompressor allocates as much memory as the data requires and has no
  * limit, so this function computes the size first. Only the lengths of the sequences are read.
- *   @throws RangeError for data that is not a sequence of complete frames
+ * @throws RangeError for data that is not a sequence of complete frames
  */
 export function lz4UnpackedBytes(data: Buffer): number {
   let total = 0

@@ -27,12 +27,12 @@ interface Decoded {
   readonly bytes: number
 }
 
-/** Approximate minimum size of a portion. With smaller portions, reading a response would take too many calls. */
+/** Approximate minimum size of a portion. If portions were smaller, reading a response would take too many calls. */
 const LEAST_BYTES = 32_768
 /**
- * Maximum size of the unpacked records of one compressed batch and of the columns that describe them. Brokers only
- * limit the packed size, and a packed megabyte can unpack to gigabytes. Producers' batches are far smaller: by default
- * they have about 1 MiB when unpacked.
+ * Maximum size of the unpacked records of one compressed batch and of the columns that describe them. Brokers limit
+ * only the packed size, and a packed megabyte can unpack to gigabytes. Real batches are far smaller: producers by
+ * default write about 1 MiB, unpacked.
  */
 const MAX_UNPACKED_BYTES = 64 * 1_048_576
 const TOO_LARGE = 'BATCH_TOO_LARGE'
@@ -62,7 +62,7 @@ export class ChunkReader {
   readonly #filter: CommittedFilter | undefined
   /** The next visible batch; undefined when there is none. */
   #batch: BatchHeader | undefined
-  /** The end of the bytes that were scanned. */
+  /** The end of the scanned bytes. */
   #at = 0
   /** The offset after all data before the next visible batch. */
   #passed: number
@@ -81,14 +81,15 @@ export class ChunkReader {
     return this.#rest === undefined && this.#batch === undefined
   }
 
-  /** The offset of the next record. When no record is left, the offset after the whole response. */
+  /** The offset of the next record. When no record is left, it is the offset after the whole response. */
   get nextOffset(): number {
     return this.#rest === undefined ? this.#passed : this.#rest.chunk.offsets[0]
   }
 
   /**
-   * Decodes the next portion. @returns about `maxBytes` of unpacked records (but at least 32 KiB if there are as many);
-   * undefined when no record is left
+   * Decodes the next portion.
+   * @returns about `maxBytes` of unpacked records, but at least 32 KiB if the response has that many; undefined when no
+   * record is left
    */
   next(maxBytes: number): Decoded | undefined {
     const wanted = Math.max(maxBytes, LEAST_BYTES)
@@ -138,7 +139,8 @@ export class ChunkReader {
       decoded = this.#unpacked(batch, codec)
     } catch (error) {
       if (unreadableBatches !== 'stand-in' || !(error instanceof TransportError)) throw error
-      // Only the checksum shows whether the producer wrote these bytes or whether they were damaged on the way.
+      // Without the checksum it is unknown whether the producer wrote these bytes or whether they were damaged on the
+      // way.
       if (error.code !== TOO_LARGE && !this.#fetched.verifyChecksums) throw error
       decoded = { chunk: standIn(topic, partition, records, batch, from, error.message), bytes: LEAST_BYTES }
     }

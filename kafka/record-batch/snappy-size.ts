@@ -1,4 +1,4 @@
-/** First bytes of the framing that Java's snappy streams use. Other producers send a single raw block. */
+/** First bytes of the framing that Snappy streams in Java use. Other producers send a single raw block. */
 const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 /** Size of the framing's header: the magic bytes and two version numbers. */
 const XERIAL_HEADER_BYTES = 16

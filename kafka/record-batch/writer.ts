@@ -30,11 +30,14 @@ import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
 const INITIAL_BYTES = 4_096
 /** Size below which a loop copies bytes faster than a call into the runtime. */
 const SHORT_COPY_BYTES = 24
-/** Overhead of a record in addition to its own bytes: 5 varints of at most 10 bytes, attributes, empty headers. */
+/**
+ * Overhead of a record in addition to its own bytes: five varints of at most 10 bytes, the attributes and an empty list
+ * of headers.
+ */
 const RECORD_OVERHEAD_BYTES = 32
 /** Two varints. */
 const HEADER_OVERHEAD_BYTES = 10
-/** Maximum number of UTF-8 bytes per UTF-16 unit. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UTF8_WORST = 3
 
 /** The header fields that the producer writes into a finished batch. */
@@ -45,7 +48,7 @@ export interface BatchStamp {
   readonly transactional: boolean
 }
 
-/** The stamp of batches without a producer, and of bytes that are never sent. */
+/** The stamp of batches that have no producer or are never sent. */
 export const NO_STAMP: BatchStamp = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
 
 /** A record batch that grows in place. Each record is written once, and `finish` writes the header. */
@@ -56,7 +59,9 @@ export class BatchWriter {
   #baseTimestamp = 0
   #maxTimestamp = 0
 
-  /** @param buffer memory of an earlier batch for reuse */
+  /**
+   * @param buffer memory of an earlier batch, to be reused
+   */
   constructor(buffer?: Buffer) {
     this.#buffer = buffer ?? Buffer.allocUnsafeSlow(INITIAL_BYTES)
   }
@@ -114,8 +119,8 @@ export class BatchWriter {
   }
 
   /**
-   * Writes the header and returns the complete batch. Without compression the result is a view of this writer's memory;
-   * after the batch is acknowledged, `release` returns this memory for reuse.
+   * Writes the header and returns the complete batch. Without compression, the result is a view of this writer's
+   * memory. Call `release` after the batch is acknowledged, to reuse this memory.
    */
   finish(stamp: BatchStamp, codec: Compression): Buffer {
     let buffer = this.#buffer
@@ -143,7 +148,7 @@ export class BatchWriter {
     return batch
   }
 
-  /** Returns the memory of this writer for reuse. The writer must not be used afterwards. */
+  /** Returns the memory of this writer, so that another writer can reuse it. The writer must not be used afterwards. */
   release(): Buffer {
     return this.#buffer
   }
@@ -169,7 +174,7 @@ function copyBytes(target: Buffer, at: number, source: Uint8Array, start: number
     for (let i = start; i < end; i++) target[at++] = source[i]
     return at
   }
-  // `copy` is called instead of `set` with a subarray, because it allocates nothing.
+  // `copy` allocates nothing, unlike `set` with a subarray.
   Buffer.prototype.copy.call(source, target, at, start, end)
   return at + end - start
 }

@@ -3,13 +3,13 @@
  * result of read helpers, and the memory through which 64-bit integers and floats are split into halves.
  */
 export interface Cursor {
-  /** Position after the last value that was read; -1 when that value was malformed. */
+  /** Position after the last value that was read; -1 if the value was malformed. */
   at: number
   /** The reason why the last value that was read or written is invalid. */
   why: string
   /**
-   * Number of array items in this value so far that took no bytes. It has a separate limit, because the remaining bytes
-   * do not bound it.
+   * Number of array items so far in this value that took no bytes. The remaining bytes do not bound this number, so it
+   * has a separate limit.
    */
   emptyItems: number
 }
@@ -31,7 +31,7 @@ export const float64Bits = new Uint32Array(float64.buffer)
 /** The eighth bit of a varint's byte, which means that more bytes follow. The other seven bits store the value. */
 export const CONTINUES = 0x80
 export const LOW_7_BITS = 0x7f
-/** Number of bits in four groups of seven bits, the most groups that fit into a small integer of V8. */
+/** Number of bits in four groups of seven bits. No more groups fit into a small integer of V8. */
 export const LOW_GROUPS_BITS = 28
 export const TWO_TO_27 = 2 ** 27
 export const ASCII_END = 0x80

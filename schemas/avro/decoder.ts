@@ -10,8 +10,8 @@ import { compileSource, extended, literal, MAX_DEPTH, Misfit, type SourceBuilder
 import { isRecursive, unqualified } from './types.ts'
 
 /**
- * Maximum length of a preallocated array. Longer arrays grow while they are read, so that malicious counts in nested
- * arrays cannot allocate memory for items that do not exist.
+ * Maximum length of a preallocated array. Longer arrays grow while they are read, so that a malicious count in nested
+ * arrays cannot make the decoder allocate memory for items that do not exist.
  */
 const MAX_PREALLOCATED = 1024
 

@@ -11,12 +11,13 @@ const MAX_BYTE = 0xff
 /** Maximum depth of a default. A record whose default contains the record itself would have no end. */
 const MAX_DEPTH = 200
 /**
- * Maximum number of values in all defaults of a schema. Each record doubles the number if two of its fields default to
- * the next record, so a short schema can describe a default that does not fit into memory.
+ * Maximum number of values in all defaults of a schema. If two fields of a record default to a second record, two
+ * fields of the second to a third, and so on, each record doubles the number. A short schema can therefore describe a
+ * default that does not fit into memory.
  */
 const MAX_VALUES = 100_000
 
-/** Counts how much of the limits the defaults of one schema have used. */
+/** Counts the values in the defaults of one schema, to compare them with the limits. */
 export interface DefaultBudget {
   values: number
 }
@@ -32,7 +33,7 @@ export function checkDefault(type: AvroType, json: unknown, budget: DefaultBudge
 }
 
 /**
- * Checks one level of a default. Throws at the limits instead of returning a reason, because with a reason every
+ * Checks one level of a default. At the limits it throws instead of returning a reason: if it returned a reason, every
  * enclosing union would try its other branches, which takes exponential time.
  */
 function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: number): string | undefined {
@@ -87,7 +88,7 @@ export function defaultSource(type: AvroType, json: unknown): string {
       return `${exactInteger(json)}n`
     case 'long': {
       const value = exactInteger(json)
-      // The number would be rounded. Values that are read from bytes are never rounded.
+      // A larger number would be rounded, and values that are read from bytes are never rounded.
       if (!Number.isSafeInteger(Number(value)))
         throw new SchemaError(`the default ${value} is outside ±(2^53-1): declare the long as int64`)
       return String(value)

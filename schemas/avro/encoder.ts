@@ -60,7 +60,8 @@ function encoderGenerator(out: SourceBuilder) {
   const { line, fresh } = out
 
   /**
-   * Emits code that reserves room for a value of bounded size. Other values reserve their room while they are written.
+   * Emits code that reserves room for a value of bounded size. For other values, room is reserved while they are
+   * written.
    */
   function room(type: AvroType): void {
     roomFor(boundedBytes(type) ?? 0)

@@ -19,8 +19,8 @@ interface RawJson {
 const rawJson = JSON as unknown as RawJson
 
 /**
- * Returns the value as an integer; undefined when it is not an integer, or when it is beyond 2^53 and its exact digits
- * are lost.
+ * Returns the value as an integer; undefined when it is not an integer, or when it is beyond 2^53, so that its exact
+ * digits are lost.
  */
 export function exactInteger(value: unknown): bigint | undefined {
   if (rawJson.isRawJSON(value)) return BigInt(value.rawJSON)

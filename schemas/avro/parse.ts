@@ -70,7 +70,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
   let depth = 0
   checkJsonDepth(schema)
   const type = parse(schema, '', 'the schema')
-  // Defaults are checked last, because checking a default of a recursive type requires complete types.
+  // Defaults are checked last, because the default of a recursive type can be checked only when all types are complete.
   const budget: DefaultBudget = { values: 0 }
   for (const { what, field } of defaults) {
     const reason = checkDefault(field.type, field.default, budget)

@@ -42,8 +42,8 @@ export function primitiveReader({ line }: SourceBuilder): PrimitiveReader {
   }
 
   /**
-   * Emits code that reads a varint. The one-byte case, which covers most counts, indexes and small numbers, is inlined;
-   * longer varints take a function call.
+   * Emits code that reads a varint. The code for varints of one byte is inlined, because most counts, indexes and small
+   * numbers take one byte. Longer varints need a function call.
    */
   function readVarint(reader: string, big: boolean, target: string, path: string): void {
     const small = '(b[p] >>> 1) ^ -(b[p] & 1)'

@@ -16,7 +16,10 @@ interface FieldSchema {
   readonly type: AvroSchema
 }
 
-/** A schema id that no registry assigns, so that every value is resolved from its writer's schema to the projection. */
+/**
+ * A schema id that no registry assigns. Because of it, every value is resolved from its writer's schema to the
+ * projection.
+ */
 const NO_ID = -1
 
 /**

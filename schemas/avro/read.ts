@@ -17,8 +17,9 @@ import {
 } from './cursor.ts'
 
 /**
- * Readers of Avro's primitives, which generated decoders call when their inlined fast path does not apply. Each returns
- * the value and stores the position after it in the cursor. If the value is malformed, it stores -1 and the reason.
+ * Readers of Avro's primitives, which generated decoders call when their inlined fast path does not apply. Each reader
+ * returns the value and stores the position after the value in the cursor. If the value is malformed, the reader stores
+ * -1 and the reason.
  */
 
 export const TRUNCATED = 'the bytes end inside the value'
@@ -27,8 +28,8 @@ const NOT_SAFE = 'a long is outside ±(2^53-1); declare it with logicalType int6
 
 const TWO_TO_32 = 2 ** 32
 /**
- * Maximum number of items that take no bytes. It is more than any legitimate schema needs. Each such item costs the
- * reader memory and the sender nothing.
+ * Maximum number of items that take no bytes. Each such item costs the reader memory and the sender nothing, so the
+ * number must be limited. No legitimate schema needs as many.
  */
 const MAX_EMPTY_ITEMS = 65_536
 /** Maximum number of bytes for which a loop is faster than the native string functions (about 50 ns per call). */
@@ -100,7 +101,7 @@ function fails(why: string): false {
 
 /** Reads a 64-bit zigzag varint whose value must be a safe integer. */
 export function readLong(buffer: Buffer, at: number, end: number): number {
-  // Reads up to four bytes without using memory, which covers most counts, sizes and small numbers.
+  // Varints of up to four bytes are read without shared memory. They cover most counts, sizes and small numbers.
   if (end - at >= 4) {
     let bits = buffer[at]
     if (bits < CONTINUES) {
@@ -198,8 +199,8 @@ export function readString(buffer: Buffer, at: number, end: number): string {
 
 function decodeUtf8(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end)
-  // A replacement character was either sent or results from malformed input, so the bytes are checked only if there is
-  // one.
+  // A replacement character was either sent or results from malformed input. The bytes are therefore checked only if
+  // the text contains such a character.
   if (text.includes('\ufffd') && !isUtf8(buffer.subarray(start, end))) {
     refuse('the string is not valid UTF-8')
     return ''
@@ -207,7 +208,9 @@ function decodeUtf8(buffer: Buffer, start: number, end: number): string {
   return text
 }
 
-/** Shared by all empty values, because allocating a buffer costs more than the rest of a small record. */
+/**
+ * All empty values share this buffer, because allocating a buffer costs more than reading the rest of a small record.
+ */
 const NO_BYTES = Buffer.alloc(0)
 
 /** Reads a length and bytes. Returns a copy, because a view would keep the whole fetch response in memory. */

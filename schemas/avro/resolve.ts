@@ -13,8 +13,8 @@ import {
 } from './types.ts'
 
 /**
- * Thrown when data of the writer's schema cannot be read with the reader's schema. The message names the place and the
- * reason.
+ * Thrown when data of the writer's schema cannot be read with the reader's schema. The message names the place in the
+ * schema and the reason.
  */
 export class IncompatibleSchemaError extends Error {
   override readonly name = 'IncompatibleSchemaError'
@@ -50,7 +50,7 @@ export interface RecordPlan {
   /** Fields of the reader that the writer does not have. */
   readonly defaults: Field[]
   /**
-   * Reason for the failure of the record, set if the record proves unreadable after a nested record has already
+   * Why the record cannot be read. The reason is set if the record proves unreadable after a nested record has already
    * referred to this plan.
    */
   failure: string | undefined

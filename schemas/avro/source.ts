@@ -3,8 +3,8 @@ import * as read from './read.ts'
 import * as write from './write.ts'
 
 /**
- * Thrown inside generated code and converted to a CodecError at the code's boundary. It has no stack trace, so that
- * rejecting malicious input is cheap.
+ * Thrown inside generated code and converted to a CodecError at the code's boundary. It has no stack trace, because
+ * malicious input must be cheap to reject.
  */
 export class Misfit {
   readonly path: string
@@ -21,7 +21,7 @@ const RUNTIME = {
   ...write,
   cursor,
   Buffer,
-  /** Creates an error for an invalid value at `path`. The default reason is the one in the cursor. */
+  /** Creates an error for an invalid value at `path`. The default reason is the reason in the cursor. */
   misfit(path: string, reason: string = cursor.why): Misfit {
     return new Misfit(path, reason)
   },
@@ -90,7 +90,7 @@ export function extended(path: string, part: string): string {
 }
 
 /**
- * Maximum depth of recursive records. It is far above the depth of legitimate data, and far below that of a stack
- * overflow.
+ * Maximum depth of recursive records. It is far above the depth of legitimate data, and far below the depth at which
+ * the stack overflows.
  */
 export const MAX_DEPTH = 500

@@ -34,7 +34,8 @@ export function schemaIdOf(buffer: Buffer, start = 0, end = buffer.length): numb
  * another schema are resolved to this one.
  */
 export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
-  // Compiled on first use and once per format, regardless of the number of tasks that open the format.
+  // The functions are compiled on first use and only once per format, regardless of the number of tasks that open the
+  // format.
   let own: { encode: Encode<T>; decode: Decode<T> } | undefined
   const resolved = new WeakMap<object, Decode<T>>()
 

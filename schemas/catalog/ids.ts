@@ -12,12 +12,12 @@ const VARIANTS_PER_PRODUCT = 256
 
 /**
  * Returns the product_id that a command generates. Every repetition of the command generates the same id.
- * @param attempt counts from 0; the next attempt is made when the id is taken
+ * @param attempt number of the attempt, from 0; if an id is already taken, the next attempt gives another id
  */
 export function productIdOf(commandId: string, attempt: number): number {
   const hash = createHash('sha256').update(`product:${commandId}:${attempt}`).digest()
   const id = Number(BigInt.asUintN(Number(PRODUCT_ID_BITS), hash.readBigUInt64BE()))
-  // Zero is not a valid id, so the one hash in 2^45 that is zero also becomes the id 1.
+  // Zero is not a valid id, so a hash of zero (one hash in 2^45) becomes the id 1.
   return Math.max(id, 1)
 }
 

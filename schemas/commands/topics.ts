@@ -35,7 +35,7 @@ export interface CommandFlow<C, V, A> {
   readonly commands: Topic<string, Command<C>>
   /** Must have as many partitions as `commands`. */
   readonly decisions: Topic<string, Decision<V>>
-  /** Never set. It exists only for the type of the answer. */
+  /** Never set. The property exists only to carry the type of the answer. */
   readonly answer?: A
 }
 
@@ -91,8 +91,8 @@ function recordOf(schema: AvroSchema | undefined): { readonly name: string; read
 /** Prefix of the keys of results. Names never contain a NUL, so these keys cannot collide with names. */
 const RESULT_KEY_PREFIX = '\0result-'
 /**
- * Number of keys for results in each partition, which limits how many results compaction keeps. Results only need to
- * reach the waiting client. If a result is lost, repeating the command returns it again.
+ * Number of keys for results in each partition. It limits how many results remain after compaction. Results only need
+ * to reach the waiting client. If a result is lost, repeating the command returns it again.
  */
 const RESULT_KEYS = 1_024
 

@@ -13,7 +13,7 @@ export interface FraudEvent {
   /** Amount in 1/10,000 USD. */
   readonly units: number
   readonly place: FraudPlace | null
-  /** Hash of the user's id, 32 bits, as of the entities below; null: the profile does not need it. */
+  /** 32-bit hash of the user's id, like the hashes of the entities below; null if the profile does not need it. */
   readonly user: number | null
   readonly device: number | null
   readonly ip: number | null

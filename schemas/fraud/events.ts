@@ -87,8 +87,8 @@ export function eventsOf(request: CountedRequest): EntityEvent[] {
 }
 
 /**
- * Returns whether coordinates are valid. The API rejects invalid ones, but an event might contain them anyway, and
- * profiles must not.
+ * Returns whether coordinates are valid. The API rejects invalid coordinates, but an event might contain them anyway,
+ * and a profile must not.
  */
 function isOnEarth(degrees: number | null, most: number): degrees is number {
   return degrees !== null && Math.abs(degrees) <= most

@@ -3,8 +3,8 @@ const TWO_TO_32 = 2 ** 32
 
 /**
  * Returns a 48-bit hash of a text, which is exact in a double. An entity has at most 768 transactions; the probability
- * that two of them share a hash is 1e-9. The hash is fast but not cryptographic. A caller who chooses colliding ids
- * gains nothing, because the caller could as well send equal ids.
+ * that two of them share a hash is 1e-9. The hash is fast but not cryptographic. A caller who chooses ids with equal
+ * hashes gains nothing, because the caller could just as well send equal ids.
  */
 export function hash48(text: string): number {
   let low = 0x9e3779b1

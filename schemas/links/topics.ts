@@ -51,8 +51,8 @@ export const linkStats: Topic<string, LinkStats> = {
 }
 
 /**
- * Permanently deleted links; key: short_code, partitioned like their clicks. Kept for a week. A pipeline that is down
- * for longer keeps a few counts that are never read.
+ * Permanently deleted links; key: short_code, partitioned like their clicks. Kept for a week. If a pipeline is down for
+ * longer than that, a few counts remain that are never read.
  */
 export const linkDeletions: Topic<string, LinkDeletion> = {
   name: 'link-deletions',
@@ -65,7 +65,8 @@ export const linkDeletions: Topic<string, LinkDeletion> = {
 
 /**
  * Partition count for decisions about links. A transaction writes a commit marker into every partition that it touches,
- * so there are only as many partitions as deciding workers. One worker makes thousands of decisions per second.
+ * so there are only as many partitions as deciding workers. More are not necessary, because one worker makes thousands
+ * of decisions per second.
  */
 const LINK_PARTITIONS = 1
 const LINK_PRODUCTION_PARTITIONS = 64

@@ -19,8 +19,9 @@ export const profileFlow: CommandFlow<MatchProfileCommand, MatchProfile, Profile
 export interface PairAnswer {
   readonly outcome: 'done' | 'not_found'
   /**
-   * Time of the last block or its lifting, or of the end of the match, epoch ms. It increases with each of them, so
-   * that notes can be sorted in the order of the decisions. Answers of earlier versions lack it.
+   * Time at which the pair was last blocked or unblocked, or at which the match ended, epoch ms. The time increases
+   * with each such decision, so that the resulting records can be sorted in the order of the decisions. Answers of
+   * earlier versions lack this field.
    */
   readonly changed_at?: number
 }

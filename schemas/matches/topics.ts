@@ -31,7 +31,7 @@ const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
 /**
- * Partition count of all topics that are keyed by a user. It is the same for all of them, so that one task owns
+ * Partition count of all topics that are keyed by a user. All these topics have the same count, so that one task owns
  * everything about a user.
  */
 const BY_USER = { partitions: 1, productionPartitions: 200 }
@@ -110,7 +110,7 @@ export const matchRelations: Topic<string, MatchRelation> = {
   config: compacted,
 }
 
-/** Users who can be found; key: their member in the index, partitioned by geohash-4 cell. */
+/** Users who can be found; key: the user's member in the index, partitioned by geohash-4 cell. */
 export const matchIndex: Topic<string, MatchIndexEntry> = {
   name: 'match-index',
   key: utf8,
@@ -131,7 +131,7 @@ export const matchDeletions: Topic<string, MatchDeletion> = {
   config: eventsKept,
 }
 
-/** Likes, and events that take likes back; key: the ordered pair. */
+/** Likes, and events that withdraw likes; key: the ordered pair. */
 export const pairSwipes: Topic<string, PairSwipe> = {
   name: 'pair-swipes',
   key: utf8,

@@ -3,7 +3,7 @@ import { type LimitRule, ruleOf } from '../limit-rule.ts'
 const MINUTE_SECONDS = 60
 const perMinute = { window_seconds: MINUTE_SECONDS, key: ['user' as const] }
 
-/** Limits on programs whose requests would crowd out those of people; see docs/services/recommendations.md#limits. */
+/** Limits that stop programs from crowding out the requests of people; see docs/services/recommendations.md#limits. */
 export const RECOMMENDATIONS_LIMITS: readonly LimitRule[] = [
   ruleOf({ rule_id: 'recommendations-events', endpoint_pattern: 'POST /api/v1/events', limit_count: 1_200, ...perMinute }),
   ruleOf({ rule_id: 'recommendations-lists', endpoint_pattern: 'GET /api/v1/recommendations', limit_count: 600, ...perMinute }),

@@ -1,5 +1,5 @@
 /**
- * Partition count of all topics that are keyed by a user. It is the same for all of them, so that one task owns
+ * Partition count of all topics that are keyed by a user. All these topics have the same count, so that one task owns
  * everything about a user.
  */
 export const BY_USER = { partitions: 1, productionPartitions: 200 }

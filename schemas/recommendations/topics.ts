@@ -92,7 +92,7 @@ export const items: Topic<bigint, RecommendationItem> = {
   config: compacted,
 }
 
-/** Statistics of items; key: item_id. Every API process keeps all of them in memory. */
+/** Statistics of items; key: item_id. Every API process keeps the statistics of all items in memory. */
 export const itemStats: Topic<bigint, ItemStats> = {
   name: 'item-stats',
   key: decimalId,

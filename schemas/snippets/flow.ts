@@ -9,8 +9,8 @@ import type { Snippet, SnippetCommand } from './types.ts'
 export type SnippetAnswer =
   | { readonly outcome: 'created'; readonly snippet: CreatedSnippet }
   /**
-   * One read was granted. The answer contains the counts after the read. The other data is only in the view, because
-   * answers are kept longer than a deleted snippet may be.
+   * One read was granted. The answer contains the counts after the read. All other data is only in the view, because
+   * answers are kept for longer than the data of a deleted snippet may be.
    */
   | { readonly outcome: 'read'; readonly snippet: ReadSnippet }
   /** `burnt` means that no reads are left. */

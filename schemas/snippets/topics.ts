@@ -8,8 +8,8 @@ import { SNIPPETS_LIMITS } from './limits.ts'
 import type { BlobReferences, Snippet, SnippetCommand, SnippetRead, SnippetText, SnippetViews } from './types.ts'
 
 /**
- * Partition count of all snippet topics. It is the same for all of them, so that the state, reads and counts of a
- * snippet share a partition number.
+ * Partition count of all snippet topics. All these topics have the same count, so that the state, reads and counts of a
+ * snippet have the same partition number.
  */
 const SNIPPET_PARTITIONS = 4
 const SNIPPET_PRODUCTION_PARTITIONS = 32

@@ -1,4 +1,4 @@
-/** Maximum number of code points of a folded term. Longer hashtags and phrases are ignored. */
+/** Maximum number of code points of a folded term. Hashtags and phrases with a longer folded term are ignored. */
 export const MAX_TERM_CODE_POINTS = 140
 /**
  * Maximum number of UTF-16 code units of a hashtag or phrase as it was sent, because every spelling is stored with its

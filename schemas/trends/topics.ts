@@ -34,8 +34,8 @@ export const userInterests: Topic<bigint, UserInterests> = {
 const listsKept = { ...keptFor(HOUR_MS, SHORT_SEGMENT_MS), ...LARGE_RECORDS }
 
 /**
- * One ranked list per region and minute; key: woeid. Views are rebuilt from the last minutes, so one hour is
- * sufficient.
+ * One ranked list per region and minute; key: woeid. Views are rebuilt from the last minutes, so a retention of one
+ * hour is sufficient.
  */
 export const trendOutput: Topic<number, TrendOutput> = {
   name: 'trend-output',
@@ -57,7 +57,7 @@ export const trendRenewals: Topic<number, TrendOutput> = {
 }
 
 /**
- * Counts per term, region and minute; key: <woeid>:<term>. They contain the history of every term. Kept for a day to
+ * Counts per term, region and minute; key: <woeid>:<term>. The counts are the history of every term. Kept for a day to
  * refill a repaired table.
  */
 export const trendVolumes: Topic<string, TrendVolume> = {
@@ -71,7 +71,7 @@ export const trendVolumes: Topic<string, TrendVolume> = {
 
 /**
  * Counts of rare terms per minute. A record contains many terms, each with its counts in all regions; key: the
- * partition of the terms. They complete `trend-volumes` and are kept for the same time.
+ * partition of the terms. The records complete `trend-volumes` and are kept for the same time.
  */
 export const trendRareVolumes: Topic<number, TrendRareVolumes> = {
   name: 'trend-rare-volumes',

@@ -23,8 +23,9 @@ export interface Command<V> {
   readonly call: string
   readonly help: string
   /**
-   * Parses the arguments. @returns the values, or `help` when the user requests it
-   *   @throws UsageError
+   * Parses the arguments.
+   * @returns the values, or `help` when the user requests it
+   * @throws UsageError
    */
   parse(args: readonly string[]): V | 'help'
 }

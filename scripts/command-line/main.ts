@@ -1,7 +1,7 @@
 import { answerTo } from './check.ts'
 import type { Command } from './command.ts'
 
-/** Classes of errors that are bugs, for which the stack trace is needed. */
+/** Classes of errors that are always bugs. Their stack traces are printed. */
 const BUGS = [TypeError, RangeError, ReferenceError]
 
 interface Issues {
@@ -51,8 +51,8 @@ function hasIssues(error: Error): error is Error & Issues {
 let endsWithReader = false
 
 /**
- * Ends the process when its output is closed by the reader. Otherwise `npm run status | head` would print the stack
- * trace of an unhandled EPIPE.
+ * Ends the process when the reader of its output closes the pipe. Otherwise `npm run status | head` would print the
+ * stack trace of an unhandled EPIPE.
  */
 function endWithReader(): void {
   if (endsWithReader) return
@@ -63,7 +63,7 @@ function endWithReader(): void {
       if (error.code !== 'EPIPE') throw error
       if (isEnding) return
       isEnding = true
-      // The signal lets a command that has started servers stop them.
+      // The signal allows a command that has started servers to stop them.
       if (process.listenerCount('SIGTERM') > 0) process.kill(process.pid, 'SIGTERM')
       else process.exit(0)
     })

@@ -14,8 +14,9 @@ export interface Option<T> {
   /** True when the option may be given several times. */
   readonly isRepeated: boolean
   /**
-   * Reads the values of the option. @param given all values of the option, in order
-   *   @throws UsageError whose message continues the option's name, such as "must not be empty"
+   * Reads the values of the option.
+   * @param given all values of the option, in order
+   * @throws UsageError whose message follows the option's name, such as "must not be empty"
    */
   read(given: readonly string[]): T
 }

@@ -1,7 +1,9 @@
 import { Failure, logged } from './commands.mjs'
 import { ENV, ROOT, SETUP_LOG } from './config.mjs'
 
-/** Returns the command and first arguments of the npm that started this process, run by the same Node. */
+/**
+ * Returns the command and first arguments that run, with the Node of this process, the npm that started the process.
+ */
 export function startingNpm() {
   const cli = ENV.npm_execpath
   return cli && /npm-cli\.c?js$/.test(cli) ? [process.execPath, cli] : ['npm']

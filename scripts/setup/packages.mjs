@@ -31,7 +31,7 @@ export async function ensurePackages(npm) {
   writeFileSync(stamp, hash)
 }
 
-/** Returns true when all packages of the lockfile are already installed. */
+/** Returns true when all packages of the lockfile that this machine needs are installed. */
 function isInstalled(lock) {
   const hidden = join(ROOT, 'node_modules', '.package-lock.json')
   if (!existsSync(hidden)) return false

@@ -20,7 +20,7 @@ export async function ensurePrograms(wanted) {
   return names.includes('java') ? findJava() : undefined
 }
 
-/** Programs that may be missing. Tasks that use them report their absence and run without them. */
+/** Programs that may be missing. Tasks that could use such a program report that it is missing, and run without it. */
 const OPTIONAL = new Set(['chromium'])
 
 async function tryOptional(missing) {
@@ -30,7 +30,7 @@ async function tryOptional(missing) {
   )
 }
 
-/** The settings that name other servers instead of the local ones that run on Java. */
+/** The settings that replace local servers that run on Java by external servers. */
 const JAVA_SERVERS = ['KAFKA_BROKERS', 'OPENSEARCH_URL']
 
 const PROGRAMS = {
@@ -61,7 +61,7 @@ const APT_PACKAGES = {
 function missingPrograms(names) {
   return names.filter((name) => {
     const { given, present } = PROGRAMS[name]
-    // Settings for external servers do not count for tests, which always start their own servers.
+    // Tests ignore settings for external servers, because they always start their own servers.
     const isGiven = given && !names.includes('python') && given.every((setting) => ENV[setting])
     return !isGiven && !present()
   })
@@ -111,7 +111,7 @@ function javaMajor(java) {
   return Number(/version "(\d+)/.exec(stderr ?? '')?.[1] ?? 0)
 }
 
-/** Returns true if the jars of both servers were downloaded before, so that Maven is not needed again. */
+/** Returns true if the jars of both Java servers were downloaded before. Maven is then not needed again. */
 function hasJars() {
   const fetched = existsSync(TOOLS) ? readdirSync(TOOLS) : []
   return [/^kafka-[0-9a-f]+$/, /^search-[0-9a-f]+$/].every((folder) => fetched.some((name) => folder.test(name)))

@@ -18,7 +18,7 @@ export interface Account {
   readonly changes: number
   /** Ids of the open holds, in the order in which they were made. */
   readonly holds: readonly string[]
-  /** Cause of the account's last change: the id of a command, or `release` and the id of a hold. */
+  /** Cause of the account's last change: the id of a command, or `release` followed by the id of a hold. */
   readonly cause: string
 }
 
@@ -56,7 +56,7 @@ export interface BankLogs {
 export function missing(logs: BankLogs, times: InputTimes): string[] {
   const results = new Set(logs.decisions.flat().flatMap(({ value }) => value.result?.reply_to ?? []))
   const views = new Map(logs.decisions.flat().flatMap(({ key, value }) => (value.view === null ? [] : [[key, value.view]])))
-  // A wrong clock may have set the end of a hold far into the future.
+  // A wrong clock may have set the end of a hold to a time far in the future.
   const held = times.clocksWereWrong ? [] : [...views].filter(([, { holds }]) => holds.length > 0)
   const decided = new Set<string>()
   const unanswered = logs.commands.flat().filter(({ value }) => {
@@ -98,7 +98,7 @@ export function deviations(logs: BankLogs, sent: readonly number[], times: Input
   ].slice(0, MAX_SHOWN)
 }
 
-/** Decides the commands of one partition again, and compares the results with the decisions that were made. */
+/** Decides the commands of one partition again, and compares the results with the original decisions. */
 function decisionFaults(
   commands: readonly Keyed<Command<Order>>[],
   decisions: readonly Keyed<Decision<Account>>[],

@@ -90,7 +90,7 @@ export interface BankOptions {
   readonly judgedByAppend: boolean
 }
 
-/** Accounts whose orders are commands. Their money can be held for a time, after which a tick releases it. */
+/** Accounts whose orders are commands. Money of an account can be held for a time, after which a tick releases it. */
 export function bank(options: BankOptions): Subject {
   const { partitions, judgedByAppend } = options
   const config = judgedByAppend ? APPEND_TIME : undefined

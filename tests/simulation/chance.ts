@@ -1,6 +1,6 @@
 import { type Random, seededRandom } from '../../tools/random/random.ts'
 
-/** A source of random decisions that nothing else draws from. */
+/** A separate source of random decisions. */
 export interface Chance {
   readonly random: Random
   /** Draws a number from `least` to `most`. */

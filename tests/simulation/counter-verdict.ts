@@ -78,7 +78,7 @@ function byGroup(records: Records): Map<string, ReadRecord[]> {
   return Map.groupBy(records, ({ key }) => groupOf(key))
 }
 
-/** Checks that each key's numbers count from 1, and that its ids equal the ids in the input. */
+/** Checks that the numbers of each key are 1, 2, 3 and so on, and that the key's ids equal those in the input. */
 function compare(what: string, output: Records, wanted: Map<string, Records>, show: (ids: string[]) => string): string[] {
   const found = byKey(output)
   return [...new Set([...wanted.keys(), ...found.keys()])].flatMap((key) => {

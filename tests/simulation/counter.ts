@@ -11,7 +11,7 @@ const NAME = 'counter'
 /** Share of records on which the processor fails after it has changed its state and emitted records. */
 const SHARE_BROKEN = 0.02
 const SHARE_NOTES = 0.15
-/** A key of the unlogged store. The processor counts all records of its partition under it. */
+/** A key of the unlogged store, under which the processor counts all records of its partition. */
 const ALL = 'all'
 
 function textTopic(name: string, partitions: number): Topic<string, string> {
@@ -45,8 +45,8 @@ function topicsFor(partitions: number) {
 }
 
 /**
- * Counts records per key in two stores, with and without a changelog, and, after a repartition, per group. Notes are
- * only copied, so their topic may get more partitions.
+ * Counts records per key in two stores, with and without a changelog, and, after a repartition, per group. The records
+ * called notes are only copied, so their topic may get more partitions.
  */
 function counting({ input, ledger, totals, notes, passed }: Topics, { standby, padding }: CounterOptions): Topology {
   return topology(

@@ -11,7 +11,7 @@ interface Late {
   readonly version: TransactionVersion
   /** The request that a broker carries out twice. */
   readonly key: number
-  /** The request of the next transaction before which the broker carries out the first request again. */
+  /** A request of the next transaction. Just before it, the broker carries out the first request again. */
   readonly before: number
 }
 
@@ -28,7 +28,7 @@ test.each(CASES)('version $version: $late that a broker carries out late does no
   let commits = 0
   const { cluster, network, run } = producerWorld(version, (request, broker, cluster) => {
     if (request.apiKey === key && commits === 0 && carryOut === undefined) {
-      // The connection breaks while the request waits in the broker.
+      // The connection is lost while the request waits in the broker.
       carryOut = () => handleRequest(request, broker, cluster)
       network.cut(() => true)
       return

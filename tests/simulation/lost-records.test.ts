@@ -9,7 +9,7 @@ const PARTITION = { topic: TOPIC, partition: 0 }
 const KEY = `${TOPIC}-0`
 const GROUP = 'readers'
 const POLL_MS = 1_000
-/** A commit of one record takes two offsets, one of them for the marker. */
+/** A commit of one record takes two offsets: one for the record, and one for the marker. */
 const PER_COMMIT = 2
 
 interface Steps {
@@ -74,7 +74,7 @@ test('a reader whose records are gone continues where the log differs', async ()
     const fetcher = opened(transport, 0, 'earliest')
     expect(textsOf(await readTo(fetcher, 6))).toEqual(['a', 'b', 'c'])
     loseAfter(world.cluster, 1)
-    // Without epochs the reader would continue after the new record that has the offset of `c`.
+    // Without epochs the reader would continue after the new record, because this record now has the offset of `c`.
     await producer.init()
     await write('d', 'e', 'f')
     expect(textsOf(await readTo(fetcher, 8))).toEqual(['d', 'e', 'f'])
@@ -137,7 +137,7 @@ test('a reader goes on when only records after its position are gone', async () 
     loseAfter(world.cluster, 1)
     await producer.init()
     await write('d')
-    // The epoch of `b`, a record that nobody has read.
+    // The epoch of `b`, a record that no reader has read.
     const fetcher = opened(transport, 2, 'fail', epoch)
     expect(textsOf(await readTo(fetcher, 4))).toEqual(['d'])
   })

@@ -15,9 +15,9 @@ type Parser = (correlationId: number, apiKey: number, apiVersion: number, reader
 export interface Endpoint {
   readonly actor: Actor
   isUp(): boolean
-  /** Number of the broker's start. Requests to an earlier start are lost. */
+  /** Number of times that the broker was started. Requests that were sent before the last start are lost. */
   readonly generation: number
-  /** Answers a request, now or later. The answers of a connection leave in the order of its requests. */
+  /** Answers a request, now or later. The answers on a connection are sent in the order of its requests. */
   handle(request: ClientRequest): void
 }
 
@@ -43,9 +43,9 @@ interface Pending {
 /** All connections between processes and brokers. */
 export interface Network {
   connection(client: Actor, clientId: string, options: ConnectionOptions): Connection
-  /** Cuts connections. Both ends notice the cut. Requests that the broker has received are still carried out. */
+  /** Cuts connections. Both ends notice the cut. The broker still carries out the requests that it has received. */
   cut(wanted: (client: Actor, endpoint: Endpoint) => boolean): void
-  /** Drops all messages between these two until the given time. Neither of them notices. */
+  /** Drops all messages between the process and the broker until the given time, without either of them noticing. */
   partition(client: Actor, endpoint: Endpoint, until: number): void
 }
 
@@ -60,7 +60,7 @@ export function network(scheduler: Scheduler, find: (host: string, port: number)
 
   /**
    * Returns when a message that is sent now arrives. TCP sends lost messages again, so no message arrives during a
-   * network partition, and all of them arrive after it.
+   * network partition, and all of them arrive when it is over.
    */
   function arrival(client: Actor, endpoint: Endpoint, after: number): number {
     let at = Math.max(after, scheduler.now() + latency(client, endpoint))
@@ -99,7 +99,7 @@ class SimulatedConnection {
   readonly #clientId: string
   readonly #options: ConnectionOptions
   readonly #onClose: (() => void)[] = []
-  /** Requests that are in transit or at the broker, and requests that wait until fewer are in flight. */
+  /** Requests that are in transit or at the broker, and requests that wait until fewer requests are in flight. */
   readonly #inFlight: Pending[] = []
   readonly #waiting: Pending[] = []
   /** Requests that the broker has received and will handle one at a time. */

@@ -7,7 +7,7 @@ import type { WorkerSettings } from './slot.ts'
 export const SUBJECTS = ['counter', 'bank', 'shop', 'trends'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
 
-/** Something that happens at a time, in ms since the beginning. `chance` decides the details. */
+/** Something that happens at a time, in ms since the beginning. `chance` determines the details. */
 interface Planned {
   readonly at: number
   readonly chance: number
@@ -74,7 +74,7 @@ const SHARE_KEEP_PLACE = 0.3
 const SHARE_STATE_CLEANED = 0.3
 const KEEP_STATE_MS = [100, 4_000] as const
 const SHARE_COMPRESSED = 0.1
-/** Share of the worlds whose new workers copy state first, and the maximum time for it. */
+/** Share of the worlds whose new workers copy state first, and the maximum time for this copy. */
 const SHARE_WARM_UP = 0.5
 const WARM_UP_MAX_MS = [200, 10_000] as const
 const MOST_FAULTS = 7
@@ -90,7 +90,8 @@ const SHARE_SINKS = 0.3
 const SHARE_AT_LEAST_ONCE = 0.15
 const SHARE_JUDGED_BY_APPEND = 0.5
 /**
- * Share of the clusters that start with version 1 of transactions, and share of these that are upgraded during a run.
+ * Share of the clusters that start with version 1 of transactions, and share of those clusters that are upgraded during
+ * a run.
  */
 const SHARE_VERSION_1 = 0.3
 const SHARE_UPGRADED = 0.4
@@ -115,7 +116,7 @@ function troubleOf(subject: SubjectName): readonly [least: number, most: number]
 function canHappen(kind: FaultKind, subject: SubjectName, sinks: boolean): boolean {
   if (kind === 'store' || kind === 'empty') return sinks
   if (kind === 'grow') return subject === 'counter'
-  // Trends rely on their clock, because it decides which tweets are late.
+  // Trends need a correct clock, because the clock decides which tweets are late.
   return kind !== 'clock' || subject !== 'trends'
 }
 
@@ -160,6 +161,6 @@ export function planOf(seed: number, subject: SubjectName): Plan {
       .map((at, number) => ({ at, number, chance: chance() })),
     faults: Array.from({ length: faults }, () => ({ at: moment(), kind: one(kinds), chance: chance() })).sort((a, b) => a.at - b.at),
   } as const satisfies Plan
-  // This setting is drawn last, so that the rest of each plan is the same as before warm-ups existed.
+  // This setting is drawn last, so that the other settings of each plan are the same as before warm-ups existed.
   return { ...plan, warmUpMaxMs: random() < SHARE_WARM_UP ? Math.round(between(...WARM_UP_MAX_MS)) : 0 }
 }

@@ -20,7 +20,7 @@ const ID_DIGITS = 12
 export interface SimulatedProcess {
   readonly actor: Actor
   readonly runtime: Runtime
-  /** How far its wall clock is ahead, ms. */
+  /** How far the wall clock of the process is ahead, ms. */
   clockOffsetMs: number
 }
 
@@ -30,8 +30,8 @@ export function simulatedProcess(name: string, scheduler: Scheduler, clockOffset
   const { random, between } = scheduler.chance(name)
 
   function setTimer(ms: number, callback: () => void): () => void {
-    // As in Node, a delay is a whole number of milliseconds and at least 1. It is also 1 if the delay is too large to
-    // represent.
+    // As in Node, a delay is a whole number of milliseconds and at least 1. If a delay is too large to represent, it
+    // also becomes 1.
     const whole = ms >= 1 && ms <= LONGEST_TIMER_MS ? Math.floor(ms) : 1
     return scheduler.after(whole + between(...TIMER_LATE_MS), own, 'timer', callback)
   }

@@ -30,7 +30,7 @@ const parsed = () => commandLine(declaration)
 async function main(): Promise<number> {
   const options = parsed()
   const { minutes, trace, shrink: shrinks, 'until-wrong': untilWrong } = options
-  // Errors are normal in a simulation. Their stacks are useful only in a trace.
+  // Errors are normal in a simulation, so their stack traces are printed only in a trace.
   if (!trace) Error.stackTraceLimit = 0
   const startedAt = performance.now()
   const hash = createHash('sha256')

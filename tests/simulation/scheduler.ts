@@ -24,7 +24,7 @@ interface Event {
 
 /**
  * The only source of time, order and chance in a simulation. Events happen one at a time, in the order of their times.
- * The next event happens when no promise job is left, so a seed determines the whole run.
+ * The next event happens only when the queue of promise jobs is empty, so a seed determines the whole run.
  */
 export interface Scheduler {
   /** Milliseconds since the beginning. */
@@ -33,22 +33,22 @@ export interface Scheduler {
   /** Draws a number from `least` to `most`. */
   between(least: number, most: number): number
   /**
-   * Returns a source of chance that depends only on the seed and the name. A part of the simulation with a separate
-   * source makes the same decisions even if another part does less, so that a failing run can be reduced.
+   * Returns a source of chance that depends only on the seed and the name. If a part of the simulation has a separate
+   * source, it makes the same decisions even when another part is left out. A failing run can therefore be reduced.
    */
   chance(name: string): Chance
   /** @returns a function that cancels the event */
   after(ms: number, actor: Actor, label: string, action: () => void): () => void
   /** Adds a line to the trace. */
   note(line: string): void
-  /** Lets events happen until the condition holds after one of them, or until the given time. */
+  /** Lets events happen until the condition holds after an event, or until the given time. */
   run(until: number, isDone: () => boolean): Promise<boolean>
   /** Hashes everything that has happened. */
   digest(): string
   readonly events: number
 }
 
-/** Characters of the trace that are hashed at once. */
+/** Number of characters of the trace that are hashed at once. */
 const HASHED_AT_ONCE = 16_384
 
 export function actor(name: string): Actor {
@@ -131,8 +131,8 @@ export function scheduler(seed: number, trace?: Trace): Scheduler {
 }
 
 /**
- * Resolves when all promise jobs have run. This needs no clock: the event loop turns once, and nothing else waits in
- * it.
+ * Resolves when all promise jobs have run. This needs no clock: the event loop turns once, and no other work is waiting
+ * in it.
  */
 function noJobLeft(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))

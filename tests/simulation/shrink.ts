@@ -15,8 +15,8 @@ export interface Shrunk {
 }
 
 /**
- * Number of seeds with which a smaller plan is tried. Leaving out a part changes later events, so the plan may show the
- * fault only with other delays.
+ * Number of seeds with which a smaller plan is tried. Leaving out a part changes later events, so the smaller plan may
+ * show the fault only with different delays.
  */
 const FURTHER_SEEDS = 2
 const DEFAULT_MOST_RUNS = 600
@@ -43,7 +43,7 @@ export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Prom
   const kinds = new Set(wanted.map(kindOf))
   let best = { plan, faults: wanted }
 
-  /** Adopts a smaller plan if it shows the fault with the same delays or with different ones. */
+  /** Adopts a smaller plan if it shows the fault with the same delays or with different delays. */
   async function take(smaller: Plan): Promise<boolean> {
     for (let further = 0; further <= FURTHER_SEEDS && runs < mostRuns; further++) {
       const tried = { ...smaller, seed: smaller.seed + further }

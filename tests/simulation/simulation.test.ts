@@ -28,8 +28,8 @@ test('two processes that run the same seeds do exactly the same', { timeout: TIM
 })
 
 /**
- * Numbers of seeds of each topology. All of them take about half a minute of CPU. The README of this folder also names
- * these numbers.
+ * Numbers of seeds of each topology. All seeds together take about half a minute of CPU. The README of this folder also
+ * names these numbers.
  */
 const SEEDS = [
   ['counter', 1, 500],

@@ -35,13 +35,13 @@ export interface SlotDeps {
 /** Starts processes again. It never fails. */
 const supervisor = actor('supervisor')
 
-/** The environment of one worker: its state folder, and its processes, each of which replaces the previous one. */
+/** The environment of one worker: its state folder, and its processes, each of which replaces the previous process. */
 export interface Slot {
   readonly name: string
   /** The current process; undefined between two processes. */
   readonly process: SimulatedProcess | undefined
   readonly worker: Worker | undefined
-  /** Errors with which processes of the slot ended by themselves. */
+  /** Errors that ended processes of the slot. */
   readonly failures: readonly string[]
   start(): void
   /** Kills the process. Another process starts later. */
@@ -55,8 +55,8 @@ export interface Slot {
 }
 
 /**
- * A process ends when it cannot reach the brokers at its start, was fenced too often or cannot write its state. Its
- * supervisor starts it again.
+ * A process ends if it cannot reach the brokers at its start, was fenced too often, or cannot write its state. In each
+ * case its supervisor starts it again.
  */
 function isExpected(error: unknown): boolean {
   return error instanceof FencedError || error instanceof StateUnavailable || (error instanceof TransportError && !error.fatal)
@@ -111,16 +111,16 @@ export function slot(name: string, deps: SlotDeps): Slot {
     const transport = openTransport(own, deps)
     try {
       await transport.connect()
-      // The process was asked to stop before it had a worker.
+      // The process was stopped before it had created a worker.
       if (isStopping) return
       const created = createWorker(
-        // State is small in simulations, but is copied nevertheless.
+        // State in simulations is far below the usual threshold for a warm-up, but must be copied nevertheless.
         { topology, guarantee, ...settings, warmUpMaxMs, warmUpLeastRecords: 0, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime },
       )
       worker = created
       await created.start()
-      // A process that is asked to stop while it starts opens nothing more.
+      // If a process is stopped during its start, it opens nothing more.
       runners = isStopping ? [] : (sinks?.open({ process: own, transport, registry, memberOf }) ?? [])
       await Promise.all([created.done, ...runners.map((runner) => runner.start().then(() => runner.done))])
     } finally {

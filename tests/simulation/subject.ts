@@ -14,12 +14,12 @@ export interface InputRecord {
   readonly timestamp: number
 }
 
-/** Facts about a run by which its output is judged. Times are epoch ms of a correct clock. */
+/** Facts about a run that are needed to judge its output. Times are epoch ms of a correct clock. */
 export interface InputTimes {
-  /** Time at which the brokers had acknowledged each input, by the number of the input. */
+  /** Time at which the brokers acknowledged each input, by the number of the input. */
   readonly acknowledgedAt: ReadonlyMap<number, number>
   readonly now: number
-  /** Whether the clock of a worker was wrong for a time. */
+  /** Whether the clock of a worker was wrong at any time of the run. */
   readonly clocksWereWrong: boolean
   /** Whether requests may have arrived long after they were sent. */
   readonly requestsWereLate: boolean
@@ -44,7 +44,7 @@ export interface Subject {
   isComplete(cluster: Cluster, times: InputTimes): boolean
   /**
    * Returns all deviations of the output from an offline computation.
-   * @param sent the numbers of the inputs, in their order
+   * @param sent the numbers of the inputs that were sent, in order
    */
   deviations(cluster: Cluster, sent: readonly number[], times: InputTimes): string[]
 }

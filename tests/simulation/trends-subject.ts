@@ -45,8 +45,8 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
   }
 
   /**
-   * Returns how often a term counts in a region: among all tweets that a list may contain, and among those that it must
-   * contain.
+   * Returns how often a term counts in a region: among all tweets that a list may contain, and among the tweets that it
+   * must contain.
    */
   function counts(woeid: number, term: string, windowEnd: number, { acknowledgedAt }: InputTimes): readonly [least: number, most: number] {
     // At a half minute, the window ends with the current minute.
@@ -56,7 +56,10 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     return [all.filter(there).length, all.length]
   }
 
-  /** A list may lack a quarter of the partitions. Worlds have at most three partitions, so no list may lack any. */
+  /**
+   * A list may lack up to a quarter of the partitions. Worlds have at most three partitions, so no list may lack a
+   * partition.
+   */
   function listFaults({ woeid, window_end, entries, missing_partitions }: TrendOutput, times: InputTimes): string[] {
     if (missing_partitions > 0) return [`region ${woeid} has a list at ${window_end} without ${missing_partitions} partitions`]
     return TERMS.flatMap((term) => {
@@ -66,7 +69,10 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     })
   }
 
-  /** Returns the regions whose newest list lacks tweets although a window with these tweets must be closed. */
+  /**
+   * Returns the regions whose newest list lacks tweets, although the window that contains these tweets must have
+   * closed.
+   */
   function unfinished(cluster: Cluster): string[] {
     const newest = new Map<number, TrendOutput>()
     for (const list of lists(cluster).flat()) if (list.window_end >= (newest.get(list.woeid)?.window_end ?? 0)) newest.set(list.woeid, list)

@@ -22,7 +22,8 @@ test('a producer does not take itself for another process while its last epoch i
   await run(async (producer) => {
     append(producer, 'first')
     await producer.commit(new Map(), undefined)
-    // The coordinator has assigned another producer id, but still shows the previous id.
+    // The coordinator has already assigned another producer id, but still describes the transaction with the previous
+    // one.
     await producer.init()
     append(producer, 'second')
     await producer.commit(new Map(), undefined)

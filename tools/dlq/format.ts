@@ -39,7 +39,10 @@ function bytesText(bytes: Buffer | null): string {
   return isPrintable(bytes) ? JSON.stringify(bytes.toString('utf8')) : `0x${bytes.toString('hex')}`
 }
 
-/** Returns whether bytes are printable text. Bytes with control characters are not, even if they are valid UTF-8. */
+/**
+ * Returns whether bytes are printable text. Text with control characters does not count as printable, even if it is
+ * valid UTF-8.
+ */
 function isPrintable(bytes: Buffer): boolean {
   return isUtf8(bytes) && bytes.every((byte) => byte >= 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d)
 }

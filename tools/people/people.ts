@@ -25,7 +25,7 @@ export interface Person {
 
 export interface People {
   readonly people: readonly Person[]
-  /** The origin of the profiles and places, for a report. */
+  /** The origin of the profiles and places, to be named in a report. */
   readonly origin: string
 }
 
@@ -41,7 +41,7 @@ const DISTANCES_KM = [
 const ADULT_YEARS = 18
 const MAX_AGE_PREF = 99
 
-/** Exponent of the popularity distribution. With it, half of the swipes go to a quarter of the users. */
+/** Exponent of the popularity distribution. With this exponent, half of the swipes go to a quarter of the users. */
 const POPULARITY_EXPONENT = 2
 const LEAST_LIKED = 0.15
 const MOST_LIKED = 0.75
@@ -73,7 +73,7 @@ export function placePeople(rows: readonly ProfileRow[], towns: readonly Town[],
     birthDate: birthDateAt(age, random, now),
     gender,
     seekingGender,
-    // A rule of thumb says that a partner should be older than half one's own age plus seven.
+    // A rule of thumb says that a partner should be at least half one's own age plus seven.
     minAge: Math.max(ADULT_YEARS, Math.floor(age / 2 + 7)),
     maxAge: Math.min(MAX_AGE_PREF, Math.max(ADULT_YEARS, (age - 7) * 2)),
     maxDistanceKm: DISTANCES_KM[distance(random)][0],
@@ -93,7 +93,7 @@ export function swipeDraw(people: readonly Person[]): (random: Random) => { targ
   }
 }
 
-/** Returns a place near the centre of a town by a normal distribution. Larger towns have a greater deviation. */
+/** Draws a place near the centre of a town from a normal distribution. Larger towns have a greater deviation. */
 function near({ lat, lon, population }: Town, random: Random): Place {
   const km = 1 + Math.sqrt(population) / 250
   const radius = km * Math.sqrt(-2 * Math.log(1 - random()))

@@ -27,7 +27,7 @@ const KINDS = [
   ['m', 'bisexual', 771],
 ] as const
 
-/** Every 5 % quantile of the ages in the public data set, with the greatest plausible age at the end. */
+/** The quantiles of the ages in the public data set, in steps of 5 %. The last one is the greatest plausible age. */
 const AGES = [18, 21, 23, 24, 25, 26, 26, 27, 28, 29, 30, 31, 32, 33, 35, 37, 39, 42, 46, 52, 70]
 
 /** Reads the public profiles in the order of the file. */

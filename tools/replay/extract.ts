@@ -8,7 +8,7 @@ there there's these they they're thing things think this those though thru time 
 way we we're well went were what what's when where which while who why will with won't would yeah yes you you're your`.split(/\s+/),
 )
 const HASHTAG = /[#＃]([\p{L}\p{N}_]*\p{L}[\p{L}\p{N}_]*)/gu
-/** Links, mentions and hashtags end a sequence of words, as punctuation does. */
+/** Matches links, mentions and hashtags. They end a sequence of words, as punctuation does. */
 const NO_WORDS = /https?:\S+|www\.\S+|[@#＃]\S+|&\w+;/giu
 const WORD_OR_BREAK = /[\p{L}\p{N}](?:[\p{L}\p{N}'’-]*[\p{L}\p{N}])?|[^\s\p{L}\p{N}]+/gu
 const IS_WORD = /^[\p{L}\p{N}]/u
@@ -26,9 +26,9 @@ export interface Extracted {
 }
 
 /**
- * Extracts the hashtags and phrases of a text, like an extractor upstream of the platform. A phrase consists of two or
- * three adjacent words without punctuation, links, mentions or hashtags between them. It neither begins nor ends with a
- * stop word, a number or a single letter.
+ * Extracts the hashtags and phrases of a text, as an extractor upstream of the service would. A phrase consists of two
+ * or three adjacent words without punctuation, links, mentions or hashtags between them. It neither begins nor ends
+ * with a stop word, a number or a single letter.
  */
 export function extractTerms(text: string): Extracted {
   const hashtags = [...text.matchAll(HASHTAG)].map(([, tag]) => `#${tag}`)

@@ -34,9 +34,9 @@ export async function* readRecording(path: string, onBadRow: (reason: string) =>
 
 /** Number of users, roughly the number of tweets in the recording. */
 const USERS = 40_000
-/** Countries in which people speak the language of the recording. */
+/** Countries whose people speak the language of the recording. */
 const ENGLISH_SPEAKING = ['US', 'GB', 'CA', 'AU', 'IE', 'NZ', 'ZA', 'IN', 'PH', 'NG']
-/** The country that tweets most about an event, by a part of the event's name. */
+/** The country that tweets most about an event. Keys are parts of the event's name. */
 const HOME_OF_EVENT: readonly [part: string, country: string][] = [
   ['Sandy', 'US'],
   ['Boston', 'US'],
@@ -45,7 +45,10 @@ const HOME_OF_EVENT: readonly [part: string, country: string][] = [
   ['Queensland', 'AU'],
   ['Alberta', 'CA'],
 ]
-/** Share of an event's tweets that come from its country. The others come from any country that speaks the language. */
+/**
+ * Share of an event's tweets that come from its country. The remaining tweets come from any country that speaks the
+ * language.
+ */
 const HOME_SHARE = 0.5
 
 /**

@@ -11,7 +11,7 @@ export interface ReplayTimes {
  * Follows the rhythm of the recording at a higher speed. Long gaps are shortened, because months separate the six
  * events of the data set.
  * @param speed ms of the recording per ms of the replay
- * @param longestGapMs maximum gap in ms of the recording, to which longer gaps are shortened
+ * @param longestGapMs longer gaps of the recording are shortened to this length, in ms of the recording
  */
 export function replayTimes(speed: number, longestGapMs: number): ReplayTimes {
   let before: number | undefined

@@ -1,4 +1,7 @@
-/** A Hono server that answers every request with the same JSON. Started by `run.ts` with the length of the answer. */
+/**
+ * A Hono server that answers every request with the same JSON. `run.ts` starts it with the length of the answer as an
+ * argument.
+ */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 

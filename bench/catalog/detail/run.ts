@@ -1,6 +1,6 @@
 /**
- * `npm run bench:catalog`: measures the product page and compares it with a constant answer of the same size from Hono.
- * See run.command.ts.
+ * `npm run bench:catalog`: measures the product page and compares it with a Hono server that returns a constant answer
+ * of the same size. See run.command.ts.
  */
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
@@ -18,7 +18,10 @@ import { fillViews } from './views.ts'
 const WARM_UP_SECONDS = 3
 const MS_PER_SECOND = 1_000
 const TOKEN_SECONDS = 3_600
-/** Number of products in the round with few products. Each product is requested again within moments. */
+/**
+ * Number of products in the round with few products. With so few products, each product is requested again within
+ * moments.
+ */
 const HOT_PRODUCTS = 100
 const READY = { what: 'the first page', timeoutMs: 60_000, intervalMs: 200 }
 

@@ -20,13 +20,14 @@ export async function filledIndex(
   await call('PUT', `/${name}`, form)
   const lines = [...documents].map(([id, document]) => `${JSON.stringify({ index: { _id: id } })}\n${JSON.stringify(document)}\n`)
   for (let from = 0; from < lines.length; from += BULK) await call('POST', `/${name}/_bulk`, lines.slice(from, from + BULK).join(''))
-  // Merges the index into one segment, so that frequencies of words do not depend on how the index was filled.
+  // Merges the index into one segment, so that the frequencies of words do not depend on the order in which the index
+  // was filled.
   await call('POST', `/${name}/_forcemerge?max_num_segments=1`)
   await call('POST', `/${name}/_refresh`)
   return productIndex(indexReader(client), name, { timeoutMs: TIMEOUT_MS })
 }
 
-/** The form of an index with the server's defaults and only a title. */
+/** The mapping of an index that has only titles and uses the server's defaults. */
 export const STOCK_FORM = { settings: { number_of_replicas: 0 }, mappings: { properties: { title: { type: 'text' } } } }
 
 export const PRODUCTS_FORM = { settings: productsSettings, mappings: { dynamic: 'strict', ...productsMappings } }

@@ -19,7 +19,7 @@ const LEAST_JUDGMENTS = 3
 const CONCURRENT = 4
 const PERCENT = 100
 
-/** Returns the NDCG@10 of each query; undefined for queries for which every order is equally good. */
+/** Returns the NDCG@10 of each query; undefined for a query for which every order of the products is equally good. */
 async function values(contender: Contender, queries: readonly JudgedQuery[], texts: readonly string[]): Promise<(number | undefined)[]> {
   const found: (number | undefined)[] = new Array(queries.length).fill(undefined)
   const waiting = queries.keys()

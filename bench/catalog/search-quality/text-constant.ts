@@ -15,8 +15,8 @@ import { DEPTH, ndcg } from './ndcg.ts'
 
 const CONSTANTS = [1, 2, 4, 6, 8, 10, 14, 20, 30, 50, 100]
 /**
- * Number of candidates per query. Products with lower scores are left out, because no other factor could raise them
- * into the first ten.
+ * Number of candidates per query. Products with lower scores are left out, because the other factors could not raise
+ * them into the first ten.
  */
 const CANDIDATES = 1_000
 /** Draws of the other factors. */
@@ -35,7 +35,7 @@ interface Candidate {
 /**
  * Returns a table of NDCG@10 by the constant of the text factor. The judgments are about titles only, so sales, stars,
  * age and stock of each product are drawn at random. These random values are unrelated to relevance. The best constant
- * is therefore the one with which random values displace the fewest good products.
+ * is therefore the constant with which these random values displace the fewest good products.
  */
 export async function textConstants(products: ProductIndex, queries: readonly JudgedQuery[], now: number): Promise<string[]> {
   const moment = { now, salesPercentile: now / HALF_LIFE_MS + Math.log2(PERCENTILE_UNITS) }

@@ -18,7 +18,7 @@ export type IndexLoad = ReturnType<typeof indexLoad>
 
 /** Fills and changes the index of a benchmark as the sink does, without Kafka. */
 export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, name = PRODUCTS_INDEX) {
-  // The versions are greater than those of earlier runs, whose index may still exist.
+  // The versions are greater than those of earlier runs, because the index of an earlier run may still exist.
   let version = Date.now() * VERSIONS_PER_MS
 
   async function call(method: 'PUT' | 'POST', path: string, body?: object | string): Promise<void> {
@@ -33,11 +33,11 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     await call('POST', `/${name}/_bulk`, lines.join(''))
   }
 
-  /** Returns whether an index with `count` products exists and has the form that the program expects. */
+  /** Returns whether an index with `count` products exists and has the mapping that the program expects. */
   async function isFilled(count: number): Promise<boolean> {
     const index = await client.call({ method: 'GET', path: `/${name}` })
     if (index.body[name]?.mappings._meta?.definition !== DEFINITION) return false
-    // A server that has just started first recovers the index, so wait until it has done so.
+    // A server that has just started first recovers the index, so wait until the recovery is complete.
     await client.call({ method: 'GET', path: `/_cluster/health/${name}?wait_for_status=yellow&timeout=60s`, timeoutMs: TIMEOUT_MS })
     const counted = await client.call({ method: 'GET', path: `/${name}/_count`, timeoutMs: TIMEOUT_MS })
     return counted.body.count === count

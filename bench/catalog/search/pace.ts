@@ -12,7 +12,7 @@ export interface Latencies {
 
 /**
  * Starts calls at a steady rate, whether or not earlier calls have ended. Measures each call from the time at which it
- * was due, so that a stalled server does not receive fewer calls.
+ * was due, so that the results show the whole delay of a stalled server.
  */
 export async function atRate(rate: number, seconds: number, call: () => Promise<unknown>): Promise<Latencies> {
   const times: number[] = []

@@ -23,21 +23,24 @@ import declaration from './run.command.ts'
 import { vocabulary } from './vocabulary.ts'
 
 const HEAP_MB = 1_024
-/** Duration of the warm-up of each round, because a new kind of request makes the server compile a few more methods. */
+/**
+ * Duration of the warm-up of each round, because a new kind of request makes the server's JVM compile a few more
+ * methods.
+ */
 const ROUND_WARM_UP_SECONDS = 5
-/** Rate of bulks with changes. The sink waits 250 ms for further changes, so it sends four bulks per second. */
+/** Rate of bulk requests with changes. The sink waits 250 ms for further changes, so it sends four bulks per second. */
 const BULKS_PER_SECOND = 4
 const SEED = 11
 /** Name of the index that is rebuilt. It differs from the real index of products, so that no search uses it. */
 const REBUILT_INDEX = 'rebuilt'
-/** Interval of the searches for a change. They are repeated for at most `LOOK_MS`. */
+/** Interval of the searches for a change, which are repeated for at most `LOOK_MS`. */
 const LOOK_EVERY_MS = 50
 const LOOK_MS = 10_000
 const MS_PER_SECOND = 1_000
 
 const { products, rate, peak, changes, warm: warmUp, seconds, tantivy: withTantivy, folder: kept, note } = commandLine(declaration)
 
-/** Fills the index, unless an earlier run has filled it. Returns a description of what the function did. */
+/** Fills the index, unless an earlier run has filled it. Returns a text that says how the index was filled. */
 async function filled(load: IndexLoad): Promise<string> {
   if (await load.isFilled(products)) return 'filled by an earlier run'
   const startedAt = performance.now()

@@ -14,7 +14,7 @@ export interface Vocabulary {
 const SEED = 11
 const GENERATED = 5_000
 
-/** Returns the titles and queries from which products and searches are made. */
+/** Returns the titles and queries from which products and searches are generated. */
 export function vocabulary(): Vocabulary {
   try {
     const { titles, queries } = readJudgments(expectedDataFolder(), 1)

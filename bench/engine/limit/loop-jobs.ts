@@ -10,8 +10,8 @@ import { type TermSeen, termSeenSchema, type WindowCount, windowCountSchema } fr
 export type Emit = (time: number, key: Uint8Array, keyEnd: number, value: Uint8Array, valueEnd: number) => void
 
 /**
- * A job for one partition that uses a plain Map instead of an engine. It has no changelog and no database, and does not
- * handle late records.
+ * A job for one partition with a plain Map instead of an engine: without a changelog, a database and the handling of
+ * late records.
  */
 export interface LoopJob {
   record(buffer: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number, time: number, emit: Emit): void
@@ -21,7 +21,7 @@ export interface LoopJob {
 
 const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 5
-/** Number of minutes that are kept. Older minutes are dropped, as in the job's ring. */
+/** Number of minutes that are kept. Older minutes are dropped, as in the ring of the engine's job. */
 const RING_MINUTES = 12
 
 /** The counts of a term per minute, and the first minute whose windows have changed. */

@@ -16,7 +16,7 @@ import { type Emit, LOOP_JOBS } from './loop-jobs.ts'
 const POLL_MS = 20
 const JOIN_POLL_MS = 10
 const STDERR = 2
-/** Size at which output is flushed. As in the engine, the broker then works while the loop processes records. */
+/** Size at which output is flushed. As in the engine, this lets the broker work while the loop processes records. */
 const FLUSH_BYTES = 1_048_576
 
 const { job, brokers, input, output, group, commitIntervalMs, compression } = workerEnvironment()

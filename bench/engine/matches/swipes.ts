@@ -47,7 +47,7 @@ export const JOIN_SPAN_MS = 30 * DAY_MS
 /** Time of the first swipe, 2026-01-01T00:00Z. */
 const FIRST_MS = 1_767_225_600_000
 const DAYS = 60
-/** Share of the covered days within which swipes are answered. It amounts to 40 days. */
+/** Share of the covered period within which swipes are answered. It amounts to 40 days. */
 const ANSWERED_WITHIN = 2 / 3
 const USERS = 59_946
 const ANSWERS = 0.35

@@ -20,7 +20,7 @@ export function swipeMatches({ name, input, output, onRecord }: JobTopology): To
   const swipes: Topic<string, Swipe> = { ...place, name: input, value: rawValue(bareAvro<Swipe>(swipeSchema)) }
   const matches: Topic<string, Match> = { ...place, name: output, value: rawValue(bareAvro<Match>(matchSchema)) }
   return topology(name, (t) => {
-    /** The right-swipes of a pair; true for a swipe by the user with the lower number. */
+    /** The right-swipes of a pair. The value is true for a swipe by the user with the lower number. */
     const rights = joinBufferStore<string, boolean>('rights', { key: utf8, value: 'boolean', spanMs: JOIN_SPAN_MS })
     const matched = keyedStore<string, number>('matched', { key: utf8, value: avroValue<number>('long') })
     t.source(swipes).process(
@@ -32,7 +32,7 @@ export function swipeMatches({ name, input, output, onRecord }: JobTopology): To
         const low = swiper < swipee
         const answers = rights.joinable(ctx.key, ts).some(({ value }) => value !== low)
         rights.add(ctx.key, ts, low)
-        // Few swipes are answers, so an earlier match of the pair is looked up only for these.
+        // Few swipes are answers, so an earlier match of the pair is looked up only for answers.
         if (!answers || matched.get(ctx.key) !== undefined) return
         matched.put(ctx.key, ts)
         ctx.emit(matches, ctx.key, { lo: Math.min(swiper, swipee), hi: Math.max(swiper, swipee), ts })

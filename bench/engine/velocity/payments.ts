@@ -56,8 +56,8 @@ export const enrichedSchema = longRecord('Enriched', [
 ])
 
 /**
- * Reads the first payments of the real file, in file order. If the file has fewer than `count`, they are repeated with
- * a shift by the number of whole days in the file.
+ * Reads the first payments of the real file, in file order. If the file has fewer payments than `count`, they are
+ * repeated, each time later by the number of whole days in the file.
  */
 export function readPayments(dataDir: string, count: number): Payments {
   const text = gunzipSync(readFileSync(dataSet(dataDir, 'payments'))).toString('latin1')

@@ -38,12 +38,12 @@ export const windowCountSchema = longRecord('WindowCount', ['window_start', 'cou
 
 /** Time of the first record, 2026-01-01T00:00Z. */
 export const FIRST_MS = 1_767_225_600_000
-/** Interval of records in ms. With it, a million records span one hour. */
+/** Interval of records in ms. With this interval, a million records span one hour. */
 const MS_PER_RECORD = 3.6
-/** Maximum shift of a record's time in either direction, which makes records arrive out of order. */
+/** Maximum shift of a record's time in either direction. The shifts make records arrive out of order. */
 const JITTER_MS = 5_000
 const SEED = 1
-/** Index of the last column, which contains the text and may contain commas. */
+/** Index of the last column: the text, which may contain commas. */
 const TEXT_COLUMN = 4
 const TOKEN = /#?[\p{L}\p{N}_]{4,}/gu
 const LINK = /https?:\/\/\S+/g

@@ -9,20 +9,20 @@ const WINDOW_MINUTES = 5
 const WINDOW_MS = WINDOW_MINUTES * MINUTE_MS
 const GRACE_MS = MINUTE_MS
 /**
- * Number of minutes that are kept per term. Half of them are for the open windows, and half for the time between two
- * commits.
+ * Number of minutes that are kept per term. Half of these minutes are for the open windows, and half for the time
+ * between two commits.
  */
 const RING_MINUTES = 12
 
-/** The windows of a term that have changed since the last commit, as one bit per minute, starting at `first`. */
+/** The windows of a term that have changed since the last commit. Each minute has one bit, starting at `first`. */
 interface Changed {
   first: number
   bits: number
 }
 
 /**
- * Creates the topology of J1, which counts records by minute. The count of a window is the sum of its minutes. It is
- * sent on commit.
+ * Creates the topology of J1, which counts records by minute. The count of a window is the sum of its minutes. Changed
+ * counts are sent at each commit.
  */
 export function hoppingCounts({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }

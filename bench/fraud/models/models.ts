@@ -30,7 +30,7 @@ interface Scored {
   readonly unscored: number
 }
 
-/** Measures how fast the supervised process scores with the three shipped models, without servers. */
+/** Measures, without servers, how fast the supervised process scores with the three shipped models. */
 export async function measureModels({ perSecond, seconds }: ModelLoad, say: (text: string) => void): Promise<void> {
   const inputs = [...ruledTraffic(generateTraffic(TRAFFIC))].map(({ input }) => input)
   const registry = new Registry()

@@ -42,7 +42,8 @@ const MIRRORED: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
 }
 
 /**
- * Opens the rules in json-rules-engine. Conditions that its language cannot express become computed facts or operators.
+ * Opens the rules in json-rules-engine. Conditions that the language of json-rules-engine cannot express become
+ * computed facts or operators.
  */
 export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promise<PeerEngine> {
   const { Engine } = await peerPackage<Package>('json-rules-engine', VERSION)
@@ -111,7 +112,7 @@ export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promi
   }
 }
 
-/** Removes tests for presence that the engine's operators also perform, which makes the rules faster. */
+/** Removes tests for presence that the peer's operators perform anyway, which makes the rules faster. */
 function simplified(test: Test): Test {
   if (test.kind !== 'all' && test.kind !== 'any') return test
   const tests = test.tests.map(simplified)
@@ -121,8 +122,8 @@ function simplified(test: Test): Test {
 }
 
 /**
- * Returns the fields whose presence a test checks by itself. Operators that compare numbers, lists and text are false
- * for a null fact.
+ * Returns the fields whose presence a test implies: operators that compare numbers, lists and text are false for a null
+ * fact.
  */
 function checkedBy(test: Test): string[] {
   if (test.kind === 'compare' && test.operator !== '!=' && test.left.kind === 'field') return [nameOf(test.left)]

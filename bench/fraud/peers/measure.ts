@@ -21,16 +21,16 @@ const ROUNDS = 5
 export interface PeerTimes {
   readonly name: string
   /**
-   * Median over all transactions of the time in the fastest round, in ms. Other processes have disturbed this round
-   * least.
+   * Median over all transactions of the time in the fastest round, in ms. The fastest round is the round that other
+   * processes have disturbed least.
    */
   readonly median: number
   readonly p99: number
 }
 
 /**
- * Measures Millrace's engine and its peers on the same rules and transactions, one after the other in each round.
- * Reading the facts is not measured. Converting them into the form that an engine needs is measured.
+ * Measures Millrace's engine and its peers on the same rules and transactions, one after the other in each round. The
+ * time to read the facts is not measured, but the time to convert them into the form that an engine needs is.
  * @throws Error if the result of a peer differs from Millrace's
  */
 export async function measurePeers(): Promise<PeerTimes[]> {

@@ -2,8 +2,8 @@ import { type ComparisonOperator, childrenOf, type Node, type NodeOf } from '../
 import { fieldOf } from '../../../schemas/fraud/rules/fields.ts'
 
 /**
- * A condition in two-valued logic, because the peers have no other. Every comparison is joined with a test that the
- * fields that it reads are present. The result is therefore true exactly if the condition is true in the three-valued
+ * A condition in two-valued logic, because the peers have no three-valued logic. Every comparison is joined with a test
+ * that all of its fields are present. The result is therefore true exactly if the condition is true in the three-valued
  * logic of Millrace.
  */
 export type Test =

@@ -20,8 +20,8 @@ const OPERATORS: Readonly<Record<ComparisonOperator, string>> = { '=': '==', '!=
 const LIST_FIELD = 'list'
 
 /**
- * Opens the rules in ZEN, as a decision table that collects all matching rows, one per rule. ZEN's expressions cannot
- * read lists unless these are passed with every transaction, so the results of `inList` are passed instead.
+ * Opens the rules in ZEN, as a decision table that collects all matching rows, one per rule. ZEN's expressions can read
+ * a list only if the list is passed with every transaction, so the results of `inList` are passed instead.
  */
 export async function openZen(rules: readonly Rule[], lists: Lists): Promise<PeerEngine> {
   const { ZenEngine } = await peerPackage<Package>('@gorules/zen-engine', VERSION)

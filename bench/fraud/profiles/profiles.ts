@@ -103,8 +103,8 @@ async function measureBacklogs(
 }
 
 /**
- * Returns a function that runs Kafka Streams on the same number of recorded payments; undefined if the program or the
- * recording is missing.
+ * Returns a function that runs Kafka Streams on the same number of recorded payments; undefined if the peer's program
+ * or the recording is missing.
  */
 async function kafkaStreams(transport: Transport, records: number, folder: string, say: Say) {
   const asked = engineDeclaration.parse(['--job', 'J2'])

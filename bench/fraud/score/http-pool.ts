@@ -26,8 +26,8 @@ export interface HttpPool {
 }
 
 /**
- * Posts JSON over a fixed number of connections. It takes a fraction of the CPU time of Node's HTTP client, which would
- * compete with the server under test. Responses must have a Content-Length, as those of the API do.
+ * Posts JSON over a fixed number of connections. The pool takes a fraction of the CPU time of Node's HTTP client, which
+ * would compete for the cores with the server under test. Responses must have a Content-Length, as those of the API do.
  */
 export function httpPool(url: URL, connections: number, headers: Readonly<Record<string, string>>): HttpPool {
   const lines = Object.entries({ ...headers, host: url.host, 'content-type': 'application/json' }).map(

@@ -16,13 +16,13 @@ export interface LoadResult {
   readonly p50: number
   readonly p99: number
   readonly most: number
-  /** Counts of responses other than 200, and of requests without a response, by what happened. */
+  /** Counts of responses other than 200 and of requests without a response, by kind of failure. */
   readonly failures: ReadonlyMap<string, number>
   /** Share of answers that lack something. */
   readonly degraded: number
   /**
-   * Share of responses that create a case. A case costs the services behind the API much more than a response without
-   * one.
+   * Share of responses that create a case. A response that creates a case costs the services behind the API much more
+   * than a response that does not.
    */
   readonly reviewed: number
 }

@@ -64,7 +64,7 @@ function benchPayment(user: number, spread: Spread, random: Random): string {
 /** The kinds of entities that belong to a single user. */
 export const OWN_KINDS = ['user', 'device', 'card'] as const satisfies readonly EntityKind[]
 
-/** Returns the id of an entity that belongs to this user alone. */
+/** Returns the id of an entity that only this user has. */
 export function ownId(kind: (typeof OWN_KINDS)[number], user: number): string {
   return { user: `u${user}`, device: `device-${user}`, card: `card-${user}` }[kind]
 }

@@ -29,12 +29,12 @@ export interface ScoreOptions {
 
 const SEED = 7
 /**
- * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code, which takes most of a
- * core.
+ * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code, and takes most of a core
+ * to do so.
  */
 const WARM_UP_SECONDS = 60
 const TOKEN_SECONDS = 3_600
-/** Number of connections, similar to that of a load balancer. */
+/** Number of connections, similar to the number that a load balancer opens. */
 const CONNECTIONS = 128
 const HIGHEST_P99_MS = 100
 const STEP = 250

@@ -16,7 +16,9 @@ const SEED = 51
 const WARM_UP_SECONDS = 5
 const KEYS_PER_SCAN = 1_000
 
-/** Measures feeds that require a search. Compares them with a server that finds the same candidates with GEOSEARCH. */
+/**
+ * Measures feeds that require a search, and compares them with a server that finds the same candidates with GEOSEARCH.
+ */
 export async function measureBuilds({ system, values, say }: PartInput): Promise<void> {
   const { builds: perSecond, seconds, rounds } = values
   const client = httpClient(system.api.url, CONNECTIONS)

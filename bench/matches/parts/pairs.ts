@@ -28,8 +28,8 @@ const KAFKA_STREAMS_VARIANTS = [
 
 /**
  * Measures the topology match-pairs on the swipes of job J3, compared with Kafka Streams on the same job. Both process
- * exactly once. The topology does more for a pair than the job requires: it also outputs a relation to each user,
- * events and pushes.
+ * every swipe exactly once. The topology does more for a pair than the job requires: it also outputs a relation to each
+ * user, events and pushes.
  */
 export async function measurePairs({ values, folder, say }: Pick<PartInput, 'values' | 'folder' | 'say'>): Promise<void> {
   const { records, rounds } = values
@@ -109,7 +109,7 @@ function j3Config(args: readonly string[]): BenchConfig {
   return benchConfig(asked)
 }
 
-/** Writes the swipes of J3, including left-swipes. The users are different in each round. */
+/** Writes the swipes of J3, including left-swipes. Each round has different users. */
 async function sendSwipes(target: Parameters<typeof sendAll>[0], records: number, round: number): Promise<void> {
   const { swiper, swipee, right } = makeSwipes(records)
   const id = (user: number) => `${user.toString(16).padStart(8, '0')}-0000-4000-8000-${round.toString(16).padStart(12, '0')}`

@@ -2,7 +2,7 @@
 export interface PairCounts {
   /** Adds an item that a user interacted with after earlier items. */
   add(item: number, earlier: readonly number[]): void
-  /** Adds the weighted similarity of every item to the given item to the scores. */
+  /** Adds, for every item, its weighted similarity to the given item to the item's score. */
   score(item: number, weight: number, scores: Float64Array): void
 }
 
@@ -25,7 +25,10 @@ export function cosinePairs(items: number): PairCounts {
 
 /** Maximum distance of two items in a user's history that count as a pair. */
 const NEAR = 10
-/** Number of prior pairs. They reduce the similarities of items with few pairs, which are due to chance. */
+/**
+ * Number of prior pairs. They reduce the similarities of items with few pairs, because such similarities are due to
+ * chance.
+ */
 const PRIOR = 5
 
 /** Counts pairs of items that are near each other in a history. Nearer pairs count more. */

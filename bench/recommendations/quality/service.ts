@@ -9,13 +9,13 @@ import { BUNDLE_FOLDER, trainCandidate } from '../../../tools/recommendations/tr
 import type { Rating } from './ratings.ts'
 import { LIST, type Quality, SEGMENTS } from './sequence.ts'
 
-/** Quality of the service's lists, or of some of them. */
+/** Quality of the service's lists, or of a part of these lists. */
 export interface ServiceQuality {
   readonly name: string
   readonly segments: readonly Quality[]
   /** Share of all items that were recommended to at least one user. */
   readonly coverage: number
-  /** Mean number of different first genres in a list of 20 items. */
+  /** Mean number of different genres in a list of 20 items, where each item counts with its first genre. */
   readonly genres: number
 }
 
@@ -30,7 +30,7 @@ const SEED = 1
 const MS_PER_SECOND = 1_000
 const HISTORY = 100
 
-/** Trains once on the first ratings. Before each later good rating, requests a list from the serving code. */
+/** Trains once on the first ratings. Then requests a list from the serving code before each later good rating. */
 export async function askService(
   ratings: readonly Rating[],
   trained: number,

@@ -12,7 +12,10 @@ import type { World } from './world.ts'
 /** As in training. */
 const REGULARIZATION = 0.5
 const GREATEST_LENGTH = 1
-/** Number of items whose Gram matrix is computed and scaled up to estimate that of a million items. */
+/**
+ * Number of items for which the Gram matrix is computed. It is scaled up to estimate the Gram matrix of a million
+ * items.
+ */
 const GRAM_ROWS = 20_000
 const ROWS_AT_ONCE = 8_192
 const TREES_SEED = 5

@@ -8,7 +8,7 @@ import type { World } from './world.ts'
 /** Times until lists reflected an event. */
 export interface Freshness {
   readonly ms: readonly number[]
-  /** Number of events that no list reflected in time. */
+  /** Number of events that were not visible in a list in time. */
   readonly missing: number
 }
 
@@ -20,14 +20,17 @@ export interface FreshnessOptions {
   readonly random: Random
 }
 
-/** Number of probes per second. Probes also request lists, about twenty a second, in addition to the measured ones. */
+/** Number of probes per second. Probes also request about twenty lists a second, in addition to the measured lists. */
 const PER_SECOND = 2
 const ASK_EVERY_MS = 100
 const GIVE_UP_MS = 10_000
 const MOST_PROBED = 1e9
 const MS_PER_SECOND = 1_000
 
-/** Posts single events at intervals, and requests lists about the last viewed item until that is the new item. */
+/**
+ * Posts single events at intervals, and then requests `because_you_watched` lists until their source item is the new
+ * item.
+ */
 export async function freshnessProbe({ world, system, client, seconds, random }: FreshnessOptions): Promise<Freshness> {
   const ms: number[] = []
   let missing = 0
@@ -44,7 +47,7 @@ export async function freshnessProbe({ world, system, client, seconds, random }:
       () => false,
     )
     while (isTaken && performance.now() - begun < GIVE_UP_MS) {
-      // A failed request counts as a list that does not reflect the event yet.
+      // A failed request counts as a list that does not show the event yet.
       const about = `/api/v1/recommendations?user_id=${user}&rec_type=because_you_watched&limit=1`
       const head = await client.get(about, system.headers).then(
         (arrived) => arrived.head,

@@ -16,7 +16,7 @@ const BYTES_PER_MIB = 2 ** 20
 
 /** Measures the memory of an API process, and the memory of users and items in Redis and in the worker's state. */
 export async function measureMemory({ world, say }: PartInput, system: RecommendationsSystem): Promise<void> {
-  // The smallest API process shows how much memory recommendations add.
+  // The smallest possible API process is measured as well, to show how much memory recommendations add.
   const empty = await startApiProcess([], { ...system.env, API_SERVICES: 'limits' })
   let without: number
   try {
@@ -45,7 +45,7 @@ function mibPerThousand(bytes: number): string {
   return ((bytes * 1_000) / BYTES_PER_MIB).toFixed(2)
 }
 
-/** Returns the anonymous resident memory of a process in MiB, which is the memory that no file backs. */
+/** Returns the anonymous resident memory of a process in MiB: the memory that is not backed by a file. */
 function ownMib(pid: number): number {
   const found = /^RssAnon:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
   return Number(found?.[1] ?? 0) / KIB_PER_MIB
@@ -99,7 +99,7 @@ function* sampled(below: number, idOf: (number: number) => string): Generator<st
   for (let draw = 0; draw < SAMPLE; draw++) yield idOf(integer(random, below))
 }
 
-/** Returns the mean size of a key in bytes, by kind. A missing key counts as 0. */
+/** Returns the mean number of bytes per key, by kind of key. A missing key counts as 0. */
 async function bytesOf({ redis }: RecommendationsSystem, { topics, ids, keysOf }: Sampled): Promise<Map<string, number>> {
   const sums = new Map<string, number>()
   for (const id of ids()) {

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:recommendations`: measures recommendations part by part, and compares them with peers. See
+ * `npm run bench:recommendations`: measures the parts of recommendations one by one, and compares them with peers. See
  * run.command.ts.
  */
 import { mkdirSync } from 'node:fs'

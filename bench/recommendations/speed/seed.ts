@@ -10,7 +10,7 @@ import { itemOf } from './items.ts'
 import type { World } from './world.ts'
 
 const SEED = 51
-/** Period over which past interactions are spread evenly. It ends now. */
+/** Period over which past interactions are spread evenly. It ends at the current time. */
 const PAST_MS = 20 * 24 * 3_600_000
 const EDITORIAL = 50
 
@@ -48,8 +48,8 @@ export async function seedInteractions(target: SeedTarget, world: World, most = 
   total = Math.min(total, most)
   let sent = 0
   await sendAll(target, interactions, pastOf(world, most), ({ user, row }) => {
-    // Timestamps increase with the order of records. If the days of successive records alternated, each record would
-    // become a separate small insert into ClickHouse.
+    // Timestamps increase with the order of records. If successive records belonged to different days, each record
+    // would become a separate small insert into ClickHouse.
     const at = now - Math.round((1 - sent / total) * PAST_MS)
     // The timestamp of the log record is the current time, so that Kafka does not delete records of old events.
     return [userIdOf(user), viewOf(itemIdOf(row), `past-${sent++}`, at), now]

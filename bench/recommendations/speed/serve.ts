@@ -10,7 +10,7 @@ import type { PartInput } from './part.ts'
 import type { RecommendationsSystem } from './system.ts'
 
 const SEED = 61
-/** The first minute of the API process, in which V8 still compiles code under load. */
+/** Length of the period after the start in which V8 still compiles code under load. */
 const FIRST_WINDOWS = 6
 const WINDOW_SECONDS = 10
 const STORED_LISTS = 200
@@ -61,7 +61,7 @@ export async function measureServing({ world, values, say }: PartInput, system: 
     return round
   }
 
-  // Nothing else may ask for lists before, because that would compile the code.
+  // No list may be requested before this point, because V8 would then have compiled the code.
   await sayFirstMinute()
   const contenders: Contender[] = [{ name: 'lists alone', once: () => atRate(lists, seconds, ask, system.cpu) }]
   if (events > 0) contenders.push({ name: `lists beside ${events} events/s`, once: besideEvents })

@@ -4,7 +4,10 @@ import { gaussian } from './gaussian.ts'
 
 const TREES = 100
 const LEAVES = 31
-/** Greatest threshold for columns with logarithms of counts or times. Those of shares are smaller. */
+/**
+ * Greatest threshold for columns with logarithms of counts or times. The thresholds for columns with shares are
+ * smaller.
+ */
 const LOG_RANGE = 6
 const LEAF_SIZE = 0.05
 
@@ -17,7 +20,10 @@ export function generatedTrees(random: Random): string {
 function treeText(index: number, random: Random): string {
   const left: number[] = []
   const right: number[] = []
-  /** The parent of each leaf. A split replaces a leaf with a node, whose left child is the old leaf. */
+  /**
+   * The parent of each leaf. A split puts a node in the place of a leaf, and the leaf becomes the left child of this
+   * node.
+   */
   const hangs: { readonly children: number[]; readonly node: number }[] = []
   for (let node = 0; node < LEAVES - 1; node++) {
     const split = node === 0 ? undefined : integer(random, hangs.length)

@@ -19,11 +19,14 @@ export interface World {
 
 const SEED = 17
 /**
- * Exponent of the dimensions' standard deviations. The variance of the nth dimension is proportional to 1/n. The total
- * variance is that of 22 equal dimensions.
+ * Exponent of the dimensions' standard deviations. The variance of the nth dimension is proportional to 1/n, so the
+ * dimensions together vary as much as 22 equal dimensions.
  */
 const SPECTRUM_EXPONENT = -0.5
-/** Standard deviation of items from the centre of their cluster, relative to that of the centres from zero. */
+/**
+ * Standard deviation of items from the centre of their cluster, divided by the standard deviation of the centres from
+ * zero.
+ */
 const SPREAD = 0.7
 /**
  * Number of clusters per square root of the number of items. A million items form 2,000 clusters, some of which are
@@ -70,7 +73,7 @@ export function makeWorld(items: number, users: number): World {
     interactionsOf: (user) => interactions[user],
     chosenBy(user, draw) {
       const taste = Math.floor(draw() * TASTES)
-      // The cluster is that of a random item, so that more users like large clusters.
+      // The cluster of a random item is chosen, so that more users like large clusters.
       const cluster = clusters[Math.floor(seededRandom(user * TASTES + taste)() * items)]
       const rows = members[cluster]
       return rows[Math.floor(draw() ** CHOICE_SKEW * rows.length)]

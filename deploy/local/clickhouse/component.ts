@@ -18,7 +18,7 @@ const THREADS = 16
 
 export interface ClickhouseOptions extends ServerPlace {
   readonly port: number
-  /** Password of the user `default`. It is empty by default, as in a new ClickHouse. */
+  /** Password of the user `default`. By default the password is empty, as in a new ClickHouse. */
   readonly password?: string
 }
 
@@ -30,8 +30,8 @@ export function clickhouseServerProcess(options: ClickhouseOptions): Component {
     name: 'clickhouse',
     ...options,
     address,
-    // A fingerprint with the password prevents reuse of a process that an earlier version left running without a
-    // password.
+    // The fingerprint includes the password, so that a process that an earlier version left running without a password
+    // is not reused.
     fingerprint: `${address} ${createHash('sha256').update(password).digest('hex')}`,
     ports: { CLICKHOUSE_PORT: options.port },
     startTimeoutMs: START_TIMEOUT_MS,

@@ -50,8 +50,8 @@ const UNKNOWN_EXCEPTION = 1002
  */
 const PARALLEL_QUERIES = 12
 /**
- * Maximum number of waiting queries, which take about a second at a high rate. With more, no query would finish in
- * time.
+ * Maximum number of waiting queries. At a high rate, this many queries take about a second. If more were waiting, no
+ * query would finish in time.
  */
 const WAITING_QUERIES = 2_000
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
@@ -62,8 +62,8 @@ const READ_ONLY_WITH_SETTINGS = '2'
  * that its settings and parameters cannot affect other requests. Parameters are set by `SET param_x` in the session,
  * because chdb's parameter binding serializes all queries of the process.
  *
- * The rows of an INSERT are passed in a file. Inline data would end at the first blank line, and the text after it
- * would run as SQL. A file is also faster (10,000 rows of JSON: 800k rows/s instead of 560k).
+ * The rows of an INSERT are passed in a file. Inline data would end at the first blank line, and the text after that
+ * line would run as SQL. A file is also faster: 800,000 rows/s instead of 560,000 (inserts of 10,000 rows of JSON).
  */
 export async function openEngine(dataDir: string): Promise<Engine> {
   const path = join(dataDir, 'db')
@@ -141,7 +141,7 @@ function insertedData({ sql, data }: EngineRequest, dataStart: number): Buffer {
 
 function preparations(request: EngineRequest): string[] {
   const assignments: string[] = []
-  // By default the engine reads a file in parallel, which is slower on two cores and needs more memory.
+  // By default the engine reads a file with several threads, which is slower on two cores and needs more memory.
   if (!request.settings.has('input_format_parallel_parsing')) assignments.push("input_format_parallel_parsing = '0'")
   for (const [name, value] of request.settings) assignments.push(`${checkedName(name)} = ${literal(value)}`)
   for (const [name, value] of request.parameters) assignments.push(`param_${checkedName(name)} = ${literal(value)}`)

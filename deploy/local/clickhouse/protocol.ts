@@ -81,7 +81,7 @@ export function engineRequest({ method, url, headers, body }: HttpRequest): Engi
 
 const NOTHING = Buffer.alloc(0)
 
-/** Returns the user and password of a request, which ClickHouse accepts in three places. */
+/** Returns the user and password of a request. ClickHouse accepts them in three places of a request. */
 export function credentialsOf({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): { user: string; password: string } {
   const [scheme, encoded] = (headers.authorization ?? '').split(' ')
   if (scheme.toLowerCase() === 'basic' && encoded !== undefined) {
@@ -115,7 +115,7 @@ export function queryIdOf(url: URL): string {
   return url.searchParams.get('query_id') || randomUUID()
 }
 
-/** Returns true if the response should be compressed. As in ClickHouse, the setting must allow it. */
+/** Returns true if the response should be compressed. As in ClickHouse, a setting must allow compression. */
 export function wantsGzip({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): boolean {
   return url.searchParams.get('enable_http_compression') === '1' && /\bgzip\b/.test(header(headers, 'accept-encoding') ?? '')
 }

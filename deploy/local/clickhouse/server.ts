@@ -16,8 +16,8 @@ const INTERNAL = 1002
 const ACCESS_DENIED = 497
 const AUTHENTICATION_FAILED = 516
 /**
- * Time for which client sockets stay open between requests. ClickHouse's default is also 10 s, and its client relies on
- * it.
+ * Time for which client sockets stay open between requests. ClickHouse's default is also 10 s, and ClickHouse's client
+ * relies on this value.
  */
 const KEEP_ALIVE_MS = 10_000
 

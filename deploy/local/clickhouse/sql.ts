@@ -56,8 +56,8 @@ export function readStatement(sql: string): Statement {
 }
 
 /**
- * Returns the statement with the place of its data. Returns undefined for VALUES with rows in the statement, which the
- * engine parses.
+ * Returns the statement with the position of its data. Returns undefined for VALUES with rows in the statement, because
+ * the engine parses such rows.
  */
 function insertData(sql: string, keyword: Token, settingsStart: number | undefined): Statement | undefined {
   const head = sql.slice(0, settingsStart ?? keyword.start)

@@ -27,7 +27,7 @@ export interface TemporaryServer {
 
 /**
  * Returns the path of a class-data sharing archive for a server's JVM. The archive halves the start-up time (Kafka: 10
- * s → 3-5 s on two busy cores, 4.2 → 2.0 s of CPU) and saves 35 MB. A temporary server creates it once.
+ * s → 3-5 s on two busy cores, 4.2 → 2.0 s of CPU) and saves 35 MB. The archive is created once, by a temporary server.
  * @param folder the folder of the archive; each class path needs its own folder
  * @returns undefined when the archive cannot be created or another process is creating it; the server also starts
  * without it

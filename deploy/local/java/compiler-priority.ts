@@ -5,8 +5,8 @@ const COMPILER_NICE = 5
  * JVM options that give requests priority over the compiler when both need a core. After a start, the optimising
  * compiler takes half a core for minutes, and requests on a machine with two cores would wait for it.
  *
- * On Linux, CompilerThreadPriority has an effect only with the first option. The first option also maps Java's thread
- * priorities to nice values, but none of the servers sets thread priorities. A JVM that does not run as root prints a
- * warning that it cannot raise priorities, and continues.
+ * On Linux, CompilerThreadPriority has an effect only together with ThreadPriorityPolicy. ThreadPriorityPolicy also
+ * maps Java's thread priorities to nice values, but none of the servers sets thread priorities. A JVM that does not run
+ * as root prints a warning that it cannot raise priorities, and continues.
  */
 export const REQUESTS_BEFORE_COMPILER: readonly string[] = ['-XX:ThreadPriorityPolicy=1', `-XX:CompilerThreadPriority=${COMPILER_NICE}`]

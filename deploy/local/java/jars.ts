@@ -47,7 +47,7 @@ export async function ensureJars(set: JarSet, toolsDir: string): Promise<string>
     assertPinned(set, jars, await readFile(set.pins, 'utf8'))
     await writeFile(join(partial, MANIFEST), JSON.stringify(jars))
     await rename(partial, target).catch(async (error) => {
-      // Another run may have completed the folder first. If that folder is intact, it is used.
+      // Another run may have completed the folder first. If the folder is intact, it is used.
       if (!(await isIntact(target))) throw error
     })
   } finally {
@@ -106,8 +106,8 @@ async function inventory(folder: string): Promise<JarEntry[]> {
 }
 
 /**
- * Returns whether the jars have the sizes in the manifest. Hashing every jar at every start would take too long for the
- * few faults that it could find. If a file seems to be damaged, compare it with the hash in the manifest.
+ * Returns whether the jars have the sizes in the manifest. Hashing every jar at every start would take too long, and
+ * would seldom find a fault. If a file seems to be damaged, compare it with the hash in the manifest.
  */
 async function isIntact(folder: string): Promise<boolean> {
   const manifest = join(folder, MANIFEST)

@@ -12,13 +12,13 @@ const run = promisify(execFile)
 const LOG_CONFIG = fileURLToPath(new URL('./log4j2.properties', import.meta.url))
 const CLUSTER_ID_BYTES = 16
 /**
- * JVM options for little memory: a small heap, and the garbage collector with the fewest threads. There is no perf-data
- * file, because a killed JVM would leave it in /tmp.
+ * JVM options that save memory: a small heap, and the garbage collector with the fewest threads. The perf-data file is
+ * switched off, because a killed JVM would leave it in /tmp.
  */
 const JVM_OPTIONS = ['-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
 /**
- * JVM options that delay the optimising compiler. They set the number of runs after which it compiles a method to four
- * times the default, because it uses a third of the CPU time of an idle broker. Under load, methods reach these numbers
+ * JVM options that delay the optimising compiler. The options quadruple the number of calls after which the compiler
+ * compiles a method, because it uses a third of the CPU time of an idle broker. Under load, methods reach this number
  * within seconds.
  */
 const OPTIMISE_LATER = [

@@ -9,8 +9,8 @@ export interface BrokerProgram {
 }
 
 /**
- * Downloads the broker's jars and creates their class archive, unless they exist. @param toolsDir folder of the jars
- * and the archive
+ * Downloads the broker's jars and creates their class archive, unless these files exist.
+ * @param toolsDir folder of the jars and the archive
  */
 export async function ensureBrokerProgram(toolsDir: string): Promise<BrokerProgram> {
   // The class archive is bound to the real path of the jars, so symbolic links must be resolved.

@@ -11,13 +11,13 @@ export interface BrokerPorts {
 export type BrokerSettings = Readonly<Record<string, string | number | boolean>>
 
 /**
- * Retention of committed offsets: ten years. A machine that was off for longer than Kafka's default of seven days
- * therefore continues at its committed offsets.
+ * Retention of committed offsets: ten years. Therefore even a machine that was off for longer than Kafka's default of
+ * seven days continues at its committed offsets.
  */
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 /**
- * Session time-out of consumer groups. It tolerates five missed heartbeats, or two from a member that owns all
- * partitions. With Kafka's default, the partitions of a lost worker would wait for 45 s.
+ * Session time-out of consumer groups. It tolerates five missed heartbeats of an ordinary member, or two of a member
+ * that owns all partitions. With Kafka's default, the partitions of a lost worker would wait for 45 s.
  */
 const GROUP_SESSION_MS = 6_000
 const GROUP_HEARTBEAT_MS = 1_000
@@ -27,8 +27,8 @@ const GROUP_HEARTBEAT_MS = 1_000
  */
 const TRANSACTION_CLEANUP_MS = 1_000
 /**
- * Pause before a leader tries again to add its partition to a transaction, 20 ms by default. It cannot add the
- * partition while the markers of the previous transaction are being written. Writing markers takes 2 to 5 ms.
+ * Pause before a leader tries again to add its partition to a transaction; Kafka's default is 20 ms. The leader cannot
+ * add the partition while the markers of the previous transaction are being written, which takes 2 to 5 ms.
  */
 const ADD_PARTITIONS_RETRY_MS = 1
 /**
@@ -37,13 +37,13 @@ const ADD_PARTITIONS_RETRY_MS = 1
  */
 const INTERNAL_PARTITIONS = 8
 /**
- * Interval at which Kafka appends an empty metadata record. With the default of 500 ms, an idle machine would never be
- * quite idle.
+ * Interval at which Kafka appends an empty metadata record. With the default of 500 ms, the broker would keep an idle
+ * machine busy.
  */
 const METADATA_IDLE_MS = 30_000
 /**
  * Session time-out of the broker. After a kill -9, the controller rejects the restarted broker until the old session
- * expires, 9 s by default. Three seconds still tolerate a machine that stalls briefly.
+ * expires, 9 s by default. A session of three seconds still survives a short stall of the machine.
  */
 const BROKER_SESSION_MS = 3_000
 const BROKER_HEARTBEAT_MS = 1_000

@@ -12,7 +12,8 @@ import {
 type NamedType = RecordType | EnumType | FixedType
 
 /**
- * The reasons why a reader's schema cannot read data of a writer's schema, named as in Avro's compatibility checker.
+ * The kinds of reasons why a reader's schema cannot read data of a writer's schema. Their names are those of Avro's
+ * compatibility checker.
  */
 export type IncompatibilityType =
   | 'NAME_MISMATCH'
@@ -38,7 +39,7 @@ const MAX_REASONS = 1_000
 /** Returns the reasons why `reader` cannot read data written with `writer`, at most 1,000; empty when it can. */
 export function incompatibilities(reader: AvroType, writer: AvroType): Incompatibility[] {
   /**
-   * Results by reader and writer. A pair that is still being compared counts as readable, which ends the recursion of
+   * Results by reader and writer. A pair that is still being compared counts as readable. This ends the recursion for
    * recursive types.
    */
   const answers = new Map<AvroType, Map<AvroType, Incompatibility[]>>()
@@ -74,8 +75,8 @@ export function incompatibilities(reader: AvroType, writer: AvroType): Incompati
   function readerUnion(r: UnionType, w: AvroType, path: string): Incompatibility[] {
     const tries = r.branches.map((branch, index) => check(branch, w, `${path}/${index}`))
     if (tries.some((found) => found.length === 0)) return []
-    // The branch of the same kind and name is probably the intended one, and its differences explain more than "no
-    // branch matches".
+    // The branch of the same kind and name is probably the intended branch, and its differences explain more than the
+    // message "no branch matches".
     const meant = r.branches.findIndex((branch) => isNamed(branch) && isNamed(w) && branch.kind === w.kind && sameName(branch, w))
     return meant >= 0 ? [missingBranch(w, path), ...tries[meant]] : [missingBranch(w, path)]
   }

@@ -73,7 +73,8 @@ interface KeyJson {
 }
 
 /**
- * Decodes a record. @returns undefined for records that this registry ignores: NOOP, and key types of later versions
+ * Decodes a record.
+ * @returns undefined for records that this registry ignores: NOOP, and key types of later versions
  */
 export function decodeRecord({ key, value }: EncodedRecord): SchemasRecord | undefined {
   const { keytype, subject, version } = JSON.parse(key) as KeyJson

@@ -5,7 +5,7 @@ import { COMPATIBILITY_LEVELS, type CompatibilityLevel, MODES, type Mode, type S
 import type { KnownSchema, RegistryState } from './state.ts'
 
 /**
- * The compatibility level by default. As in Confluent's registry, it assumes that consumers are upgraded before
+ * The default compatibility level. Like that of Confluent's registry, it assumes that consumers are upgraded before
  * producers.
  */
 const DEFAULT_LEVEL: CompatibilityLevel = 'BACKWARD'
@@ -15,7 +15,7 @@ export interface RegistryDeps {
   readonly state: RegistryState
   /** Writes all records or throws. The state includes the records when the promise resolves. */
   write(records: readonly SchemasRecord[]): Promise<void>
-  /** Runs one change at a time, so that the conditions that a change has checked still hold when it writes. */
+  /** Runs one change at a time, so that the conditions that a change has checked are still true when it writes. */
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
 
@@ -150,7 +150,8 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * Removes a compatibility level. For a subject, the global level then applies, and otherwise the default.
+   * Removes a compatibility level. After that, a subject uses the global level, and the registry as a whole uses the
+   * default.
    * @returns the removed level
    */
   function removeLevel(subject: string | undefined): Promise<CompatibilityLevel> {

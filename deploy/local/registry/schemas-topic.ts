@@ -12,7 +12,7 @@ const TIMEOUT_MS = 10_000
 export interface SchemasTopic {
   /** Creates the compacted topic if it does not exist. */
   open(): Promise<void>
-  /** Applies all records that were written since the last call, in order. The first call applies the whole topic. */
+  /** Applies, in order, all records that were written since the last call. The first call applies the whole topic. */
   catchUp(apply: (record: SchemasRecord) => void): Promise<void>
   /**
    * Writes all records in one batch. Resolves when the broker has stored them. After a failure, it is unknown whether

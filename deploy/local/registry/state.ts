@@ -4,8 +4,8 @@ import type { CompatibilityLevel, Mode, SchemasRecord, StoredSchema } from './re
 
 export interface KnownSchema extends StoredSchema {
   /**
-   * The canonical text of the schema. It is equal for all ways of writing the schema, even if another registry stored
-   * it.
+   * The canonical text of the schema. The text is the same for all spellings of the schema, even if another registry
+   * stored it.
    */
   readonly identity: string
 }
@@ -92,8 +92,8 @@ export function registryState(): RegistryState {
 }
 
 /**
- * Returns the canonical text of a stored schema, or its own text if it is not Avro. Another registry may have written
- * texts that are not canonical, or other schema types.
+ * Returns the canonical text of a stored schema, or its own text if it is not Avro. The topic may contain such texts,
+ * and other schema types, if another registry wrote to it.
  */
 function identityOf(schema: string): string {
   try {

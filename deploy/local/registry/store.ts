@@ -15,9 +15,9 @@ export async function openStore(topic: SchemasTopic): Promise<RegistryDeps> {
   await topic.catchUp(state.apply)
 
   /**
-   * Writes records and reads them back, so that the state is always the result of reading the topic. Even a write with
-   * an unknown outcome (a time-out after the broker has stored it) is therefore visible before the next change is
-   * checked.
+   * Writes records and reads them back, so that the state is always the result of reading the topic. Even if the
+   * outcome of a write is unknown (the broker stored it, but the request timed out), the write is therefore visible
+   * before the next change is checked.
    */
   async function write(records: readonly SchemasRecord[]): Promise<void> {
     try {

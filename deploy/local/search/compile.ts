@@ -9,7 +9,9 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 const SOURCES = ['BrowserGuardPlugin.java', 'SearchNode.java'].map((name) => fileURLToPath(new URL(`./${name}`, import.meta.url)))
-/** The oldest version of Java that runs the server. Later versions also run classes that were compiled for it. */
+/**
+ * The oldest version of Java that runs the server. Later versions also run classes that were compiled for this version.
+ */
 const JAVA_RELEASE = '17'
 const COMPILER = 'jdk.compiler/com.sun.tools.javac.Main'
 const ARCHIVER = 'jdk.jartool/sun.tools.jar.Main'
@@ -35,7 +37,7 @@ export async function ensureNodeJar(jars: string): Promise<string> {
     await java(ARCHIVER, '--create', '--file', join(folder, JAR), '-C', classes, '.')
     await rm(classes, { recursive: true })
     await rename(folder, dirname(target)).catch((error) => {
-      // Another run may have compiled the jar first. If that jar exists, it is used.
+      // Another run may have compiled the jar first. In that case, its jar is used.
       if (!existsSync(target)) throw error
     })
   } finally {

@@ -19,7 +19,7 @@ export interface SearchProgram {
 }
 
 /**
- * Downloads the server's jars, compiles its main class and creates its class archive, unless they exist.
+ * Downloads the server's jars, compiles its main class and creates its class archive, unless these files exist.
  * @param toolsDir folder of the jars and the archive
  */
 export async function ensureSearchProgram(toolsDir: string): Promise<SearchProgram> {

@@ -12,7 +12,7 @@ export function searchSettings(dataDir: string, port: number): string {
     'path.logs': dataDir,
     'network.host': LOOPBACK,
     'http.port': port,
-    // The port is for other nodes, which do not exist, so the system may choose any.
+    // Only other nodes would connect to this port. There are none, so the system may choose any port.
     'transport.port': 0,
     'discovery.type': 'single-node',
     'transport.type': 'netty4',
@@ -23,10 +23,10 @@ export function searchSettings(dataDir: string, port: number): string {
     // mapping.
     'action.auto_create_index': false,
     'action.destructive_requires_name': true,
-    // If used memory were measured, the garbage that the serial collector leaves would make the server refuse requests
-    // needlessly.
+    // If the server measured used memory, it would also count garbage that the serial collector has not removed yet,
+    // and refuse requests needlessly.
     'indices.breaker.total.use_real_memory': false,
-    // The defaults of 200 ms and 1 s cause most of an idle server's CPU usage.
+    // The default intervals of 200 ms and 1 s cause most of the CPU usage of an idle server.
     'thread_pool.estimated_time_interval': '1s',
     'monitor.jvm.gc.enabled': false,
   }

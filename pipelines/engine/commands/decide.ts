@@ -15,9 +15,9 @@ import { applyChanges, type RowChanges, type RowPrefetch, type Rows, storedPrefe
 
 /** The result of a decide function. The function is pure: it sees only its arguments. */
 export interface Decided<S, A> extends RowChanges {
-  /** The answer to the command, any JSON value. A repeated command gets the first answer again. */
+  /** The answer to the command: any JSON value. A repeated command gets the first answer again. */
   readonly answer: A
-  /** The new state. A decision that omits it keeps the state; null deletes the state. */
+  /** The new state. A decision without this field keeps the state; null deletes the state. */
   readonly state?: S | null
 }
 
@@ -57,14 +57,15 @@ export interface DecidingOptions<C, S, V, A> {
   readonly rows?: DecidedRows<C>
   /**
    * The time that decisions see as `now`. Default `decision-time`, the worker's clock. `append-time` is the time at
-   * which the broker appended the command. With it, a command that was sent in time still counts after an outage.
+   * which the broker appended the command. With `append-time`, a command that was sent in time still counts after an
+   * outage.
    */
   readonly judgedBy?: 'decision-time' | 'append-time'
-  /** Returns the part of a state that clients can read; null if they can read nothing. */
+  /** Returns the part of a state that clients can read; null if there is no such part. */
   readonly view: (state: S, key: string) => V | null
   /** Called after every change, to emit the resulting records. */
   readonly changed?: (change: Change<S, C>, ctx: Context) => void
-  /** The topics to which decisions and `changed` emit. */
+  /** The topics to which decisions and `changed` emit records. */
   readonly emits?: readonly AnyTopic[]
   /** The stores that `changed` and the stream's ticks use. Naming a store here declares it. */
   readonly stores?: readonly EngineStore[]
@@ -81,8 +82,8 @@ export interface Change<S, C = unknown> {
 
 export interface Deciding<C, S> {
   /**
-   * The stream of commands, on which ticks can be declared. Ticks that call `change` must name the `stores` and `emits`
-   * below.
+   * The stream of commands, on which ticks can be declared. Ticks that call `change` must declare `stores` and `emits`
+   * of this object.
    */
   readonly stream: Stream<string, Command<C>>
   /**
@@ -109,22 +110,22 @@ const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false, collectMs: 0 }
 
 /**
- * Commit interval for records that are not commands, since no caller waits for them. Longer intervals cost the broker
- * less, and let several records of a key share a commit.
+ * Commit interval for records that are not commands. It is longer than the interval for commands, because no caller
+ * waits for these records. A longer interval costs the broker less, and lets several records of a key share a commit.
  */
 const BULK_COMMIT_MS = 100
 /** Options of topologies that decide commands and also process many other records. */
 export const DECIDING_BESIDE_BULK: TopologyOptions = { ...DECIDING, commitIntervalMs: BULK_COMMIT_MS, commitSoonMs: SHARED_COMMIT_MS }
 
 /**
- * One command must not stop the decisions about all others. The sender of a failed command gets a time-out, and may
- * repeat the command once it can be decided.
+ * A command that fails must not stop the decisions about all other commands. Its sender gets a time-out, and may repeat
+ * the command after the cause is repaired.
  */
 const BAD_COMMANDS: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
 /**
- * How long a command is remembered, so that its repetition gets the first answer. The API's idempotency relies on this
- * period.
+ * How long a command is remembered. In this time, a repetition of the command gets the first answer. The API's
+ * idempotency relies on this period.
  */
 const REMEMBERED_MS = 24 * 3_600_000
 /**
@@ -139,7 +140,7 @@ const WALK_EVERY_MS = 3_600_000
 /**
  * Makes the topology the only writer of a kind of entity. The topology decides all commands for a key in order, and
  * writes state, view and result in one transaction. Commands whose deadline has passed are dropped, because their
- * senders have already received a timeout and may repeat them.
+ * senders have already received a time-out and may have repeated them.
  */
 export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: DecidingOptions<C, S, V, A>): Deciding<C, S> {
   const { flow, store, decide, view, changed, rows } = options
@@ -176,13 +177,13 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
     const { command_id, reply_to } = command
     const answer = outcome === 'decided' ? first.answer : ''
     const result = { command_id, reply_to, outcome, answer, request_hash: first.request_hash, decided_at: first.decided_at }
-    // The result is sent to the partition of the state, regardless of its key.
+    // The result goes to the partition of the state, regardless of the result's key.
     ctx.emit(flow.decisions, resultKey(results++), { view: null, result }, { partition: ctx.partition, timestamp: ctx.now })
   }
 
   function decideCommand(command: Command<C>, ctx: RecordContext<string>) {
     const { command_id, request_hash, deadline, body } = command
-    // Called even for commands that are not decided, so that the judged time depends only on the log.
+    // This is called even for commands that are not decided, so that the judged time depends only on the log.
     const now = isJudgedByAppend ? judged.of(ctx) : ctx.now
     const first = decided.get(command_id)
     if (first !== undefined && ctx.now - first.decided_at < REMEMBERED_MS) {

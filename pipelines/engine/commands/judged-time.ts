@@ -6,20 +6,21 @@ import type { RecordContext } from '../topology/api.ts'
 import { TopologyError } from '../topology/errors.ts'
 
 /**
- * The time by which a partition judges its commands: the highest timestamp that the broker gave to this command or an
- * earlier one. This time never goes back, although the clock of a new partition leader may. It depends only on the log,
- * so the outcome of a command does not depend on when a worker read the command, and can be checked afterwards.
+ * The time by which a partition judges its commands: the highest timestamp among the current command and all earlier
+ * ones, as set by the broker. This time never goes back, although the clock of a new partition leader may. It depends
+ * only on the log, so the outcome of a command does not depend on when a worker read the command, and can be checked
+ * afterwards.
  */
 export interface JudgedTime {
   /** Returns the time of a command, epoch ms. Must be called once for every command. */
   of(ctx: RecordContext<string>): number
-  /** Returns whether the judged time is stored under this key, which otherwise belongs to a command. */
+  /** Returns true if this key of the store belongs to the judged time and not to a command. */
   isOwnKey(key: string): boolean
 }
 
 /**
- * The key of the judged time, which shares the store of commands because each store costs a topic. No id of a command
- * begins with a NUL.
+ * The key of the judged time. It is in the store of commands, because a separate store would need another topic. No id
+ * of a command begins with a NUL.
  */
 const KEY = '\0judged'
 
@@ -36,7 +37,7 @@ export function judgedTime(kept: KeyedStore<string, DecidedCommand>): JudgedTime
   }
 }
 
-/** Checks that the broker sets a topic's timestamps. @throws TopologyError if its senders set them */
+/** Checks that the broker sets a topic's timestamps. @throws TopologyError if the senders set the timestamps */
 export function requireAppendTime(topology: string, topic: AnyTopic): void {
   const [[name, value]] = Object.entries(APPEND_TIME)
   if (topic.config?.[name] !== value) {

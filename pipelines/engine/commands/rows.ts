@@ -13,8 +13,8 @@ export interface Rows {
   get<K>(store: TimerStore<K>, key: K): number | undefined
   get<K, V>(store: KeyedStore<K, V>, key: K): V | undefined
   /**
-   * Iterates over rows in key order. The cost grows with the number of rows that the scan passes. Deleted rows that the
-   * database has not compacted yet are among them, so begin at the first key that can exist.
+   * Iterates over rows in key order. The cost grows with the number of rows that the scan passes, including deleted
+   * rows that the database has not compacted yet. Begin at the first key that can exist.
    */
   scan<K, V>(store: KeyedStore<K, V>, range: KeyRange<K>): IteratorObject<[key: K, value: V]>
   /** Returns at most `limit` timers that are due at `now`, earliest first. */
@@ -26,7 +26,7 @@ export interface RowPrefetch {
   prefetch<K>(store: { prefetch(key: K): void }, key: K): void
 }
 
-/** A new value of a row, as `row` returns it. */
+/** A change of a row, created by `row`. */
 export interface RowChange {
   readonly store: EngineStore
   readonly key: unknown
@@ -34,7 +34,7 @@ export interface RowChange {
   readonly value: unknown
 }
 
-/** A record to emit, as `emission` returns it. */
+/** A record to emit, created by `emission`. */
 export interface Emission {
   readonly topic: AnyTopic
   readonly key: unknown

@@ -3,7 +3,10 @@ import { REPLAY_HEADER, SENT_AT_HEADER } from '../task/dead-letter.ts'
 import { deadLetterTopicName } from '../topology/internal-topics.ts'
 import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, REPLAY_NOTE_HEADER, readDeadLetters } from './read.ts'
 
-/** Number of records per transaction, which is far below the limits of a transaction but needs few round trips. */
+/**
+ * Number of records per transaction. It is far below the limits of a transaction, but large enough that a replay needs
+ * few round trips.
+ */
 const RECORDS_PER_TRANSACTION = 500
 
 export interface ReplayOptions extends DeadLetterFilter {
@@ -33,8 +36,8 @@ export interface ReplayResult {
 export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {
   const producer = transport.producer({ transactionalId: `millrace-dlq-${name}` })
   try {
-    // An earlier replay that is still running cannot commit after this point, so the notes that are read next are
-    // complete.
+    // An earlier replay that is still running cannot commit after this point, so all of its notes are visible to the
+    // read that follows.
     await producer.init()
     const found = await readDeadLetters(transport, name, options)
     const letters = found.filter((letter) => letter.cut === undefined)

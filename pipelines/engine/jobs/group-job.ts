@@ -17,7 +17,7 @@ export interface GroupJob<K, V> {
   readonly requests: Topic<K, V>
   /** Topics to which the job publishes. */
   readonly publishes: readonly AnyTopic[]
-  /** Runs the job until `turn.signal` fires. An error ends the turn; the next turn begins after a pause. */
+  /** Runs the job until `turn.signal` fires. An error ends the turn, and the next turn begins after a pause. */
   run(turn: JobTurn<K, V>): Promise<void>
   /** Called when the job has stopped permanently. */
   close?(): Promise<void>
@@ -40,9 +40,9 @@ const LONGEST_PAUSE_MS = 30_000
 const STOP_GRACE_MS = 15_000
 
 /**
- * Runs a job in only one process of a group: the one that owns the single partition of its request topic. At the start
- * of each turn, the process initialises the same transactional id, so a predecessor that has not noticed that its turn
- * is over can publish nothing. The job itself must protect its changes to other systems, with `turn.token` and
+ * Runs a job in only one process of a group: the process that owns the single partition of the request topic. At the
+ * start of each turn, the process initialises the same transactional id, so a predecessor that has not noticed that its
+ * turn is over can publish nothing. The job itself must protect its changes to other systems, with `turn.token` and
  * `turn.confirm`.
  */
 export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat, runtime }: GroupJobDeps): Runner {
@@ -146,7 +146,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
       stopping.abort()
       wake.resolve()
       const patience = new AbortController()
-      // If servers are unreachable, the turn may never end, so it is abandoned after a while.
+      // If servers are unreachable, the turn may never end, so the process stops waiting for it after a while.
       await Promise.race([done.catch(() => {}), runtime.sleep(STOP_GRACE_MS, patience.signal)])
       patience.abort()
       resolve()

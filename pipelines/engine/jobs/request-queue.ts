@@ -31,7 +31,8 @@ export interface RequestQueueDeps<K, V> {
 }
 
 /**
- * How long the broker may delay its answer to a fetch without data. The time can be long, because requests are rare.
+ * How long the broker may delay its answer to a fetch without data. The time can be long, because requests for the job
+ * are rare.
  */
 const IDLE_WAIT_MS = 15_000
 const LIMITS = { maxRecords: 100, maxBytes: 1024 * 1024 }

@@ -45,8 +45,8 @@ export interface JobTurn<K, V> {
    */
   readAll<PK, PV>(topic: Topic<PK, PV>): Promise<readonly (readonly [PK, PV])[]>
   /**
-   * Marks the request and all earlier requests as done. A later turn begins after this request. @throws FencedError
-   * like `publish`
+   * Marks the request and all earlier requests as done. A later turn begins after this request.
+   * @throws FencedError like `publish`
    */
   completed(request: JobRequest<K, V>): Promise<void>
   /**
@@ -70,7 +70,7 @@ export interface TurnDeps<K, V> {
 
 const NO_OFFSETS = new Map()
 
-/** Opens a turn and ends every earlier turn, whose producer is fenced before this turn's first request. */
+/** Opens a turn. Every earlier turn ends, because its producer is fenced before the first request of this turn. */
 export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobTurn<K, V>; close(): Promise<void> }> {
   const { name, place, requests, signal, serdes, transport, seat, group, runtime } = deps
   const producer = transport.producer({ transactionalId: `job-${name}` })

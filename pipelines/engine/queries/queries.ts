@@ -35,13 +35,13 @@ export interface StateView {
   readonly role: 'active' | 'standby'
   readonly position: StatePosition
   /**
-   * Number of offsets that the state lacked at the last fetch. They are offsets of the input for an active task, and of
-   * the changelog for a standby.
+   * Number of offsets that the state lacked at the last fetch. For an active task, the offsets are those of the input;
+   * for a standby, those of the changelog.
    */
   readonly behind: number
   /**
-   * Time (epoch ms) of the last fetch if the state was up to date at that fetch, or of the last write to the state if
-   * it was not. The time does not advance on a worker that has lost its connection.
+   * Time, epoch ms. If the state was up to date at the last fetch, this is the time of that fetch; if not, it is the
+   * time of the last write to the state. The time does not advance on a worker that has lost its connection.
    */
   readonly asOf: number
 }
@@ -74,7 +74,7 @@ export class QueryError extends Error {
 }
 
 /**
- * The part of a store's declaration that reads need. The store of the topology works, and so does any other store with
+ * The part of a store's declaration that reads need. A caller may pass the topology's own store or any other store with
  * the same declaration.
  */
 export interface ReadableStore<K, V> {
@@ -103,7 +103,7 @@ export interface QueryDeps {
   /** Number of standby copies that other workers keep of each task. */
   readonly copies: number
   readonly group: GroupView
-  /** The source topics of the topology. A worker that subscribes to them processes their partitions. */
+  /** The source topics of the topology. A worker that subscribes to these topics processes their partitions. */
   readonly sources: ReadonlySet<string>
   readonly memberId: () => string
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
@@ -152,7 +152,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
   }
 
-  /** Reads the row and its position synchronously, so that no commit happens in between. */
+  /** The row and its position are read synchronously, so that no commit can happen in between. */
   function read({ store, lookup }: Known, partition: number, row: Buffer): unknown {
     const [bytes] = session.column(store.name, partition).multiGet({ bytes: row, ends: [row.length] })
     return bytes && lookup.view(deps.codecs.storeValue(store).decode(bytes, 0, bytes.length))
@@ -200,7 +200,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
       try {
         return answerHere(known, partition, row, options.standby === true) ?? (await ownerOf(known, partition, options.standby === true))
       } catch (error) {
-        // No record with the schema of this value has been read in this process yet, so the schema is not loaded.
+        // This process may not have read a record with the schema of this value yet, so the schema may not be loaded.
         if (!(error instanceof UnknownSchemaError) || (await deps.loadSchema(error.schemaId)) !== 'loaded') throw error
       }
     }

@@ -12,8 +12,8 @@ export interface Answer {
 }
 
 /**
- * Says who may query state: every client that can reach the port (which is then a loopback port), only clients with the
- * token, or no client.
+ * Determines who may query state: every client that can reach the port (allowed only on a loopback port), only clients
+ * with the token, or no client.
  */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 

@@ -11,7 +11,10 @@ export interface SinkDeadLetter {
   readonly row: number
   readonly code: string
   readonly message: string
-  /** The original topic, partition and offset of the record, if the chunk belongs to another topic. */
+  /**
+   * The original topic, partition and offset of the record, if the record was read from another topic, such as the
+   * retry topic.
+   */
   readonly origin?: RecordOrigin
 }
 
@@ -25,7 +28,7 @@ export interface SinkDeadLetters {
   close(): Promise<void>
 }
 
-/** The processor's name in the dead letters of a sink. A sink has no processors. */
+/** The name of the processor in the dead letters of a sink: empty, because a sink has no processors. */
 const NO_PROCESSOR = ''
 const NO_OFFSETS = new Map()
 
@@ -35,7 +38,7 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
   let ready: Promise<ReturnType<Transport['producer']>> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
-  /** Opens the producer, on first use only, because most sinks never need it. */
+  /** The producer is opened on first use, because most sinks never need it. */
   async function openProducer(): Promise<ReturnType<Transport['producer']>> {
     await transport.ensureTopics([topic])
     const producer = transport.producer({})
@@ -49,7 +52,7 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
   }
 
   function send(bad: readonly SinkDeadLetter[]): Promise<void> {
-    // The partitions share the producer, which can run only one commit at a time.
+    // All partitions share one producer, which can run only one commit at a time.
     const sent = last.then(() => sendNow(bad))
     last = sent.catch(() => {})
     return sent
@@ -73,8 +76,8 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
       }
       await producer.commit(NO_OFFSETS, undefined)
     } catch (error) {
-      // The producer may be fenced, or the outcome of its commit unknown. A new producer sends the letters again,
-      // because duplicates are better than losses.
+      // The producer may be fenced, or the outcome of its commit may be unknown. A new producer sends the dead letters
+      // again, because a duplicate is better than a loss.
       ready = undefined
       await producer.close().catch(() => {})
       throw error

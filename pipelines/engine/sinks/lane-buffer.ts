@@ -19,13 +19,13 @@ export interface LaneBuffer {
   /** Set when `take` stopped at a record whose schema must be loaded first. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData, now: number): void
-  /** Takes the next batch. @param maxRecords applies if it is less than the limit of a batch */
+  /** Takes the next batch. @param maxRecords a limit on the number of records, in addition to the limit of a batch */
   take(now: number, maxRecords?: number): Taken | undefined
   /** Returns true if the buffer has enough for a batch or if the first record has waited long enough. */
   isBatchDue(now: number): boolean
-  /** The time at which the first record has waited long enough. */
+  /** The time at which the first record will have waited long enough to be written without further records. */
   readonly batchDueAt: number
-  /** Makes the waiting records due as a batch at once. */
+  /** Makes the waiting records due at once, even if they do not fill a batch. */
   hurry(): void
   /** Drops all records and stops fetching the partition. */
   clear(): void

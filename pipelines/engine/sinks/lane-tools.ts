@@ -19,14 +19,15 @@ export interface LaneTools {
   readonly newQueue: (isMissing: (schemaId: number) => boolean) => PartitionQueue
   readonly factsOf: (partition: TopicPartition) => Promise<PartitionFacts>
   /**
-   * Checks that this process owns the partition. @throws FencedError when the membership is lost; OwnedElsewhereError
-   * when an earlier version of the sink owns the partition
+   * Checks that this process owns the partition.
+   * @throws FencedError when the membership is lost; OwnedElsewhereError when an earlier version of the sink owns the
+   * partition
    */
   readonly confirmOwnership: (partition: TopicPartition) => Promise<void>
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
 }
 
-/** Returns a function that creates the tools for lanes whose records have the formats of a topic. */
+/** Returns a function that creates the tools for lanes of topics with the given formats. */
 export function laneTools({ transport, group, seat, serdes }: LaneToolsDeps): (topic: AnyTopic) => LaneTools {
   const refuseIfOwnedElsewhere = ownershipCheck(group)
 

@@ -28,7 +28,7 @@ const LEGAL_NEXT: { readonly [state in LaneState]: readonly LaneState[] } = {
   closed: [],
 }
 
-/** Checks a transition. @returns `next` @throws Error if `next` may not follow `state` */
+/** Checks a transition. @returns `next` @throws Error if a lane cannot change from `state` to `next` */
 export function laneStateAfter(state: LaneState, next: LaneState): LaneState {
   if (!LEGAL_NEXT[state].includes(next)) throw new Error(`a lane cannot go from ${state} to ${next}`)
   return next
@@ -65,7 +65,7 @@ export interface Lane {
    * @param now milliseconds of a monotonic clock
    */
   step(now: number): void
-  /** Returns the time (by the same clock) at which the next step is due if nothing else happens. */
+  /** Returns the time, by the clock of `step`, at which the next step is due if nothing else happens. */
   dueAt(now: number): number
   /** Drops records that are not written yet; the next owner reads them again. */
   close(): void
@@ -76,8 +76,8 @@ export interface Lane {
 }
 
 /**
- * Interval at which the offsets of idle partitions are committed again, because the offsets of a group without members
- * expire (by default after seven days).
+ * Interval at which the offsets of idle partitions are committed again. Without this, the offsets of a group without
+ * members expire (by default after seven days).
  */
 export const COMMIT_AGAIN_MS = 3_600_000
 const NEVER = Number.POSITIVE_INFINITY
@@ -97,7 +97,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   let applied: number | undefined
   let committed: number | undefined
   let committedAt = 0
-  /** The leader epoch up to which the records before `applied` were in the log; undefined when it is unknown. */
+  /** The leader epoch at which all records before `applied` were in the log; undefined when it is unknown. */
   let leaderEpoch: number | undefined
   /** The end of the log when reading began. The target is complete when it reaches this offset. */
   let goal: number | undefined
@@ -187,8 +187,8 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   }
 
   /**
-   * Returns the time of the next probe. It is the same for all partitions, so that the process wakes up once for all of
-   * them.
+   * Returns the time of the next probe. All partitions have the same time, so that the process wakes up only once for
+   * all probes.
    */
   function nextProbeAt(): number {
     const { probeEveryMs } = target
@@ -208,7 +208,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
       })
       return () => {
         if (found === 'not-found') missing.add(schemaId)
-        // The batch was already due before it had to wait for the schema.
+        // The batch was already due before it had to wait for the schema, so it need not wait for more records.
         buffer.hurry()
       }
     })

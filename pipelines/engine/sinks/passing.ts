@@ -2,7 +2,10 @@ import { FencedError, TransportError } from '../../../kafka/transport.ts'
 import { OwnedElsewhereError } from './ownership.ts'
 import { TargetUnavailableError } from './target.ts'
 
-/** Returns true for errors that a retry may cure. A lost membership also arrives as an event, which closes the lane. */
+/**
+ * Returns true for errors that may disappear when the request is repeated. A lost membership is among them, because it
+ * also arrives as an event, which closes the lane.
+ */
 export function isPassing(error: unknown): error is Error {
   return (
     error instanceof TargetUnavailableError ||

@@ -2,7 +2,7 @@ import type { PartitionData, RecordChunk } from '../../../kafka/transport.ts'
 import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { BatchLimits, SinkRecord } from './target.ts'
 
-/** A record that cannot be used, and the reason for this. */
+/** A record that the sink cannot use, and the reason. */
 export interface BadRecord {
   readonly chunk: RecordChunk
   readonly row: number
@@ -35,7 +35,7 @@ export interface QueueOptions {
 
 interface QueuedChunk {
   readonly chunk: RecordChunk
-  /** The offset after the chunk and after any offsets that the broker skipped behind it. */
+  /** The offset after the chunk and after any skipped offsets that follow it. */
   readonly after: number
 }
 
@@ -72,7 +72,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
       records += chunk.count
       for (let each = 0; each < chunk.count; each++) bytes += recordBytes(chunk, each)
     })
-    // If the data contains only skipped offsets, they are counted with the records before them.
+    // If the data contains only skipped offsets, these offsets are added to the chunk before them.
     if (filled.length === 0 && chunks.length > 0) chunks.push({ ...(chunks.pop() as QueuedChunk), after: data.nextOffset })
     end = data.nextOffset
   }

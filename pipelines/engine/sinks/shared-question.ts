@@ -1,4 +1,7 @@
-/** Lets simultaneous callers share one answer. The request starts only after the last of these callers has called. */
+/**
+ * Lets simultaneous callers share one answer. The request starts only after all of these callers have called, so its
+ * answer is current for each of them.
+ */
 export function sharedQuestion<T>(ask: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   let next: Promise<T> | undefined

@@ -12,7 +12,7 @@ import { sharedQuestion } from './shared-question.ts'
 export interface SinkGroupOptions {
   /** The consumer group in which processes with the same sinks share their partitions. */
   readonly groupId: string
-  /** A UUID that the worker slot keeps. A restarted process gets its partitions back at once. */
+  /** A UUID that the worker slot keeps. With it, a restarted process gets its partitions back at once. */
   readonly memberId: string
   /** Stores a new member id that replaces one that the brokers refuse. */
   readonly keepMemberId?: (memberId: string) => void
@@ -33,7 +33,7 @@ export interface SinkGroup {
   readonly groupId: string
   /**
    * Creates the seat of one more sink. Create the seats of all sinks before the first sink starts, because the member
-   * joins when all seats are taken.
+   * joins as soon as every sink with a seat is ready.
    */
   seat(): SinkSeat
 }
@@ -42,12 +42,12 @@ export interface SinkGroup {
 export interface SinkSeat {
   /**
    * Adds the sink's topics to those of the member.
-   *   @param sink provides `wake`, which ends the wait of the sink's loop when it should call `assigned`
+   * @param sink its `wake` ends the wait of the sink's loop, so that the loop calls `assigned`
    */
   take(sink: SeatedSink): void
   /**
-   * Returns the assignment of the sink; undefined before the first assignment. @throws the error that ended the
-   * membership
+   * Returns the assignment of the sink; undefined before the first assignment.
+   * @throws the error that ended the membership
    */
   assigned(): SinkAssignment | undefined
   /** Must be called when the sink owns no partitions outside the assignment. */
@@ -73,8 +73,8 @@ export interface SinkAssignment {
 
 /**
  * How long ready sinks wait for the other sinks before the member joins. If the member joined without their topics,
- * another process would briefly get their partitions. The wait is limited, because an unreachable store must not delay
- * the other sinks for longer.
+ * another process would briefly get their partitions. The wait is limited, because a sink whose store is unreachable
+ * must not delay the other sinks for longer.
  */
 const JOIN_GRACE_MS = 2_000
 
@@ -82,7 +82,7 @@ export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: Sin
   const { groupId } = options
   const expected = new Set<SinkSeat>()
   const seated = new Map<SinkSeat, SeatedSink>()
-  /** The numbers of the assignments that the sinks have already settled. */
+  /** The number of the latest assignment that each sink has settled. */
   const settled = new Map<SinkSeat, number>()
   let member: GroupMember | undefined
   let subscribed: readonly string[] = []

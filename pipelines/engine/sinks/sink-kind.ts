@@ -15,7 +15,7 @@ export interface SinkParts extends LaneToolsDeps {
   readonly deadLetters: SinkDeadLetters | undefined
 }
 
-/** The differences between sinks that copy topics into a store and sinks that deliver single records. */
+/** The properties in which sinks that copy topics into a store differ from sinks that deliver single records. */
 export interface SinkKind {
   /** The topics that the sink reads, including topics that only this sink uses, such as its retry topic. */
   readonly topics: readonly AnyTopic[]

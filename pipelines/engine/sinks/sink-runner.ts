@@ -65,7 +65,7 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: 
     async stop() {
       stopping.abort()
       await sink?.stop()
-      // A sink may wait for unreachable brokers indefinitely, so it is abandoned.
+      // A sink may wait indefinitely for unreachable brokers, so a stopping host does not wait for it.
       resolve()
       await closeOnce()
       await done.catch(() => {})

@@ -73,15 +73,15 @@ const LONGEST_WAIT_MS = 1_000
  */
 const IDLE_WAIT_MS = 15_000
 /**
- * Maximum wait for the last commit of a partition. Without this commit, the next owner reads about a second of records
- * again.
+ * Maximum wait for the last commit of a partition. Without this commit, the next owner reads the records of about a
+ * second again.
  */
 const LAST_COMMIT_GRACE_MS = 2_000
 /** How long a stopping sink waits for a write. Unfinished writes are repeated by the next owner. */
 const DEFAULT_STOP_GRACE_MS = 15_000
 /**
  * Time limit for the last commit and for leaving the group. Together with the grace period above, it is less than the
- * 30 s of Kubernetes.
+ * 30 s that Kubernetes allows.
  */
 const GOODBYE_GRACE_MS = 3_000
 
@@ -95,7 +95,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   const delivering = 'deliver' in target ? deliveries(name, topics, target, transport) : undefined
   const kind = delivering ?? copies(name, topics, target as SinkTarget, transport)
   const lanes = new Map<string, Lane>()
-  /** The current assignment; undefined until the group has made the first one. */
+  /** The current assignment; undefined before the first assignment. */
   let assignment: SinkAssignment | undefined
   let commits: OffsetCommits | undefined
   let stopping = false
@@ -153,7 +153,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     if ([...lanes].every(([key, lane]) => partitions.has(key) || lane.state === 'closed')) seat.settle(assignment)
   }
 
-  /** Starts with a different lane each time, so that every lane gets its share of a scarce resource. */
+  /** Each turn starts with a different lane, so that every lane gets its share of a scarce resource. */
   function stepAll(): void {
     const at = runtime.monotonic()
     const all = [...lanes.values()]
@@ -162,7 +162,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   function earliest(at: number): number {
-    // Aligns this loop with the other loops of the process, so that the process wakes up once for all of them.
+    // The wait is aligned with those of the other loops, so that the process wakes up once for all of them.
     let due = at + LONGEST_WAIT_MS - (at % LONGEST_WAIT_MS)
     for (const lane of lanes.values()) due = Math.min(due, lane.dueAt(at))
     return due
@@ -174,8 +174,8 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     while ([...lanes.values()].some((lane) => lane.state !== 'closed') && runtime.monotonic() < deadline) {
       await fetching.poll(LONGEST_WAIT_MS)
       stepAll()
-      // After the change, this process may keep some of the partitions. The other sinks of the group do not have to
-      // wait for writes to these partitions.
+      // This process may keep some partitions after the change. The other sinks of the group need not wait for writes
+      // to such partitions.
       assignment = seat.assigned()
       settle()
       await runtime.nextTurn()

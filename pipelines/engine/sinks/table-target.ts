@@ -6,7 +6,10 @@ import type { BatchLimits, PartitionFacts, SinkBatch, SinkTarget, WriteResult } 
 
 export interface TableTargetOptions<K, V> {
   readonly table: AnyTable<K, V>
-  /** Default: 5,000 records, 2 MiB, 1 s. ClickHouse prefers few large inserts: about one per second and table. */
+  /**
+   * Limits of a batch. By default: 5,000 records, 2 MiB, 1 s. ClickHouse works best with few large inserts, about one
+   * per second and table.
+   */
   readonly limits?: Partial<BatchLimits>
   /** Maximum rows per insert. Default 50,000. */
   readonly maxInsertRows?: number
@@ -19,8 +22,8 @@ const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, ling
  */
 const COLLECTING_SHARE = 0.1
 /**
- * Maximum number of rows per insert. So many rows are 20 MB of JSON, which ClickHouse parses within a second and with
- * little memory.
+ * Maximum number of rows per insert. This many rows are about 20 MB of JSON, which ClickHouse parses within a second
+ * and with little memory.
  */
 const MAX_INSERT_ROWS = 50_000
 
@@ -33,8 +36,8 @@ interface Run {
 }
 
 /**
- * Fills a table, which it first creates or migrates. Each row contains the offset of its record, and each insert
- * creates one part in one partition of the table. The sink continues after the highest offset in the table.
+ * Creates or migrates a table, and then fills it. Each row contains the offset of its record, and each insert creates
+ * one part in one partition of the table. The sink continues after the highest offset in the table.
  */
 export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store: TableStore): Promise<SinkTarget> {
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options
@@ -48,8 +51,9 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const stored = await store.position(topic, partition)
     const filledFrom = await store.topicId(topic, partition)
     const isOther = filledFrom !== undefined && topicId !== '' && filledFrom !== topicId
-    // When the table has no stored position, its rows may have expired, or the records may have produced no rows. In
-    // this case the committed offset counts, unless it belongs to an earlier table or topic of this name.
+    // When the table has no stored position, its rows may have expired, or the records may have produced no rows.
+    // Reading then continues from the committed offset, unless that offset belongs to an earlier table or topic of this
+    // name.
     const confirmed = committed?.metadata === identity && !isOther ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
@@ -140,7 +144,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
       binaryTable.writeRows(key as K, value as V, offset, rows)
     }
 
-    /** The rows of one record stay together, so the limit may be exceeded by those of one. */
+    /** The rows of one record stay together, so an insert may exceed the limit by the rows of one record. */
     function runFor(tablePartition: string | number): { readonly rows: RowBinary } {
       const last = runs.at(-1)
       if (last?.tablePartition === tablePartition && last.rows.count < maxInsertRows) return last

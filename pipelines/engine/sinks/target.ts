@@ -41,7 +41,7 @@ export interface SinkTarget {
 export type RefuseRecords = (refused: readonly RefusedRecord[]) => Promise<void>
 
 export interface RefusedRecord {
-  /** The index of the record in the batch. */
+  /** The position of the record in the batch, from 0. */
   readonly at: number
   readonly reason: string
 }
@@ -56,7 +56,7 @@ export interface BatchLimits {
 
 /** The offsets of a partition when the sink starts to read it. */
 export interface PartitionFacts {
-  /** The first offset of the log. Below, `end` is the offset after its last record. */
+  /** The first offset of the log. `end` is the offset after the last record. */
   readonly start: number
   readonly end: number
   /** Id of the topic; empty if it is unknown. A topic that was deleted and created again has a different id. */
@@ -72,7 +72,7 @@ export interface SinkBatch {
   readonly expected: number | undefined
   /** The offset after the batch, including control records and gaps. */
   readonly next: number
-  /** True when the batch reaches the end that the log had when reading began. */
+  /** True when the batch reaches the offset that was the end of the log when reading began. */
   readonly caughtUp: boolean
   /** Stores records as dead letters, for targets that may refuse records. */
   readonly refuse?: RefuseRecords

@@ -72,16 +72,16 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
       const batch = { ...place, expected, next, operations, caughtUp, now: runtime.now() }
       const result = await store.apply(batch)
       if (result.applied) return { outcome: 'applied' }
-      // If the view is already at the new position, an earlier attempt was applied and only its answer was lost. A
-      // batch that does not move the offset proves nothing.
+      // If the view is already at the new position, an earlier attempt was applied and only its answer was lost. For a
+      // batch that does not move the offset, the position proves nothing.
       if (result.position === next && next !== expected) return { outcome: 'applied' }
       return { outcome: 'offset-mismatch' }
     }
   }
 
   /**
-   * Another process may write the view between this read and the script call. The view is then at a different position,
-   * so the call changes nothing.
+   * Another process may write the view between this read and the script call. In that case the view is at a different
+   * position, so the script call changes nothing.
    */
   async function operationsOf(partition: number, records: readonly { readonly key: K; readonly value: V | null }[]) {
     const now = runtime.now()

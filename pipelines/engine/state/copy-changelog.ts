@@ -19,13 +19,13 @@ export function changelogCopy(session: StateSession): ChangelogCopy {
   const unseen = new Map<string, number>()
 
   return function copy({ store, partition, positionName }, data) {
-    // The engine never writes a batch that cannot be read. Without its records the state would be wrong, so the batch
-    // must not be skipped.
+    // The engine never writes an unreadable batch to a changelog. If such a batch were skipped, the state would lack
+    // its records, so this is an error.
     const damaged = data.chunks.find((chunk) => chunk.unreadable !== undefined)
     if (damaged !== undefined)
       throw new TransportError('CORRUPT_BATCH', `${data.topic}-${data.partition}: ${damaged.unreadable}`, { fatal: true })
     if (data.wasReset) {
-      // The state may contain keys whose tombstones were among the records that the log has lost.
+      // The log has lost records, which may include tombstones of keys that the state still contains.
       session.write()
       session.clear(store, partition, [positionName])
     }

@@ -22,8 +22,8 @@ export interface InactiveState {
   /** Every task of the topology. */
   readonly places: readonly TaskPlace[]
   /**
-   * The group as the standby copies last saw it; undefined before the first look, and for workers without standby
-   * copies.
+   * The group's members when the standby copies last fetched them; undefined before the first fetch, and for workers
+   * without standby copies.
    */
   readonly group: SeenGroup | undefined
   /** True while a copy still has to process a lot of data that has already been fetched. */

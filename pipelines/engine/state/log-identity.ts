@@ -4,7 +4,7 @@ import type { Changelog } from '../task/task-place.ts'
 
 /**
  * Number of bytes of the hash of a topic id. The hash is stored as a position, which is a number and exact up to 53
- * bits. Two ids agree in 48 bits once in 3e14 times.
+ * bits. Two ids agree in 48 bits with a probability of 1 in 3e14.
  */
 const FINGERPRINT_BYTES = 6
 
@@ -14,7 +14,7 @@ function fingerprintOf(topicId: string): number {
 
 /**
  * Returns true if the state was built from a deleted topic of the same name. State from an earlier version of the
- * engine names no topic, and counts as built from the current one.
+ * engine has no topic id, and counts as built from the current topic.
  * @param topicId undefined when it is unknown; the result is then false
  */
 export function isFromOtherLog(session: StateSession, { identityName }: Changelog, topicId: string | undefined): boolean {

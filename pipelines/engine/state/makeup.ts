@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { GroupPeer } from '../../../kafka/transport.ts'
 
-/** Prefix of the notices of workers that keep copies for learners. Earlier versions of the engine announce nothing. */
+/**
+ * Prefix of the notices by which workers announce their copies for learners. Earlier versions of the engine announce
+ * nothing.
+ */
 const NOTICE = 'copies='
 const HASH_LETTERS = 16
 

@@ -6,8 +6,8 @@ import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 import { isFromOtherLog, putLogIdentity } from './log-identity.ts'
 
 /**
- * Maximum size of a normal clock correction. If state is dated further ahead, a wrong clock wrote the date, so the age
- * of the state is unknown.
+ * Maximum size of a normal clock correction. If the time of the state is further ahead, a wrong clock has set it, so
+ * the age of the state is unknown.
  */
 const CLOCK_CORRECTION_MS = 60_000
 
@@ -15,9 +15,9 @@ const CLOCK_CORRECTION_MS = 60_000
 export interface RestoreRange {
   readonly changelog: Changelog
   readonly from: number
-  /** The leader epoch up to which the records before `from` were in the log; -1 when it is unknown. */
+  /** The leader epoch at which all records before `from` were in the log; -1 when it is unknown. */
   readonly leaderEpoch: number
-  /** End of the log (high watermark) after the committed offsets were fetched. */
+  /** End of the log (high watermark), requested after the committed offsets were fetched. */
   readonly to: number
   /** True when the store is restored from the beginning. */
   readonly bulk: boolean
@@ -25,7 +25,7 @@ export interface RestoreRange {
   readonly lost: number
 }
 
-/** Offsets from the broker and the group that are needed to start a task, by partition key. */
+/** Offsets that are needed to start a task, from the brokers and the group, by partition key. */
 export interface StartOffsets {
   readonly committed: ReadonlyMap<string, CommittedOffset>
   readonly changelogStarts: ReadonlyMap<string, number>
@@ -108,12 +108,12 @@ export function epochQueries(session: StateSession, tasks: readonly TaskPlace[])
 
 /**
  * Decides which part of a task's changelogs must be read, and puts the identities of the logs into the open batch. It
- * clears state that cannot be completed from its changelog. This is state without a position, older than the beginning
- * of the log, ahead of its end, older than the retention of tombstones, or with a time in the future. State is also
- * cleared if its log was recreated or has lost records that the state contains.
- *   @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
- *   committed nothing) is then restored from the beginning, so that the restore shows whether the changelog contains
- *   any records.
+ * clears state that cannot be completed from its changelog: state that has no position, that is older than the
+ * beginning of the log or ahead of its end, that is older than the retention of tombstones, or whose time is in the
+ * future. State is also cleared if its log was recreated or has lost records that the state contains.
+ * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
+ * committed nothing) is then restored from the beginning, so that the restore shows whether the changelog has any
+ * records.
  */
 export function planRestore(session: StateSession, task: TaskPlace, offsets: StartOffsets, inputKnown = true): RestoreRange[] {
   dropStaleUnlogged(session, task, offsets)
@@ -144,12 +144,12 @@ export function recordsToRead(session: StateSession, task: TaskPlace, offsets: S
   }, 0)
 }
 
-/** The relation between a task's state and one of its changelogs. */
+/** A task's state compared with one of its changelogs. */
 interface Examined {
   /** The ends of the log. */
   readonly start: number
   readonly to: number
-  /** The end of that part of the log which the state may contain. */
+  /** The end of the part of the log that the state may contain. */
   readonly inLog: number
   /** The position in the state; undefined if there is none. */
   readonly stored: number | undefined
@@ -173,8 +173,8 @@ function examine(session: StateSession, task: TaskPlace, changelog: Changelog, o
 }
 
 /**
- * Returns true when no other process has written to the changelog after this one. In that case at most the marker of
- * this process's last transaction follows the stored position.
+ * Returns true when no other process has written to the changelog after this one. In that case, nothing follows the
+ * stored position except possibly the marker of this process's last transaction.
  */
 function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): boolean {
   return end - stored <= (exactlyOnce ? 1 : 0)
@@ -237,7 +237,7 @@ export function deleteState(session: StateSession, task: TaskPlace): void {
 
 /**
  * Records in a batch that the state contains all records of a changelog before an offset.
- *   @param leaderEpoch the leader epoch up to which these records were in the log; -1 when it is unknown
+ * @param leaderEpoch the leader epoch at which all these records were in the log; -1 when it is unknown
  */
 export function putRestored(
   batch: Pick<StateBatch, 'putPosition'>,
@@ -251,9 +251,9 @@ export function putRestored(
 
 /**
  * Records in the session's open batch that all changelogs of a task were read to the ends that they had at a time. Only
- * then does its state count as fresh. A restore that is killed half way has not read the tombstones at the end of the
- * log. Compaction may remove these tombstones before the restore continues.
- *   @param at epoch ms
+ * then does the state of the task count as fresh. If a restore is killed half way, it has not read the tombstones at
+ * the end of the log, and compaction may remove these tombstones before the restore continues.
+ * @param at epoch ms
  */
 export function putComplete(session: StateSession, task: TaskPlace, at: number): void {
   session.putPosition(writtenAtName(task), at)
@@ -261,7 +261,7 @@ export function putComplete(session: StateSession, task: TaskPlace, at: number):
 
 /**
  * Returns the start position of each source: the group's committed offset or, if that has expired, the offset in the
- * state. A source without either is absent, and its reset policy decides.
+ * state. A source for which neither offset exists is absent from the result, and its reset policy applies.
  */
 export function startPositions(session: StateSession, task: TaskPlace, offsets: StartOffsets): Map<string, StartPosition> {
   const positions = new Map<string, StartPosition>()

@@ -22,17 +22,17 @@ import { forgetSources, planRestore, putComplete, putRestored, type StartOffsets
  */
 const LOOK_EVERY_MS = 2_000
 /**
- * Interval at which a worker without copies fetches the group's members. It also fetches them when its epoch has
- * changed, so this interval only matters when that fetch came too early.
+ * Interval at which a worker without copies fetches the group's members. It also fetches the members when its epoch has
+ * changed, so this interval matters only if that fetch came too early.
  */
 const RARE_LOOK_EVERY_MS = 30_000
-/** Interval at which a worker fetches the group's members while it waits until all copies for it are complete. */
+/** Interval at which a joining worker fetches the group's members while it waits for the copies to be complete. */
 const LEARNER_LOOK_EVERY_MS = 500
 /** Delay after a failure (disk full, a recreated changelog) before the copies restart from their written positions. */
 const RETRY_MS = 5_000
 /**
- * Interval at which the write time of a copy with an idle changelog is refreshed, because state that looks too old is
- * restored from the beginning.
+ * Interval at which the write time of a copy is refreshed while its changelog is idle. State with an old write time
+ * would be restored from the beginning.
  */
 const AGE_REFRESH_MS = 60_000
 const MIB = 1_048_576
@@ -63,13 +63,16 @@ export interface StandbyCopy {
 
 /** Keeps standby copies for tasks of other workers by following their changelogs. Only the worker's loop calls it. */
 export interface Standbys {
-  /** Checks periodically which copies this worker should keep, and writes the changelog records that have arrived. */
+  /**
+   * Writes the changelog records that have arrived. From time to time, also checks which copies this worker should
+   * keep.
+   */
   maintain(): Promise<void>
   /** Ends the copy of a task that will run on this worker. */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   all(): StandbyCopy[]
-  /** The group at the last look; undefined before the first look. */
+  /** The group's members at the last fetch; undefined before the first fetch. */
   readonly group: SeenGroup | undefined
   /** True while a copy still has to process a lot of data that has already been fetched. */
   readonly catchingUp: boolean
@@ -93,7 +96,7 @@ export interface StandbyDeps {
   /** Returns the partition count of a task's sources. */
   readonly partitionsOf: (place: TaskPlace) => number
   readonly transport: Pick<Transport, 'offsets' | 'topicIds' | 'epochEnds' | 'fetcher'>
-  /** The session of the copies. The running tasks use a different one. */
+  /** The session through which copies are written. The running tasks use a different session. */
   readonly session: StateSession
   readonly group: GroupView
   /** Topics to which active workers subscribe. */
@@ -109,7 +112,10 @@ export interface StandbyDeps {
   readonly runsHere: (taskId: string) => boolean
   /** Returns true when any task runs on this worker. */
   readonly isBusy: () => boolean
-  /** Returns true while tasks of this worker restore their state. Copies wait, because nobody processes those tasks. */
+  /**
+   * Returns true while tasks of this worker restore their state. Copies wait in the meantime, because no worker
+   * processes those tasks.
+   */
   readonly isRestoring: () => boolean
   readonly exactlyOnce: boolean
   readonly runtime: Runtime
@@ -141,7 +147,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   const copyRecords = changelogCopy(session)
   const none: Makeup = { active: [], learners: [] }
   const copies = new Map<string, Copy>()
-  /** The copy of each changelog, by partition key. */
+  /** The copy that each changelog feeds, by partition key. */
   const owners = new Map<string, Copy>()
   let looking = false
   let lastLook = -Infinity
@@ -223,7 +229,7 @@ export function standbys(deps: StandbyDeps): Standbys {
 
   function follow(place: TaskPlace, offsets: StartOffsets): void {
     const copy = copies.get(place.id)
-    // In the meantime the copy may have ended, or restarted.
+    // The copy may have ended or restarted since the request.
     if (copy === undefined || copy.following || deps.runsHere(place.id)) return
     copy.following = true
     forgetSources(session, place)
@@ -282,7 +288,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   function announceCopies(): void {
     if (!deps.warmUps || seen === undefined) return
     const { makeup } = seen
-    // A learner announces nothing until it is at the head of the queue.
+    // A learner announces its copies only when it is at the head of the queue.
     const isReady = makeup.learners.length > 0 && hasCopies(makeup)
     deps.announce(isReady ? copiesNotice(makeup) : NO_COPIES)
   }

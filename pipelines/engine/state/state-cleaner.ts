@@ -10,7 +10,7 @@ const LOOK_EVERY_MS = 60_000
  * come back.
  */
 export interface StateCleaner {
-  /** Checks for unused state, but only from time to time. Deletes the state of at most one task per call. */
+  /** Checks for unused state from time to time, not at every call. Deletes the state of at most one task per call. */
   cleanUp(): void
 }
 
@@ -28,8 +28,8 @@ export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
   const { session, runtime, keepMs } = deps
   const lookEveryMs = Math.min(LOOK_EVERY_MS, keepMs)
   /**
-   * The time at which each task was first seen unused. The age of a task's state is not enough, because an idle task
-   * writes only once an hour.
+   * The time at which each task was first seen unused. The age of a task's state does not show this, because an idle
+   * task writes only once an hour.
    */
   const unusedSince = new Map<string, number>()
   let nextLook = runtime.monotonic() + lookEveryMs
@@ -42,7 +42,7 @@ export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
     }
     const since = unusedSince.get(place.id) ?? runtime.monotonic()
     unusedSince.set(place.id, since)
-    // If the task was used between two checks, only the write time shows it.
+    // If the task was used only between two checks, only the write time of its state shows this.
     return runtime.monotonic() - since >= keepMs && runtime.now() - writtenAt > keepMs
   }
 

@@ -7,8 +7,8 @@ import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
  */
 export interface Sweep {
   /**
-   * Checks the next keys. After the last key it does nothing until `period` changes, so that a small store is not
-   * decoded over and over. Entries that expire in the meantime are found in the next pass.
+   * Checks the next keys. After the last key, the sweep does nothing until `period` changes, so that a small store is
+   * not decoded over and over. Entries that expire in the meantime are found in the next pass.
    */
   run(period: number): void
   /** The period in which the last complete pass began; undefined if there was none. */

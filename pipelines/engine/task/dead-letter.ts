@@ -25,8 +25,8 @@ export const DEAD_LETTER_HEADERS = {
 /** Header of a replayed record: the number of times that it has been replayed from a dead-letter topic. */
 export const REPLAY_HEADER = 'dead-letter.replays'
 /**
- * Header of a replayed record: its original timestamp (epoch ms), because a topic may replace timestamps with the time
- * of the append.
+ * Header of a replayed record: its original timestamp (epoch ms), because a topic may replace timestamps with the
+ * append time.
  */
 export const SENT_AT_HEADER = 'dead-letter.sent-at'
 
@@ -39,8 +39,7 @@ const MAX_MESSAGE_CHARACTERS = 1_000
  */
 const MAX_DEAD_LETTER_BYTES = LARGE_MAX_BATCH_BYTES - 64 * 1_024
 /**
- * Maximum size of the key, and of the headers, in a dead letter that is cut. If they were larger, no room would be left
- * for the value.
+ * Maximum size of the key, and of the headers, in a dead letter that is cut. It leaves room for a part of the value.
  */
 const MAX_CUT_PART_BYTES = 1_048_576
 
@@ -70,9 +69,9 @@ export interface DeadLetterParts {
 }
 
 /**
- * Returns the parts of a record that fit into the dead-letter topic. A source topic may accept compressed batches up to
- * its broker's limit, so a record may be too large when it is uncompressed or has more headers. In that case its value
- * is cut, and a header lists what was cut. If the key or the headers leave no room for the value, they are cut or
+ * Returns the parts of a record that fit into the dead-letter topic. Topics limit the size of compressed batches, so a
+ * record may be too large for the dead-letter topic when it is uncompressed or has more headers. In that case its value
+ * is cut, and a header lists the cut parts. If the key or the headers leave no room for the value, they are cut or
  * omitted as well.
  * @param place the topic, partition and offset from which the record came; by default those of the chunk
  */
@@ -86,7 +85,7 @@ export function deadLetterParts(
   const valueBytes = Math.max(0, chunk.valueEnd[row] - chunk.valueStart[row])
   const own = place.headers
   const about = causeHeaders(place, cause)
-  // The dead letter contains none of the batch's records, so a replay must skip it.
+  // This dead letter contains none of the batch's records, so a replay must skip it.
   if (chunk.unreadable !== undefined)
     return { headers: [...about, { key: DEAD_LETTER_HEADERS.cut, value: Buffer.from('batch') }], keyEnd: -1, valueEnd: -1 }
   const whole = [...own, ...about]
@@ -95,7 +94,7 @@ export function deadLetterParts(
   const ownBytes = recordBytesBound(0, 0, own)
   const keptOwn = ownBytes > MAX_CUT_PART_BYTES ? [] : own
   const keptKey = Math.min(keyBytes, MAX_CUT_PART_BYTES)
-  // The cut header is added later, so this reserves room for its longest possible text.
+  // The header that lists the cut parts is added later, so room for its longest possible text is reserved here.
   const room = MAX_DEAD_LETTER_BYTES - recordBytesBound(keptKey, 0, [...keptOwn, ...about, cutHeader(keyBytes, ownBytes, valueBytes)])
   const keptValue = Math.min(valueBytes, room)
   const cut = cutHeader(
@@ -111,8 +110,8 @@ export function deadLetterParts(
 }
 
 /**
- *   @param key original size of the key in bytes, or 0 when the key is complete; `headers` and `value` have the same
- *   meaning
+ * @param key original size of the key in bytes, or 0 when the key is complete; `headers` and `value` have the same
+ * meaning
  */
 function cutHeader(key: number, headers: number, value: number): RecordHeader {
   const parts = Object.entries({ key, headers, value }).filter(([, bytes]) => bytes > 0)
@@ -145,7 +144,7 @@ export function originalTimestamp(ctx: Pick<RecordContext<unknown>, 'timestamp' 
   return Number.isSafeInteger(sentAt) ? sentAt : ctx.timestamp
 }
 
-/** Returns the headers of a record in a late output, including its source. */
+/** Returns the headers of a record in a late output, which include the source of the record. */
 export function lateHeaders(chunk: RecordChunk, row: number): RecordHeader[] {
   const source = `${chunk.topic} ${chunk.partition} ${chunk.offsets[row]}`
   return [...headersOf(chunk, row), { key: 'late.source', value: Buffer.from(source, 'utf8') }]

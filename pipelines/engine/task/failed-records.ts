@@ -6,12 +6,12 @@ import { countSkipped, type TaskMetrics } from './metrics.ts'
 import type { Fault, RecordFailure, RecordPlace } from './record-failure.ts'
 
 /**
- * The failed records of a worker, which its tasks must skip when they process records again. They are only in memory.
- * In another process, such a record fails again and is skipped again.
+ * The failed records of a worker, which its tasks must skip when they process records again. The list is only in
+ * memory: in another process, such a record fails again and is skipped again.
  */
 export interface FailedRecords {
   add(failure: RecordFailure): void
-  /** Returns the faults of one partition by offset. Later calls of `add` extend the map. */
+  /** Returns the faults of one partition by offset. The map is live: later calls of `add` extend it. */
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
   /** Must be called when all records before the offset are committed. */
   forgetBefore(partition: TopicPartition, offset: number): void

@@ -1,15 +1,15 @@
 import type { Log, Runtime } from '../../../runtime/runtime.ts'
 
 /**
- * Time between two log lines about the same subject. It is short enough to notice failures, and long enough that a
- * topic full of bad records does not fill a disk.
+ * Time between two log lines about the same subject. It is short enough that failures are noticed, and long enough that
+ * a topic full of bad records does not fill a disk with log lines.
  */
 const EVERY_MS = 10_000
 
 /**
  * Logs an event at once, and again after 10 s at the earliest. The field `unlogged` contains the number of events that
  * were not logged in between.
- * @param subject events about different subjects do not limit each other
+ * @param subject the limit applies separately to the events about each subject
  */
 export type LimitedLog = (level: keyof Log, subject: string, fields: object, event: string) => void
 

@@ -16,9 +16,9 @@ export interface AppenderSource {
 }
 
 /**
- * A worker commits at 32 MiB of unsent data. Only a single call of an author's code can therefore reach this limit: an
- * endless loop, or a handler that should yield from time to time. The error stops the worker and names the processor,
- * unlike an out-of-memory crash.
+ * Maximum unsent data of one call. A worker commits at 32 MiB of unsent data, so only a single call of an author's code
+ * can reach this limit: an endless loop, or a handler that should yield from time to time. The error stops the worker
+ * and names the processor, which an out-of-memory crash would not.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */
@@ -36,8 +36,8 @@ export interface Outputs {
   /** Emits a record without key and value to every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
   /**
-   * Copies key and value of a record unchanged. Without `partition`, the key determines the partition. A record without
-   * a key keeps its own partition number.
+   * Copies key and value of a record unchanged. Without `partition`, the key determines the partition, and a record
+   * without a key keeps the number of the partition from which it was read.
    * @param ends where key and value are cut; by default they are copied completely
    */
   copy(topic: string, partition: number | undefined, chunk: RecordChunk, row: number, headers: readonly RecordHeader[], ends?: Ends): void

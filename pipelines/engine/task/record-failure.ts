@@ -19,7 +19,7 @@ export type FaultCode =
   | 'process_failed'
   | 'produce_failed'
 
-/** The reason why a record was not processed. */
+/** Why a record was not processed. */
 export interface Fault {
   readonly stage: FailureStage
   /** A `FaultCode`, or the code that a processor has returned. */
@@ -48,7 +48,7 @@ export class RefusedOutcome extends ProcessorError {}
 
 /**
  * Thrown when the author's code failed on a record that the policy of its source skips. Everything since the last
- * commit is dropped and repeated without the record, so that no part of its processing remains.
+ * commit is dropped and repeated without the record, so that no effect of the record remains.
  */
 export class RecordFailure extends ProcessorError {
   readonly place: RecordPlace
@@ -61,8 +61,8 @@ export class RecordFailure extends ProcessorError {
 }
 
 /**
- * Returns the error for a failure of the author's code on a record: RecordFailure if a policy of the record's source
- * lets the engine skip it, otherwise an error that stops the worker.
+ * Returns the error for a failure of the author's code on a record: a RecordFailure if a policy of the record's source
+ * lets the engine skip the record, or an error that stops the worker.
  */
 export function failureAt(place: RecordPlace, topology: string, processor: string, policies: FailurePolicies, error: unknown): Error {
   const reason = reasonOf(error)

@@ -19,19 +19,22 @@ import type { TaskIdling } from './task-idling.ts'
 const SLICE_RECORDS = 4_096
 /**
  * Maximum bytes decoded at a time, for large records with many items each. No heartbeat is sent while a slice is
- * decoded and its state is read. 512 records of a kilobyte are still enough to make a multi-get worthwhile.
+ * decoded and its state is read, so a slice must be small. The limit still allows 512 records of a kilobyte, which make
+ * a multi-get worthwhile.
  */
 const SLICE_BYTES = 512 * 1_024
-/** Number of records between two clock readings. A large record counts as several. */
+/** Number of records between two clock readings. A large record counts as several records. */
 const RECORDS_PER_CLOCK_CHECK = 64
-/** Size of a record that counts as one. A record that is several times as large counts as several. */
+/** Size up to which a record counts as one record. A record that is several times as large counts as several. */
 const BYTES_PER_RECORD = 1_024
 
 export interface RecordLoopParts {
   readonly topology: string
   /** The queues of the sources, in the order of their declarations. */
   readonly queues: readonly RecordQueue[]
-  /** The time closing of each source, in the same order; undefined when the stream has no time handlers. */
+  /**
+   * The closing of times for each source, in the order of the queues; undefined when the stream has no time handlers.
+   */
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly idling: TaskIdling
   readonly stores: readonly EngineStore[]
@@ -57,7 +60,7 @@ export interface RecordLoop {
   readonly closingDue: boolean
   /**
    * True after a failed record was skipped. The loop then processes nothing more before the next commit, so that a
-   * later failure does not repeat the records up to here.
+   * later failure does not repeat the records before this one.
    */
   commitDue: boolean
   run(expired: () => boolean): RunResult
@@ -111,7 +114,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       if (!finishClosing(expired) || loop.commitDue) return 'more'
       if (!refill()) return waitsForSchema === undefined ? 'idle' : { waitsForSchema }
       if (processSlice(expired)) return 'more'
-      // The handlers may take long, so the worker first commits the part of the transaction that was already sent.
+      // Time handlers may take long, so the worker first commits the part of the transaction that was already sent.
       if (loop.closingDue) return 'more'
     }
   }
@@ -184,8 +187,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   /**
-   * Processes the decoded records. @returns true when the time limit is reached, false when a source must be refilled
-   * or a time closed
+   * Processes the decoded records.
+   * @returns true when the time limit is reached, false when a source must be refilled or a time closed
    */
   function processSlice(expired: () => boolean): boolean {
     let untilCheck = RECORDS_PER_CLOCK_CHECK
@@ -215,7 +218,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     }
   }
 
-  /** Returns the error to throw when the current record failed, or when other code between two records failed. */
+  /** Returns the error to throw after a failure of the current record, or of code that runs between two records. */
   function recordFailed(error: unknown): Error {
     const { node, chunk, row } = context
     const queue = queues.find((each) => each.topic === chunk?.topic)
@@ -281,7 +284,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       const fault = queue.faults.get(queue.slot)
       if (fault === undefined) return
       outcomes.skip(queue, fault)
-      // A commit at this point makes sure that the records before the failure are repeated only once.
+      // A commit at this point ensures that the records before the failure are repeated only once.
       if (fault.stage !== 'decode') loop.commitDue = true
       return
     }

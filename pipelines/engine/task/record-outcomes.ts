@@ -14,12 +14,13 @@ const DEAD_LETTER_PARTITION = 0
 /** Carries out the outcomes that processors return: dropped, late and rejected records. */
 export interface RecordOutcomes {
   /**
-   * Carries out an outcome. @returns false when the record was rejected and its timestamp must not advance the event
-   * time
+   * Carries out an outcome.
+   * @returns false when the record was rejected and its timestamp must not advance the event time
    */
   settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean
   /**
-   * Skips the current record according to the policy of its source. @throws RefusedOutcome when the policy is to fail
+   * Skips the current record according to the policy of its source.
+   * @throws RefusedOutcome when the policy is to fail
    */
   skip(queue: RecordQueue, fault: Fault): void
 }

@@ -5,16 +5,16 @@ import type { OnError } from '../topology/api.ts'
 import type { StreamDeclaration } from '../topology/declaration.ts'
 import { type FailurePolicies, type Fault, type FaultCode, placeOf, type RecordPlace, reasonOf } from './record-failure.ts'
 
-/** Replaces the value of a record that is not processed. `faults` contains the reason. */
+/** Stands in for the value of a record that is not processed. `faults` contains the reason. */
 export const FAULTY = Symbol('faulty')
-/** Replaces the value of a time marker. The marker itself is in `markers`. */
+/** Stands in for the value of a time marker. The marker itself is in `markers`. */
 export const MARKER = Symbol('marker')
-/** Replaces the value of a record that has no value and must be ignored. */
+/** Stands in for the value of a record that has no value and must be ignored. */
 export const TOMBSTONE = Symbol('tombstone')
 
 /**
- * Maximum number of processed chunks in the queue. The number is small compared with the chunks that are waiting.
- * Processed chunks are removed in groups, so that moving the others is cheap.
+ * Maximum number of processed chunks in the queue. The number is small compared with that of the waiting chunks.
+ * Processed chunks are removed in groups, because each removal moves all waiting chunks.
  */
 const MAX_FINISHED_CHUNKS = 16
 
@@ -60,7 +60,7 @@ export class RecordQueue {
   row = 0
   /** Next offset to process. */
   position = -1
-  /** The leader epoch up to which the records before `position` were in the log; undefined when it is unknown. */
+  /** The leader epoch at which all records before `position` were in the log; undefined when it is unknown. */
   leaderEpoch: number | undefined
   highWatermark = 0
   /**
@@ -79,7 +79,7 @@ export class RecordQueue {
   readonly #needsKey: boolean
   readonly #tombstone: typeof TOMBSTONE | typeof FAULTY | null
   #chunks: RecordChunk[] = []
-  /** The offset after each chunk, which is after its last record and any offsets that the broker skipped. */
+  /** The offset after each chunk, including any skipped offsets that follow its last record. */
   #after: number[] = []
   #head = 0
 
@@ -184,7 +184,7 @@ export class RecordQueue {
     const shift = slot - from
     let row = from
     while (row < to) {
-      // There is one try block per run of valid records, because one per record would cost more.
+      // One try block covers a run of valid records, because a try block per record would cost more.
       try {
         for (; row < to; row++) this.#decodeRow(chunk, row, row + shift)
       } catch (error) {
@@ -281,8 +281,8 @@ function valueBytes({ valueStart, valueEnd }: RecordChunk, row: number): number 
 }
 
 /**
- * Returns the number of bytes from a chunk's first record to its last. The buffer's size would be wrong, because chunks
- * of one fetch may share a buffer.
+ * Returns the number of bytes from a chunk's first record to its last. The size of the buffer would be too large,
+ * because several chunks of one fetch may share a buffer.
  */
 function chunkBytes(chunk: RecordChunk): number {
   const last = chunk.count - 1

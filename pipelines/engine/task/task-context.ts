@@ -84,7 +84,7 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
     this.offset = -1
   }
 
-  /** Called by a store when it is used by a different node than the last time. */
+  /** A store calls this method when the node that uses it differs from the node that used it last. */
   admit(store: string): void {
     if (this.node === undefined || this.node.stores.some((known) => known.name === store)) return
     throw new ProcessorError(`${this.node.name} uses the store ${store}: name that store in its \`stores\``)

@@ -12,7 +12,7 @@ export interface Changelog {
   readonly positionName: string
   /** Name of the position that contains the fingerprint of the topic's id. */
   readonly identityName: string
-  /** Name of the position that contains the leader epoch up to which the state's records were in the log. */
+  /** Name of the position that contains the leader epoch at which all records of the state were in the log. */
   readonly epochName: string
 }
 

@@ -19,7 +19,7 @@ const SUCCESSORS: Readonly<Record<TaskState, readonly TaskState[]>> = {
   CLOSED: [],
 }
 
-/** Thrown for a transition that the table does not allow, which is a bug in the engine. */
+/** Thrown for a transition between states that is not allowed. Such a transition is a bug in the engine. */
 export class IllegalTaskTransition extends Error {
   override readonly name = 'IllegalTaskTransition'
 }

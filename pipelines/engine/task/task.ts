@@ -49,7 +49,7 @@ export interface StartPosition {
   readonly leaderEpoch?: number
 }
 
-/** The progress of a task that a commit records. */
+/** The progress of a task, as a commit saves it. */
 export interface TaskProgress {
   /** Next offset of each source. Its metadata contains the event time. */
   readonly offsets: readonly OffsetToCommit[]
@@ -57,7 +57,10 @@ export interface TaskProgress {
   readonly streamTime: number
 }
 
-/** One sub-topology in one partition. It is synchronous: the worker and the test driver call it from a single loop. */
+/**
+ * One sub-topology in one partition. All methods are synchronous, because the worker and the test driver call them from
+ * a single loop.
+ */
 export interface StreamTask extends TaskPlace {
   readonly state: TaskState
   beginRestore(): void
@@ -68,7 +71,7 @@ export interface StreamTask extends TaskPlace {
   run(expired: () => boolean): RunResult
   /**
    * Time (epoch ms) at which the task next needs fresh high watermarks, even without input. Time markers and ticks of
-   * the caught-up clock need them.
+   * the caught-up clock need these.
    */
   readonly asksFrom: number
   /** Epoch ms of the next wall tick. */
@@ -101,8 +104,8 @@ export interface StreamTask extends TaskPlace {
   /** True when all records before the known high watermarks are processed. */
   readonly caughtUp: boolean
   /**
-   * Commit step 1: runs the ticks of the caught-up clock and the hooks, sends due time markers, and encodes dirty state
-   * into the changelogs and the state's open batch. Records processed afterwards belong to the next commit.
+   * Runs step 1 of a commit: runs the ticks of the caught-up clock and the hooks, sends due time markers, and encodes
+   * dirty state into the changelogs and the state's open batch. Records processed afterwards belong to the next commit.
    */
   prepareCommit(): TaskProgress
   /** Returns the current progress. */
@@ -112,7 +115,8 @@ export interface StreamTask extends TaskPlace {
   position(topic: string): number
   highWatermark(topic: string): number
   /**
-   * The last time (epoch ms) at which the high watermarks of all sources were known; undefined while one is unknown.
+   * The last time (epoch ms) at which the high watermarks of all sources were known; undefined while the high watermark
+   * of any source is unknown.
    */
   readonly fetchedAt: number | undefined
   readonly streamTime: number

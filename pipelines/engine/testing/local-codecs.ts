@@ -9,7 +9,7 @@ export function localCodecs(): (topic: AnyValueTopic) => Codec<unknown> {
   const schemas = new Map<number, AvroSchema>()
   const lookup = { get: (schemaId: number) => schemas.get(schemaId) }
   const byFormat = new WeakMap<ValueFormat<unknown>, Codec<unknown>>()
-  /** Formats of the same topic may share a schema, and stores create a format again for every task. */
+  /** Several formats may have the same schema: those of one topic, and those that a store creates for each task. */
   const ids = new Map<string, number>()
 
   function open(name: string, value: ValueFormat<unknown>): Codec<unknown> {

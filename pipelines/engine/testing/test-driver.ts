@@ -38,8 +38,8 @@ export interface TestDriverOptions {
    */
   readonly cacheBytes?: number
   /**
-   * Opens the database for the state. The default is in memory. With another database, a test can measure what the
-   * topology costs there.
+   * Opens the database for the state. The default is in memory. With another database, a test can measure the cost of
+   * the topology on that database.
    */
   readonly openState?: () => StateBackend
 }
@@ -58,7 +58,7 @@ export interface PipeOptions {
   /** Timestamp of the record in epoch ms. The default is the driver's clock. */
   readonly timestamp?: number
   /**
-   * The broker's clock reading when it appends the record, for topics with LogAppendTime. The default is the driver's
+   * Time at which the broker appends the record (epoch ms), for topics with LogAppendTime. The default is the driver's
    * clock.
    */
   readonly appendedAt?: number
@@ -128,8 +128,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   let topology = tested
   const runtime = manualRuntime({ startAt: options.startAt })
   let brokerClock: number | undefined
-  // A sink in the same test may read this broker. Its polls wait in real time, while its records have the driver's
-  // timestamps.
+  // A sink in the same test may read this broker. The polls of the sink wait in real time, but the records have the
+  // driver's timestamps.
   const broker = memoryBroker({ runtime: { ...systemRuntime(), now: () => brokerClock ?? runtime.now() } })
   let declaration = topology.declare()
   const codecFor = localCodecs()
@@ -223,7 +223,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function runTasks(): boolean {
     let moved = false
     for (const task of tasks) {
-      // A task may still have records because it waits for a commit or for another source.
+      // A task may have queued records and still not run, because it waits for a commit or for another source.
       const fetches = task.queuedRecords === 0 || task.idles
       const sources = fetches ? task.sources.filter(({ topic }) => !task.hasQueued(topic)) : []
       for (const source of sources) if (fetch(task, source)) moved = true

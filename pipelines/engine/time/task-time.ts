@@ -79,12 +79,12 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
   }
 }
 
-/** Maximum size of a clock correction after which no time occurs twice. See `timeMark`. */
+/** Maximum size of a backward clock correction for which no time is repeated. See `timeMark`. */
 const WAITED_OUT_MS = 60_000
 
 /**
- * Creates the periodic handlers of the caught-up clock. Each waits until everything that was in the sources at its time
- * is processed, like a time marker that a stage sends to itself.
+ * Creates the periodic handlers of the caught-up clock. A handler waits until everything that was in the sources at its
+ * time is processed, as if the stage sent a time marker to itself.
  */
 export function caughtUpTicks(streams: readonly StreamDeclaration[], sources: readonly MarkedSource[], context: TaskContext): TimeMarks {
   const nodes = streams.flatMap((stream) => stream.ticks).filter(({ clock }) => clock === 'caught-up')
@@ -117,8 +117,8 @@ export interface TimeClosing {
 }
 
 /**
- * Creates the time closing of a stream. @param partitions the partition count of this stage, which its markers pass on
- * to the next stage
+ * Creates the time closing of a stream.
+ * @param partitions the partition count of this stage, which is part of the markers that it forwards
  */
 export function timeClosing(
   stream: StreamDeclaration,

@@ -23,7 +23,7 @@ export function tickSchedule(everyMs: number): TickSchedule {
       next = after(time)
     },
     setBack(time) {
-      // After a small step back of the clock, the schedule waits, so that no multiple occurs twice.
+      // If the clock is set back a little, the schedule waits for it to catch up, so that no multiple occurs twice.
       if (next - time > 2 * everyMs) next = after(time)
     },
     take(time) {

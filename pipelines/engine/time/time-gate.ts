@@ -12,7 +12,7 @@ export interface TimeGate {
    * stage) for a later time. Undefined when there is none.
    */
   due(): number | undefined
-  /** Returns the number of upstream partitions that have not sent their marker for this time. */
+  /** Returns the number of upstream partitions from which no marker for this time has arrived. */
   missing(time: number): number
   /** Closes a time. Times are closed in ascending order, and each time only once. */
   close(time: number): void
@@ -40,7 +40,7 @@ const SENT_PREFIX = 'sent/'
  * either, and waits for the next one.
  *   @param stages all stages that send markers into the topic; until every one of them has sent markers, no time is
  *   closed
- *   @param forwarding the stages among them that only forward times that they have closed
+ *   @param forwarding those stages that only forward times that they have closed
  *   @param store keeps the current marker of each upstream partition, committed with the records before it
  *   @param without when a time may be closed although partitions are missing. The markers of the other partitions serve
  *   as the clock. A stage that reads a backlog therefore finds the same partitions missing as a stage without a
@@ -114,13 +114,14 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
   }
 
   /**
-   * Returns the time that at least a share of 1 - `share` of the partitions have reached; -Infinity if there is none.
+   * Returns the latest time that enough partitions have reached (a share of at least 1 - `share`); -Infinity if there
+   * is none.
    */
   function reachedByMost(stage: string, share: number): number {
     return markersOf(stage).sort((a, b) => b - a)[needed(stage, share) - 1] ?? -Infinity
   }
 
-  /** Returns the current marker of each partition. It is -Infinity for a partition that has sent none. */
+  /** Returns the current marker of each partition. For a partition that has sent no marker, the value is -Infinity. */
   function markersOf(stage: string): number[] {
     const partitions = store.get(partitionsKey(stage)) ?? 0
     return Array.from({ length: partitions }, (_, partition) => store.get(markerKey(stage, partition)) ?? -Infinity)

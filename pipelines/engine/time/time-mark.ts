@@ -22,15 +22,15 @@ export interface TimeMark {
    * none.
    */
   ready(sources: readonly MarkedSource[]): number | undefined
-  /** Must be called when the marker is part of the open transaction. */
+  /** Must be called when the marker has been added to the open transaction. */
   sent(): void
 }
 
 /**
  * A time W is due once a fetch was sent at W + delay or later. The high watermark in its response is the target, and W
  * is ready when everything up to the target is processed. There is one target at a time. A backlog is first processed
- * up to this target, and the next target then belongs to the latest time that is due. Times that passed while the
- * worker was stopped are therefore skipped.
+ * up to this target. The next target belongs to the latest time that is due by then. Times that passed while the worker
+ * was stopped are therefore skipped.
  *
  * When the clock is set back, times start again from the new reading, because earlier markers for times after that
  * reading are no longer valid. Later stages do not close a time twice.
@@ -48,7 +48,7 @@ export function timeMark(everyMs: number, delayMs: number, sourceCount: number, 
         lastSent = -Infinity
         due = undefined
       }
-      // The fetch was sent before the clock was set back, so its true time is unknown.
+      // The fetch was sent before the clock was set back, so the time at which it was sent is unknown.
       if (fetchedAt > now) return
       if (due === undefined) {
         const latest = Math.floor((fetchedAt - delayMs) / everyMs) * everyMs

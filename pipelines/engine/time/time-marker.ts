@@ -2,8 +2,8 @@ import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
 
 /**
- * A record without key and value that marks a time. Its header states that this partition of the stage has emitted
- * everything up to `time` before the marker.
+ * A record without key and value that marks a time. Its header states that the sending partition has emitted everything
+ * up to `time` before this marker.
  */
 export interface TimeMarker {
   /** The topic that the sending stage reads. It identifies the stage. */

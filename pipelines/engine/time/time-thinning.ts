@@ -1,8 +1,8 @@
 /**
  * Decides whether a stage that is `behindMs` late still closes a time. A stage that is up to `periodMs` late closes
- * every time. If it is up to twice as late, it closes only multiples of 2 × `periodMs`; up to four times as late, only
- * multiples of 4 × `periodMs`, and so on. Handlers that take longer than a period thus close fewer times instead of
- * falling behind without a limit.
+ * every time. A stage that is up to 2 × `periodMs` late closes only multiples of 2 × `periodMs`. A stage that is up to
+ * 4 × `periodMs` late closes only multiples of 4 × `periodMs`, and so on. If handlers take longer than a period, the
+ * stage therefore closes fewer times instead of falling behind without limit.
  *
  * Every partition decides by itself, but the partitions still agree. Multiples of a coarser step are also multiples of
  * all finer steps, so every partition closes the times that the most delayed partition closes.

@@ -5,8 +5,8 @@ import type { EngineStore } from '../../../state/stores/store.ts'
 
 /**
  * The API for authors of topologies. A build function declares the topology. The engine runs it once per task, so that
- * its closures and stores belong to a single task. `describe()` runs the build function once more without opening
- * anything.
+ * the closures and stores of the function belong to a single task. `describe()` runs the build function once more
+ * without opening anything.
  */
 export interface TopologyBuilder {
   /** Reads a topic of the catalogue or a repartition topic of this topology. */
@@ -15,8 +15,9 @@ export interface TopologyBuilder {
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & Keyless): Stream<K | undefined, V>
   source<K, V>(topic: Topic<K, V>, options?: SourceOptions<K, V>): Stream<K, V>
   /**
-   * Declares the internal topic `<topology>-<name>-repartition`. One sub-topology emits to this topic, and another one
-   * uses it as its source. A topic that already exists keeps its partition count, so use `Context.partitions`.
+   * Declares the internal topic `<topology>-<name>-repartition`. One sub-topology emits to this topic, and another
+   * sub-topology uses it as its source. A topic that already exists keeps its partition count, so read the count from
+   * `Context.partitions`.
    */
   repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V>
 }
@@ -47,8 +48,8 @@ export interface SourceOptions<K, V> {
    */
   readonly tombstones?: 'deliver' | 'drop' | 'bad-record'
   /**
-   * The output for records that a processor declares late. Their keys and values are copied unchanged. Without this
-   * output, late records are only counted.
+   * The output for records that a processor declares late. The keys and values of these records are copied unchanged.
+   * Without this output, late records are only counted.
    */
   readonly lateOutput?: Topic<K, V>
 }
@@ -79,14 +80,13 @@ export interface OnError {
 export interface Stream<K, V> {
   /**
    * Adds a named processor. It runs once per record, synchronously, in offset order. Several processors of a stream run
-   * in succession on the same record. An outcome (drop, dead letter, late) ends the record, so that later processors do
-   * not receive it.
-   *   @param options.reads calls `store.prefetch(key)` for the state that a record needs, so that one multi-get reads
-   *   the state for a whole batch
-   *   @param options.stores every store that the processor uses, including those in `reads`. Naming a store here
-   *   declares it; using any other store throws ProcessorError. Streams whose nodes name the same store form one
-   *   sub-topology.
-   *   @param options.emits every topic that the processor emits to; any other throws ProcessorError
+   * in succession on the same record. If a processor returns an outcome (drop, dead letter, late), later processors do
+   * not receive the record.
+   * @param options.reads calls `store.prefetch(key)` for the state that a record needs, so that one multi-get reads the
+   * state for a whole batch
+   * @param options.stores every store that the processor uses, including those in `reads`. Naming a store here declares
+   * it; using any other store throws ProcessorError. Streams whose nodes name the same store form one sub-topology.
+   * @param options.emits every topic that the processor emits to; any other throws ProcessorError
    */
   process(name: string, options: ProcessOptions<K, V>, processor: Processor<K, V>): Stream<K, V>
   /**
@@ -95,7 +95,7 @@ export interface Stream<K, V> {
    */
   tick(name: string, options: TickOptions, handler: TickHandler): Stream<K, V>
   /**
-   * Runs a hook before each commit that has something to commit, before stores are encoded. Use it to emit what the
+   * Runs a hook in each commit that has something to commit, before the stores are encoded. Use it to emit what the
    * task has aggregated since the last commit.
    */
   beforeCommit(
@@ -121,16 +121,16 @@ export interface TimeOptions {
   readonly emits?: readonly AnyTopic[]
   readonly forwardTo?: AnyTopic
   /**
-   * The period of the times, for handlers that may take longer than one period. A stage that is further behind the wall
-   * clock than this skips times, at first every second one (`isClosedBehind`). The next closed time covers the content
-   * of skipped times. By default every time is closed, however late.
+   * The period of the times, for handlers that may take longer than one period. A stage that is more than one such
+   * period behind the wall clock skips times, at first every second one (`isClosedBehind`). The next closed time covers
+   * the content of skipped times. By default every time is closed, however late.
    */
   readonly thinBehindMs?: number
   /**
-   * Conditions under which a time is closed although upstream partitions are missing: they are at most this share of
-   * each stage's partitions, and the other partitions are already `afterMs` past the time. Records that the missing
-   * partitions send later count for later times. `TimeContext.missing` is the number of missing partitions. By default
-   * a time waits for all partitions.
+   * Conditions under which a time is closed although upstream partitions are missing. At most the given share of each
+   * stage's partitions may be missing, and the other partitions must already be `afterMs` past the time. Records that
+   * the missing partitions send later count for later times. `TimeContext.missing` is the number of missing partitions.
+   * By default a time waits for all partitions.
    */
   readonly closeWithout?: { readonly share: number; readonly afterMs: number }
 }
@@ -181,8 +181,8 @@ export type TickHandler = (now: number, ctx: Context) => void
 export type TimeHandler = (time: number, ctx: TimeContext) => void | Generator<void, void, void>
 
 /**
- * The object through which an author's code uses the engine. Each task reuses one object for every call, so do not keep
- * it after the call.
+ * The object through which an author's code uses the engine. A task reuses the same object for every call, so do not
+ * keep the object after a call.
  */
 export interface Context {
   readonly partition: number
@@ -196,8 +196,8 @@ export interface Context {
   /** Sends a record to every partition of the topic. */
   broadcast<K, V>(topic: Topic<K, V>, key: K, value: V, options?: EmitOptions): void
   /**
-   * Returns the partition to which `emit` sends a record whose `partitionBy`, or key as text, is `text`, which may also
-   * be given as bytes.
+   * Returns the partition to which `emit` sends a record whose `partitionBy` (or, without it, whose key as text) is
+   * `text`. The text may also be given as bytes.
    */
   partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
   count(metric: string, by?: number): void

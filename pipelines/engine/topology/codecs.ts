@@ -23,7 +23,7 @@ export function topicsOf(declaration: Declaration): AnyTopic[] {
   return [...new Map(topics.map((topic) => [topic.name, topic])).values()]
 }
 
-/** Represents the values of a store as a topic. Even stores without a changelog have a schema subject. */
+/** Represents the values of a store as a topic, because even stores without a changelog need a schema subject. */
 function storeTopic(topology: string, store: EngineStore): AnyValueTopic {
   return { name: changelogTopicName(topology, store.name), value: store.values }
 }

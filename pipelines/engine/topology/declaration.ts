@@ -28,8 +28,8 @@ export interface Declaration {
 }
 
 /**
- * One source topic and the nodes attached to it. The types of keys and values are not part of this interface; the
- * builder has checked them.
+ * One source topic and the nodes attached to it. The types of keys and values are not part of this interface, because
+ * the builder has already checked them.
  */
 export interface StreamDeclaration {
   readonly topic: AnyTopic

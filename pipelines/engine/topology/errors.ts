@@ -4,8 +4,8 @@ export class TopologyError extends Error {
 }
 
 /**
- * Thrown when the author's code has thrown, or a record with the policy `fail` has failed. The worker stops, because it
- * may skip a record only if the policy of the source allows that.
+ * Thrown when the author's code has thrown an error, or a record failed whose source has the policy `fail`. The worker
+ * stops, because it may skip a record only if the policy of the source allows this.
  */
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError'

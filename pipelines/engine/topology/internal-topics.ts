@@ -7,12 +7,14 @@ import { LARGE_RECORDS } from '../../../schemas/topic.ts'
  * without loss.
  */
 const REPARTITION_RETENTION_MS = 7 * 24 * 3_600_000
-/** Retention of dead letters. It is long because dead letters wait for an operator, who may be on holiday. */
+/**
+ * Retention of dead letters. The retention is long, because dead letters wait for an operator, who may be on holiday.
+ */
 const DEAD_LETTER_RETENTION_MS = 30 * 24 * 3_600_000
 /**
- * How long tombstones stay in a changelog. State older than this may have missed some tombstones, so it is restored
- * from the beginning. The retention is therefore also the longest downtime after which a worker can still use its own
- * state folder.
+ * How long tombstones stay in a changelog. State that is older may have missed some tombstones, so it is restored from
+ * the beginning. The retention is therefore also the longest downtime after which a worker can still use its own state
+ * folder.
  */
 export const CHANGELOG_DELETE_RETENTION_MS = 24 * 3_600_000
 
@@ -36,7 +38,8 @@ export function repartitionSpec(name: string, partitions: number): TopicSpec {
 }
 
 /**
- * Describes the changelog topic of a store. @param isErasable whether replaced values must be erased within the hour
+ * Describes the changelog topic of a store.
+ * @param isErasable whether replaced values must be erased within the hour
  */
 export function changelogSpec(topology: string, store: string, partitions: number, isErasable = false): TopicSpec {
   return {

@@ -111,8 +111,8 @@ function checkTimeMarkers(declaration: Declaration): void {
 }
 
 /**
- * Returns the stages that send time markers into a topic, each named by the topic that it reads. A later stage closes a
- * time only when every partition of all these stages has sent a marker for it.
+ * Returns the stages that send time markers into a topic. A stage is named by the topic that it reads. A later stage
+ * closes a time only when every partition of all these stages has sent a marker for it.
  */
 export function timeStagesInto(declaration: Declaration, topic: string): string[] {
   return declaration.streams

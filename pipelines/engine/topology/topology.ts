@@ -29,8 +29,8 @@ export interface TopologyOptions {
 }
 
 /**
- * A named flow of sources, processors, stores and outputs. It has no state of its own, because every task declares its
- * own instance.
+ * A named flow of sources, processors, stores and outputs. The topology itself has no state, because every task has a
+ * separate instance of the flow.
  */
 export interface Topology {
   readonly name: string
@@ -44,9 +44,9 @@ export interface Topology {
 /**
  * Declares a topology. The build function runs at once, so that mistakes in it are found when the file is loaded. It
  * runs again for every task.
- *   @param name the consumer group, and the prefix of every internal topic
- *   @throws TopologyError for duplicate or missing names, unread repartition topics and sources that cannot be
- *   processed together
+ * @param name the consumer group, and the prefix of every internal topic
+ * @throws TopologyError for duplicate or missing names, unread repartition topics and sources that cannot be processed
+ * together
  */
 export function topology(name: string, build: (builder: TopologyBuilder) => void, options: TopologyOptions = {}): Topology {
   checkName('topology', name)

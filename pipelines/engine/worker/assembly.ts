@@ -20,19 +20,19 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { changelogNames, prepareTopics } from './worker-topics.ts'
 
 /**
- * The default commit interval, which is that of Kafka Streams under exactly-once. It limits how long readers wait in
- * addition to the processing time.
+ * The default commit interval, which Kafka Streams also uses for exactly-once processing. Readers of the output wait
+ * this long at most, in addition to the processing time.
  */
 const DEFAULT_COMMIT_INTERVAL_MS = 100
 /**
- * Share of the commit interval during which records collect before the next fetch. They would have to wait for the
- * commit anyway.
+ * Share of the commit interval during which records collect before the next fetch. The records would have to wait for
+ * the commit anyway.
  */
 const COLLECTING_SHARE = 0.2
 const LONGEST_COLLECTING_MS = 50
 /**
  * Maximum time for which the broker may delay its answer to a fetch without data. Queries report the age of their
- * answers, and if nothing was appended, this is the time since the last fetch.
+ * answers, and while nothing is appended, this age is the time since the last fetch.
  */
 const OLDEST_NEWS_MS = 5_000
 /**
@@ -51,8 +51,8 @@ const DEFAULT_KEEP_STATE_MS = 3_600_000
  */
 const DEFAULT_WARM_UP_MAX_MS = 1_800_000
 /**
- * Default number of changelog records below which a worker skips the warm-up. Restoring that many takes about 0.2 s,
- * less than the checks of the group during a warm-up.
+ * Default number of changelog records below which a worker skips the warm-up. Restoring this many records takes about
+ * 0.2 s, which is less than a warm-up needs for its checks of the group.
  */
 const DEFAULT_WARM_UP_LEAST_RECORDS = 100_000
 
@@ -218,8 +218,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     tasks: tasks.all,
     standby: inactive.copy,
     copies: topology.options.standby ?? 0,
-    // Queries have a group view of their own. The standby copies fetch the group in the middle of a change, and owners
-    // are different afterwards.
+    // Queries use a separate view of the group: the view of the standby copies may be fetched in the middle of a
+    // change, after which the owners are different.
     group: groupView(group, runtime),
     sources: new Set(topics),
     memberId,

@@ -4,7 +4,9 @@ import { rangeOwner } from '../state/placement.ts'
 import type { SeenGroup } from '../state/standby.ts'
 import type { TaskPlace } from '../task/task-place.ts'
 
-/** How long a member asks for missing partitions after the group has changed. Usually the partitions arrive at once. */
+/**
+ * How long a member asks for missing partitions after the group has changed. Usually it gets the partitions at once.
+ */
 const CLAIM_MS = 10_000
 /**
  * Pause between two requests for missing partitions. Without these requests, a member would learn of freed partitions
@@ -13,11 +15,12 @@ const CLAIM_MS = 10_000
 const CLAIM_EVERY_MS = 200
 
 /**
- * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. Nobody
- * processes a partition between the moment when its owner gives it up and the next heartbeat of its new owner.
+ * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. From the
+ * moment when its owner gives a partition up until the next heartbeat of the new owner, no worker processes the
+ * partition.
  */
 export interface Claims {
-  /** Sends a heartbeat when one is due. Called in every turn of the worker's loop. */
+  /** Sends an additional heartbeat if one is due. Called in every turn of the worker's loop. */
   maintain(): void
   /** Starts to ask for missing partitions. A change of the member's epoch has the same effect. */
   open(): void

@@ -20,7 +20,7 @@ const MAX_DIRTY_KEYS = 50_000
 const FLUSH_BYTES = 1_048_576
 /**
  * Interval at which positions are committed that have moved only past control records. Only the lag that operators see
- * depends on them.
+ * depends on these commits.
  */
 const IDLE_POSITION_COMMIT_MS = 1_000
 /**
@@ -29,8 +29,8 @@ const IDLE_POSITION_COMMIT_MS = 1_000
  */
 const AGE_REFRESH_MS = 3_600_000
 /**
- * Minimum time between the starts of two commits, as a multiple of the duration of the last commit. A broker that also
- * stores and replicates other data takes longer, and every commit costs it five requests, whatever the size.
+ * Minimum time between the starts of two commits, as a multiple of the duration of the last commit. A busy broker takes
+ * longer for a commit, and every commit costs it five requests, whatever its size, so commits become less frequent.
  */
 const SPACING_PER_COMMIT = 2
 /** Upper limit of the spacing between commits, because callers wait for commits. */
@@ -65,7 +65,9 @@ export interface Committer {
   settle(): Promise<void>
   /** Returns the time (epoch ms) until which the loop may wait for input. */
   waitUntil(now: number): number
-  /** True when the open transaction has reached its limits. Only records that cannot wait should then be added. */
+  /**
+   * True when the open transaction has reached its limits. In that case, only records that cannot wait should be added.
+   */
   readonly isFull: boolean
   /** Restarts the commit interval, as if a commit had just ended. */
   reset(): void
@@ -125,14 +127,17 @@ export function committer(deps: CommitterDeps): Committer {
 
   const isFull = () => producer.pendingBytes >= MAX_TRANSACTION_BYTES || dirtyKeys() >= MAX_DIRTY_KEYS
 
-  /** Returns true when the input pauses. Everything on the broker is then processed, so waiting would gain nothing. */
+  /**
+   * Returns true when the input pauses. At that point everything on the broker has been processed, so a later commit
+   * would not contain more.
+   */
   function commitsAtOnce(): boolean {
     return deps.commitWhenIdle && tasks.running().every((task) => task.caughtUp)
   }
 
   /**
-   * Returns the shortest time between two commits. Brokers that are slow to commit are busy, and then results arrive
-   * sooner with fewer and larger commits.
+   * Returns the shortest time between two commits. If brokers take long to commit, they are busy. In that case, results
+   * arrive sooner if commits are fewer and larger.
    */
   function spacingMs(): number {
     const intervalMs = tasks.running().some((task) => task.commitSoon) ? commitSoonMs : commitIntervalMs
@@ -150,7 +155,7 @@ export function committer(deps: CommitterDeps): Committer {
     const moved = involved.some((task) => task.positionsMoved)
     const prepared = encodeCommit(involved, session, fault)
     lastCommitAt = runtime.now()
-    // A tick of the caught-up clock runs in step 1 and often changes nothing. In that case there is nothing to send.
+    // A tick of the caught-up clock runs in step 1 and often changes nothing, so there may be nothing to send.
     if (!moved && !sentEarly && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT)
     const begun: UnderWay = { prepared, ends: producer.commit(prepared.offsets, deps.group), startedAt, answered: false }
     underWay = begun

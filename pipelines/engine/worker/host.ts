@@ -55,7 +55,8 @@ function queryAccess({ queryToken, healthHost }: HostOptions): QueryAccess {
 }
 
 /**
- * Returns the names by which local programs reach a loopback port; undefined for other ports, whose names are unknown.
+ * Returns the host names by which local programs reach a loopback port; undefined for other ports, whose host names are
+ * unknown.
  */
 function localNames({ healthHost, address = '' }: HostOptions): string[] | undefined {
   if (!LOOPBACK.test(healthHost)) return undefined
@@ -112,7 +113,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
   const starts = runners.map((runner) => runner.start())
   const started = Promise.all(starts).then(() => {})
   const done = runAll(starts)
-  // Failures reach the callers that await these promises, so they must not count as unhandled rejections.
+  // Callers that await these promises get their failures, so a failure must not also count as an unhandled rejection.
   for (const promise of [started, done]) promise.catch(() => {})
   return {
     healthPort: introspection.port,

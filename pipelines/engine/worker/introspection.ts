@@ -83,8 +83,8 @@ export interface IntrospectionParts {
   readonly isStopping: () => boolean
   readonly queryAccess: QueryAccess
   /**
-   * Host names of this server, if it listens on a loopback address. In that case it refuses requests from web pages,
-   * which could reach it through a browser on this machine.
+   * Host names of this server, if it listens on a loopback address. In that case the server refuses requests from web
+   * pages, which could reach it through a browser on this machine.
    */
   readonly localNames?: readonly string[]
 }

@@ -20,7 +20,7 @@ export function memberIdentity(folder: string, name: string, runtime: Pick<Runti
   return {
     ...identity,
     // Only the member id changes. The transactional id stays the same, because it must fence earlier producers of this
-    // slot under any member id.
+    // slot, whatever their member id.
     keepMemberId: (memberId) => write(file, { ...identity, memberId }),
   }
 }
@@ -66,8 +66,8 @@ function create(folder: string, file: string, name: string, memberId: string): K
 }
 
 /**
- * Writes the identity atomically. A damaged file would force a new identity, whose partitions would have to wait for
- * the session timeout.
+ * Writes the identity atomically. A damaged file would force a new identity, and the partitions would then have to wait
+ * for the session timeout of the old one.
  */
 function write(file: string, identity: KeptIdentity): void {
   const draft = `${file}.draft`

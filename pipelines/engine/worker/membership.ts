@@ -19,8 +19,8 @@ import type { TaskSet } from './task-set.ts'
 import { fetchStartOffsets, type TaskOffsets, type TaskStarts } from './task-starts.ts'
 
 /**
- * Maximum number of fences within the window. After more fences, the worker stops, because the machine or its
- * connection to the brokers is unlikely to recover.
+ * Maximum number of times that the worker may be fenced within the window. After more fences, the worker stops, because
+ * the machine or its connection to the brokers is unlikely to recover.
  */
 const MAX_FENCES = 5
 const FENCE_WINDOW_MS = 60_000
@@ -32,8 +32,8 @@ const RETRY_MS = 500
 const OPEN_TRANSACTIONS_LOOK_MS = 1_000
 
 /**
- * Handles the worker's membership in its group, and starts and closes tasks accordingly. All of it runs in the worker's
- * loop.
+ * Handles the worker's membership in its group, and starts and closes tasks accordingly. All of this runs in the
+ * worker's loop.
  */
 export interface Membership {
   /** Handles the next group event and the results that have arrived since the last call. */
@@ -75,7 +75,8 @@ export interface MembershipDeps {
 
 /**
  * Pause between two checks of the partition counts. A worker that gets new partitions of a source learns about them
- * from the group at once. All other workers, and the counts of outputs, depend on this check.
+ * from the group at once. All other workers learn about new partitions, and every worker learns about new partitions of
+ * outputs, only by this check.
  */
 const COUNTS_LOOK_MS = 30_000
 
@@ -232,9 +233,9 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /**
-   * Aborts transactions of producers whose workers are gone. Only a producer whose worker was a group member can have
-   * an open transaction, and a worker that has left the group initialises its producer again before it rejoins. If the
-   * worker is missing from the group after its open transaction was listed, the worker is dead or a zombie, and the
+   * Aborts transactions of producers whose workers are gone. Only a worker that was a group member can have opened a
+   * transaction, and a worker that has left the group initialises its producer again before it rejoins. Therefore, if a
+   * worker is missing from the group after its open transaction was listed, the worker is dead or a zombie, and its
    * transaction can be aborted.
    */
   async function abortAbandonedTransactions(known: AbortSignal): Promise<void> {
@@ -271,8 +272,8 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /**
-   * Checks the number of recent fences against the limit. Only fences count, because long outages of brokers and
-   * missing schemas are temporary.
+   * Checks the number of recent fences against the limit. Only fences count: other failures, such as unavailable
+   * brokers and missing schemas, may last long but are temporary.
    */
   function countFence(reason: Error): void {
     fences++
@@ -291,7 +292,7 @@ export function membership(deps: MembershipDeps): Membership {
     restarts++
     log.warn({ topology: topology.name, reason: reason.message }, fenced ? 'worker_fenced' : 'worker_starts_over')
     if (fenced) countFence(reason)
-    // The pause prevents a failure that recurs at once from keeping the brokers busy.
+    // Without the pause, a failure that recurs at once would keep the brokers busy.
     else if (isPassing(reason)) await runtime.sleep(RETRY_MS, stopping)
     await deps.committer().settle()
     generation++

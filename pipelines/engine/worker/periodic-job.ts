@@ -4,7 +4,7 @@ import type { Runner } from './runner.ts'
 export interface PeriodicJob {
   readonly name: string
   readonly everyMs: number
-  /** Runs the job; called once per interval. A failure is reported, and the next run tries again. */
+  /** Runs the job; called once per interval. If it fails, the failure is reported, and the next run tries again. */
   run(signal: AbortSignal): Promise<void>
   readonly samples?: Runner['samples']
   /** Called when the job has stopped. */

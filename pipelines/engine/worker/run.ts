@@ -134,7 +134,7 @@ async function connect(topology: Topology, { brokers, kafka }: RunOptions, runti
 }
 
 /**
- * Creates the transport. Errors in the options, which the schema reports as JSON over many lines, are converted to a
+ * Creates the transport. The schema reports invalid options as JSON over many lines, so the error is converted to a
  * single line for the user.
  */
 function transportOf(open: () => Transport): Transport {

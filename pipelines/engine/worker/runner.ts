@@ -1,11 +1,11 @@
 import type { StateQueries } from '../queries/queries.ts'
 import type { TopologyDescription } from '../topology/describe.ts'
 
-/** One metric value at the time of the request. */
+/** The value of a metric at the time of the request. */
 export interface Sample {
   /**
-   * Prometheus name without the prefix `millrace_`. The metric is a counter if the name ends with `_total`, and a gauge
-   * otherwise.
+   * Prometheus name without the prefix `millrace_`. The metric is a counter if its name ends with `_total`; if not, it
+   * is a gauge.
    */
   readonly name: string
   readonly help: string
@@ -19,7 +19,7 @@ export interface Runner {
   readonly kind: 'topology' | 'sink'
   /** Resolves when the unit is running. Rejects when it cannot start. */
   start(): Promise<void>
-  /** Resolves after a clean stop. Rejects after a failure, and the host then stops the whole process. */
+  /** Resolves after a clean stop. Rejects after a failure; the host then stops the whole process. */
   readonly done: Promise<void>
   stop(): Promise<void>
   /** Returns why the runner is not ready; undefined when it is ready. */

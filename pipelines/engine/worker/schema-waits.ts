@@ -23,8 +23,8 @@ export interface SchemaWaits {
 }
 
 /**
- * First delay before an unreachable registry is asked again; later delays grow. In the meantime the records wait; none
- * is dropped.
+ * First delay before an unreachable registry is asked again. The delays grow. In the meantime the records wait, and no
+ * record is dropped.
  */
 const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 15_000

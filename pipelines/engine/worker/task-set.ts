@@ -11,7 +11,7 @@ const PAUSE_TASK_BYTES = 4 * 1_048_576
 /** Duration of one round over all tasks. Sockets are read and heartbeats sent between rounds. */
 const ROUND_MS = 20
 
-/** The tasks of one worker. It distributes the records and decides which task runs. */
+/** The set of a worker's tasks, which distributes records to the tasks and determines which task runs. */
 export interface TaskSet {
   all(): StreamTask[]
   running(): StreamTask[]
@@ -22,8 +22,8 @@ export interface TaskSet {
   close(task: StreamTask): void
   dispatch(data: PartitionData): void
   /**
-   * Returns the number of fetched bytes that can be processed now. Tasks that wait for a schema are not included,
-   * because they have a separate limit.
+   * Returns the number of fetched bytes that can be processed now. The bytes of tasks that wait for a schema are not
+   * included, because such tasks have a separate limit.
    */
   queuedBytes(): number
   /** Returns true when at least one task can run at once. */
@@ -86,7 +86,7 @@ export function taskSet({ fetcher, schemas, runtime, onClose }: TaskSetDeps): Ta
     if (full) paused.add(task)
     else paused.delete(task)
     for (const source of task.sources) {
-      // The task may wait for a source that has no records, so that source is never paused.
+      // The task may be waiting for records of a source that has none queued, so such a source is never paused.
       if (full && task.hasQueued(source.topic)) fetcher.pause(source)
       else fetcher.resume(source)
     }

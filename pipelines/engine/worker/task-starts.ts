@@ -27,7 +27,7 @@ export interface RestoreProgress {
 }
 
 export interface TaskOffsets extends StartOffsets {
-  /** The first offset and the next offset to be written, for sources without a committed offset. */
+  /** The first offset of each source without a committed offset, and the next offset to be written to it. */
   readonly sourceStarts: ReadonlyMap<string, number>
   readonly sourceEnds: ReadonlyMap<string, number>
 }
@@ -48,7 +48,7 @@ interface Restoring {
 interface OpenChangelog {
   readonly restoring: Restoring
   readonly changelog: Changelog
-  /** The end of the range to read. It decreases if the log loses records during the restore. */
+  /** The end of the range to read. If the log loses records during the restore, the end is lowered. */
   to: number
   position: number
 }
@@ -93,9 +93,9 @@ export interface TaskStartDeps {
 }
 
 /**
- * Fetches all offsets that are needed to start tasks. The committed offsets come first. Their request waits until open
- * transactions that include them have ended, so that the ends of the changelogs cover everything that those
- * transactions wrote.
+ * Fetches all offsets that are needed to start tasks. It first requests the committed offsets, which waits until open
+ * transactions with such offsets have ended. The ends of the changelogs, requested afterwards, therefore cover
+ * everything that those transactions wrote.
  */
 export async function fetchStartOffsets(
   transport: Transport,
@@ -108,8 +108,9 @@ export async function fetchStartOffsets(
   const committed = await group.committed(sources)
   const now = runtime.now()
   const unknown = sources.filter((source) => !committed.has(partitionKey(source.topic, source.partition)))
-  // The ids are fetched first, because a changelog may be recreated between the requests. The offsets then belong to
-  // the newer topic but the id to the older one, so the next start clears the state that this start keeps.
+  // The ids are fetched first, because a changelog may be recreated between the requests. In that case the offsets
+  // belong to the newer topic and the id to the older one, so the next start notices the difference and clears the
+  // state.
   const changelogIds = await transport.topicIds([...new Set(changelogs.map(({ topic }) => topic))])
   const [changelogStarts, changelogEnds, changelogEpochEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),

@@ -12,7 +12,7 @@ import { isPassing } from './membership.ts'
 
 const RETRY_MS = 500
 
-/** Settings that decide when and for how long a new worker copies state before it asks for partitions. */
+/** Settings that determine when and for how long a new worker copies state before it asks for partitions. */
 export interface WarmUpSettings {
   /** Maximum duration of a warm-up; 0 turns warm-ups off. */
   readonly maxMs: number
@@ -20,7 +20,7 @@ export interface WarmUpSettings {
   readonly leastRecords: number
 }
 
-/** What remains to be copied during a warm-up. */
+/** The amount of state that remains to be copied during a warm-up. */
 export interface WarmUpProgress {
   /** Number of tasks whose state the worker copies. */
   readonly tasks: number
@@ -37,7 +37,9 @@ export interface WarmUpProgress {
 export interface WarmUp {
   /** Joins the group, as a learner if there is a lot to copy. */
   join(): Promise<void>
-  /** Called in every turn of the worker's loop. The learner becomes active when the copies are complete everywhere. */
+  /**
+   * Called in every turn of the worker's loop. The learner becomes active when the copies of all workers are complete.
+   */
   maintain(): void
   /**
    * Progress of the warm-up; undefined if the worker does not have to wait for its partitions, or has received them.
@@ -71,7 +73,7 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   const claiming = claims({ ...deps, seen: () => inactive.group })
   let phase: Phase = 'active'
   let startedAt = 0
-  /** The time since which this worker is the next one to become active. */
+  /** Since when this worker has been the next to become active. */
   let firstSince: number | undefined
 
   async function join(): Promise<void> {

@@ -25,8 +25,9 @@ export interface WorkerConfig {
   /** How long a stopping worker waits for brokers that do not answer. Default 15 s. */
   readonly stopGraceMs?: number
   /**
-   * Whether a worker that stops gracefully stays in the group until its session times out. It then keeps its partitions
-   * for its next start, and a rolling restart moves none. Default false: other workers get the partitions at once.
+   * Whether a worker that stops gracefully stays in the group until its session times out. If it stays, it keeps its
+   * partitions for its next start, and a rolling restart moves none of them. Default false: other workers get the
+   * partitions at once.
    */
   readonly keepPlaceOnStop?: boolean
   /** How long the state of partitions that have moved away stays on disk in case they return. Default 1 h. */
@@ -44,7 +45,7 @@ export interface WorkerConfig {
 
 /** The identity of a worker in its group. Both ids are created and stored together. */
 export interface MemberIdentity {
-  /** A UUID. A member that rejoins with it gets the same partitions back at once. */
+  /** A UUID. A member that rejoins with this id gets the same partitions back at once. */
   readonly memberId: string
   /** The transactional id, which fences earlier producers of this worker. */
   readonly transactionalId: string

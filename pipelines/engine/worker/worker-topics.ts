@@ -12,15 +12,15 @@ import type { PreparedTopics } from './partition-counts.ts'
  * repartition topics, keep their partition counts, because production has more partitions than the declarations. New
  * changelogs get the actual counts of their sources. If a source later gets more partitions than the changelogs of its
  * sub-topology, the changelogs stay as they are.
- *   @throws TopologyError when sources that are processed together have different counts; TransportError when a
- *   changelog has a different count
+ * @throws TopologyError when sources that are processed together have different counts; TransportError when a changelog
+ * has a different count
  */
 export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<PreparedTopics> {
   const logs = changelogNames(topology, declaration)
   const internal = new Set([...[...declaration.repartitions.values()].map((topic) => topic.name), ...logs])
   const topics = topicsOf(declaration)
   const names = [...topics.map((topic) => topic.name), ...logs, deadLetterTopicName(topology.name)]
-  // Requests the counts of all topics at once. Except at the first start, no other request is needed.
+  // The counts of all topics are requested at once. Except at the first start, no other request is needed.
   const existing = await transport.partitionCounts(names)
   const counts = new Map(topics.map(({ name, partitions }) => [name, existing.get(name) ?? partitions]))
   const wanted = [
@@ -49,9 +49,9 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
 
 /**
  * Returns the repartition and changelog topics of a topology.
- *   @param counts partition counts of the topics that the topology reads, including repartition topics; changelogs get
- *   the same counts
- *   @throws TopologyError when sources that are processed together have different counts
+ * @param counts partition counts of the topics that the topology reads, including repartition topics; changelogs get
+ * the same counts
+ * @throws TopologyError when sources that are processed together have different counts
  */
 export function internalTopics(topology: Topology, declaration: Declaration, counts: ReadonlyMap<string, number>): TopicSpec[] {
   const repartitions = [...declaration.repartitions.values()].map(({ name, partitions }) =>
@@ -88,7 +88,9 @@ function partitionsOfPart(topology: string, sources: readonly string[], counts: 
   return commonPartitions(topology, found)
 }
 
-/** Returns true if a store of the topology is erasable. Its database must then be rewritten from time to time. */
+/**
+ * Returns true if a store of the topology is erasable. In that case, the database must be rewritten from time to time.
+ */
 export function holdsErasableState(topology: Topology): boolean {
   return [...topology.declare().stores.values()].some(({ erasable }) => erasable === true)
 }

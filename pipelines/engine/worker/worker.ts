@@ -16,11 +16,11 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 const LONGEST_POLL_MS = 1_000
 /** Longest wait of a poll while a restore is paused. A flush of a memtable takes tens of milliseconds. */
 const LONGEST_POLL_WHILE_HELD_BACK_MS = 20
-/** Longest wait of a poll on workers with standby copies, whose records are handled between two polls. */
+/** Longest wait of a poll on workers with standby copies. The records of the copies are handled between two polls. */
 const LONGEST_POLL_WITH_COPIES_MS = 100
 /**
- * Limit of queued bytes above which the worker does not poll. Fetched data then waits in the fetcher, which stops
- * fetching.
+ * Limit of queued bytes above which the worker does not poll. Above the limit, fetched data waits in the fetcher, which
+ * stops fetching when its own buffer is full.
  */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
 /**
@@ -175,7 +175,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
     const now = runtime.now()
     const longestPollMs = longestPoll(parts)
-    // Aligns this loop with the other loops of the process, so that the process wakes up once for all of them.
+    // The wait is aligned with those of the other loops, so that the process wakes up once for all of them.
     const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
     if (starts.holdBack()) until = Math.min(until, now + LONGEST_POLL_WHILE_HELD_BACK_MS)
@@ -199,8 +199,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /**
-   * Restarts the worker from the last commit after a fence, a transient failure, or a read of state with an unknown
-   * schema. Any other error stops the worker.
+   * Restarts the worker from the last commit after it was fenced, after a transient failure, or after it read state
+   * with an unknown schema. Any other error stops the worker.
    */
   async function startOver(parts: Assembly, error: unknown): Promise<void> {
     const schemaId = unknownSchema(error)
@@ -211,8 +211,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /**
-   * Loads the schema of stored state. It is needed when a processor without a prefetch reads a value that was written
-   * with another schema version.
+   * Loads the schema of stored state. This is necessary when a processor reads, without a prefetch, a value that was
+   * written with another schema version.
    */
   async function loadSchema({ schemas }: Assembly, schemaId: number, reason: unknown): Promise<void> {
     if ((await schemas.load(schemaId)) === 'not-found') throw reason
@@ -243,8 +243,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()
     copySession.dropBatch()
-    // The process that replaced this process uses the same member id, so leaving the group would take its partitions
-    // away.
+    // The process that replaced this process uses the same member id. If this process left the group, the other process
+    // would lose its partitions.
     const keepPlace = replaced || (config.keepPlaceOnStop === true && state === 'stopped')
     const leave = () => group.leave({ keepPlace })
     for (const step of [producer.abort, leave, producer.close, fetcher.close, inactiveState.close])
@@ -261,7 +261,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     async stop() {
       stopping.abort()
       opened?.fetcher.wake()
-      // A start that still waits for its brokers is given up.
+      // If the start is still waiting for brokers, it is abandoned.
       if (opened !== undefined && loop === undefined) giveUp(opened)
       await loop?.catch(() => {}) // `done` reports the failure.
     },

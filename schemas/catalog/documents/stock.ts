@@ -9,7 +9,10 @@ export function stockStatus(available: number): CatalogStockStatus {
   return available <= LOW_STOCK_UNITS ? 'low_stock' : 'in_stock'
 }
 
-/** Returns the stock hint that is shown to buyers. Exact amounts above five would only help competitors. */
+/**
+ * Returns the stock hint that is shown to buyers. It never gives an exact amount above five, which would only help
+ * competitors.
+ */
 export function quantityHint(available: number): string {
   if (available > 10) return '10+'
   if (available > LOW_STOCK_UNITS) return '6-10'

@@ -15,7 +15,8 @@ export const catalogDocuments: Topic<string, CatalogDocument> = {
 }
 
 /**
- * Star ratings by users; key: product_id in decimal. Kept forever, because a rebuild of the state has no other source.
+ * Star ratings by users; key: product_id in decimal. Kept forever, because the state can be rebuilt only from this
+ * topic.
  */
 export const reviews: Topic<string, Review> = {
   name: 'reviews',

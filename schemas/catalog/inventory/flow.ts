@@ -40,7 +40,10 @@ export interface OutOfStock {
   readonly variant_id: number
   /** Null if any warehouse would do. */
   readonly warehouse_id: string | null
-  /** Available units in this warehouse. If any warehouse would do, those in the warehouse with the most. */
+  /**
+   * Available units in the requested warehouse. If the command accepts any warehouse, the units in the warehouse that
+   * has the most.
+   */
   readonly available: number
 }
 

@@ -20,7 +20,8 @@ export function rowsOfVariant(variantId: number): string {
 }
 
 /**
- * Identifies a reservation. A cart has one reservation for each of its products, and all of them have the cart's id.
+ * Identifies a reservation. A cart has one reservation for each of its products, and all these reservations have the
+ * cart's id.
  */
 export interface ReservationKey {
   readonly product_id: number

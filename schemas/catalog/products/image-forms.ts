@@ -20,8 +20,8 @@ export const IMAGE_FORMS: readonly string[] = IMAGE_WIDTHS.map(imageForm)
 export const THUMBNAIL_WIDTH: ImageWidth = 300
 
 /**
- * Returns the path of an image in the API. The content at a path never changes. @param hash hash of the original's
- * content
+ * Returns the path of an image in the API. The content at a path never changes.
+ * @param hash hash of the original's content
  */
 export function imagePath(hash: string, width: ImageWidth): string {
   return `/api/v1/images/${hash}/${imageFile(width)}`

@@ -8,7 +8,8 @@ export const MOST_IMAGES = 20
 /** Code points of a sku. */
 export const MOST_SKU = 50
 /**
- * Maximum size of an encoded product, in bytes. It keeps a record with a product far below the broker's limit of 1 MiB.
+ * Maximum size of an encoded product, in bytes. With this limit, a record with a product stays far below the broker's
+ * limit of 1 MiB.
  */
 export const MOST_PRODUCT_BYTES = 262_144
 /** Maximum number of current and future limited-time prices of a product, summed over all its variants. */
@@ -18,7 +19,7 @@ const MINUTE_MS = 60_000
 /** Lifetime of a claim for a sku that no product uses. */
 export const CLAIM_MS = 10 * MINUTE_MS
 /**
- * Age of a claim above which no product is created with it. The rest of the claim's lifetime allows for clock
+ * Maximum age of a claim with which a product may be created. The rest of the claim's lifetime allows for clock
  * differences and for the delay of the record that confirms the claim.
  */
 export const CLAIM_USABLE_MS = 5 * MINUTE_MS

@@ -6,7 +6,7 @@ import { reservationCommands, reservationDecisions } from './topics.ts'
  * The answer to a command about a cart.
  * - `done`: the cart after the command
  * - `not_found`: there is no such cart
- * - `ended`: the cart had already ended, or its time was over
+ * - `ended`: the cart had already ended or expired
  * - `extended_before`: the cart had already been extended, which is possible only once
  * - `parts_ended`: the cart was not opened, because its parts were reserved so long ago that they might end before the
  *   cart

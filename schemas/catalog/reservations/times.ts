@@ -1,12 +1,12 @@
 /**
- * Time from the end of a cart to the automatic end of its parts. A part ends by itself only if its cart was never
- * opened, so the time must suffice for opening the cart and for the record of the cart's end.
+ * Time from the end of a cart to the automatic end of its parts. A part should end by itself only if its cart was never
+ * opened, so the time must be long enough for opening the cart and for the record that ends the cart.
  */
 export const PART_OUTLIVES_CART_MS = 60_000
 /**
- * Minimum time between a cart's end and the end of its parts. A cart with less time is not opened. A checkout that was
- * sent in time is decided within the 30 s for which a command is valid, and reaches the stock one commit later. The
- * remaining time allows for clock differences and for a commit that waits for a broker.
+ * Minimum time between a cart's end and the end of its parts. If less time is left, the cart is not opened. A checkout
+ * that was sent in time is decided within the 30 s for which a command is valid, and reaches the stock one commit
+ * later. The remaining time allows for clock differences and for a commit that waits for a broker.
  */
 export const CART_ENDS_BEFORE_PARTS_MS = 45_000
 /**

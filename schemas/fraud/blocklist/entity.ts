@@ -12,8 +12,8 @@ export interface BlockedEntity {
   /** Canonical; a keyed hash for EMAIL. */
   readonly entity_value: string
   /**
-   * The masked form of an e-mail address for analysts. It is null for other types, because analysts may see their
-   * values.
+   * The masked form of an e-mail address for analysts. For other types it is null, because analysts may see the values
+   * of these types.
    */
   readonly masked_value: string | null
 }
@@ -38,7 +38,7 @@ export function blocklistKey({ entity_type, entity_value }: Pick<BlockedEntity, 
   return `${entity_type}:${entity_value}`
 }
 
-/** Returns the id of an entity's entry. It reveals no personal data, because it appears in URL paths. */
+/** Returns the id of an entity's entry. The id appears in URL paths, so it must not reveal personal data. */
 export function entryIdOf(entity: Pick<BlockedEntity, 'entity_type' | 'entity_value'>): string {
   return createHash('sha256').update(blocklistKey(entity)).digest('hex').slice(0, ENTRY_ID_CHARACTERS)
 }
@@ -48,8 +48,8 @@ export function isEntryId(text: string): boolean {
 }
 
 /**
- * Masks an address except for the first character and the domain: `a***@example.com`. @returns undefined if the text is
- * not an address
+ * Masks an address except for the first character and the domain: `a***@example.com`.
+ * @returns undefined if the text is not an address
  */
 function maskedEmail(address: string): string | undefined {
   const at = address.lastIndexOf('@')

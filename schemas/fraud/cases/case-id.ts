@@ -1,7 +1,8 @@
 /**
- * Ids of cases: 41 bits of time in ms since 2020, 10 bits of the partition that made the id, and 12 bits that count the
- * ids of a millisecond. Ids are unique, sort in the order of creation within a partition, and contain the partition of
- * the view that stores the case. They exceed 2^53, so they are bigints in the program and decimal strings in JSON.
+ * Ids of cases: 41 bits of time in ms since 2020, 10 bits of the partition that made the id, and 12 bits that number
+ * the ids of one millisecond. Ids are unique, sort in the order of creation within a partition, and contain the
+ * partition of the view that stores the case. They exceed 2^53, so they are bigints in the program and decimal strings
+ * in JSON.
  */
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const PARTITION_BITS = 10n

@@ -8,7 +8,7 @@ import type { FraudCase, FraudCaseCommand, FraudReview } from '../types.ts'
 /** Replays after a bad week. */
 const REVIEWS_KEPT_DAYS = 7
 /**
- * Partition count of all topics that are keyed by a case. It is the same for all of them, so that one task owns
+ * Partition count of all topics that are keyed by a case. All these topics have the same count, so that one task owns
  * everything about a case.
  */
 const BY_CASE = { partitions: 1, productionPartitions: 16 }

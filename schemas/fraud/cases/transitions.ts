@@ -2,7 +2,7 @@ import type { FraudCaseStatus, FraudVerdict } from '../types.ts'
 
 type FinalVerdict = Exclude<FraudVerdict, 'SUSPICIOUS'>
 
-/** The statuses that may follow each status. A final status may only be corrected, with a note. */
+/** The statuses that may follow each status. A final status may only be corrected, and the correction needs a note. */
 const NEXT: Readonly<Record<FraudCaseStatus, readonly FraudCaseStatus[]>> = {
   OPEN: ['IN_REVIEW', 'ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE'],
   IN_REVIEW: ['ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE'],

@@ -5,7 +5,7 @@ import { type Decision, type Levels, MAX_SCORE, MODELS, type ModelName, type Mod
 export type DecisionReason = 'blocklist_hit' | 'rule' | 'models' | 'default_profile' | 'no_risk_found'
 
 export interface DecisionInput {
-  /** True if any entity of the transaction is on the blocklist. In that case, nothing else counts. */
+  /** True if any entity of the transaction is on the blocklist. In that case, no other input matters. */
   readonly isBlocklisted: boolean
   /** The action of the winning rule. */
   readonly action: RuleAction | undefined
@@ -50,8 +50,8 @@ export function areProbabilities(scores: ModelScores): boolean {
 }
 
 /**
- * Returns the weighted sum of the scores times 1,000, rounded. If a single model alone reaches a level with a higher
- * score, returns the score of that level.
+ * Returns the weighted sum of the scores times 1,000, rounded. If one model alone reaches a level whose lowest score is
+ * higher, returns the lowest score of that level.
  */
 function scoreOf(policy: Policy, scores: ModelScores): number {
   const sum = MODELS.reduce((total, model) => total + policy.weights[model] * scores[model], 0)

@@ -19,8 +19,8 @@ export interface Levels {
 }
 
 /**
- * Probabilities at which one model alone raises the score to the lowest score of a level. One model alone never reaches
- * a level without a threshold.
+ * Probabilities at which one model alone raises the score to the lowest score of a level. If a level has no threshold,
+ * no model reaches it alone.
  */
 export type AloneThresholds = Partial<Levels>
 
@@ -37,8 +37,8 @@ export interface Policy {
   /** Minimum scores at which the models alone require a review or a block. */
   readonly thresholds: { readonly review: number; readonly block: number }
   /**
-   * Thresholds at which each model can raise the score by itself. In a weighted sum, a single certain model has too
-   * little effect: payment_fraud alone gives at most 600, and account_takeover 250.
+   * Thresholds at which each model can raise the score by itself. They are needed because a single certain model has
+   * too little effect on a weighted sum: payment_fraud alone adds at most 600, and account_takeover at most 250.
    */
   readonly alone: Readonly<Record<ModelName, AloneThresholds>>
   /** Minimum scores when the winning rule has one of these actions. */
@@ -47,7 +47,7 @@ export interface Policy {
   readonly default_profile: {
     /** Below this amount only rules decide. */
     readonly rules_only_below: number
-    /** Amount at which the decision becomes at least REVIEW. */
+    /** Amount from which the decision is at least REVIEW. */
     readonly review_from: number
   }
 }
@@ -55,7 +55,7 @@ export interface Policy {
 export const MAX_SCORE = 1_000
 
 /**
- * The policy that is used until models are published with their own thresholds. `npm run fraud:train` finds the
+ * The policy that is used until models are published with their own thresholds. `npm run fraud:train` computes the
  * thresholds of the shipped models.
  */
 export const DEFAULT_POLICY: Policy = {

@@ -69,7 +69,7 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
     session_risk_score: sessionRisk({
       loginMethod: request.session.login_method,
       secondsSinceLogin: request.session.time_since_login_sec,
-      // The first device of a new user is always new, so this sign has no meaning.
+      // The first device of a new user is always new, so a new device means nothing in this case.
       isNewDevice: user.user_txn_count === 0 && user.is_new_device ? false : user.is_new_device,
       ipCountry: ip.geo_country,
       cardCountry: request.payment_instrument.bin_country,
@@ -218,7 +218,7 @@ function fraudRate({ count, frauds }: { readonly count: number; readonly frauds:
 }
 
 /**
- * Returns the age of an entity in days. For a transaction that is older than the entity's first transaction, the entity
+ * Returns the age of an entity in days. If a transaction is older than the entity's first known transaction, the entity
  * counts as new.
  */
 function ageInDays({ first_seen, txn_count }: FraudProfile, t: number): number {

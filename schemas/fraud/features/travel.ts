@@ -12,8 +12,8 @@ export interface Travel {
   readonly distanceKm: number
   readonly isImpossible: boolean
   /**
-   * Severity from 0 to 1. It is 0 for near places. Otherwise it is the distance as a share of the distance that is
-   * possible in the time.
+   * Severity from 0 to 1. It is 0 for places that are near each other. For other places it is the distance as a share
+   * of the distance that a traveller can cover in the time.
    */
   readonly severity: number
 }

@@ -1,7 +1,7 @@
 import { type AloneThresholds, MODELS, type ModelName } from '../decision/policy.ts'
 import { inputField } from './inputs.ts'
 
-/** Inputs of a model and the scores that every runtime must reproduce for them. */
+/** Example inputs of a model, and the scores that every runtime must compute for them. */
 export interface GoldenVectors {
   /** Values in the order of `features`; null for a missing value. */
   readonly vectors: readonly (readonly (number | null)[])[]
@@ -25,7 +25,7 @@ export interface ModelManifest {
   readonly features: readonly string[]
   /**
    * The values of a normal payment, in the order of `features`; null for a value that is usually missing. Risk factors
-   * are found by comparison with these values.
+   * are found by comparing a payment with these values.
    */
   readonly typical: readonly (number | null)[]
   readonly golden: GoldenVectors
@@ -39,7 +39,7 @@ const VERSION = /^[A-Za-z0-9_.-]{1,50}$/
 const FILE = /^[A-Za-z0-9_.-]{1,100}\.onnx$/
 const SHA256 = /^[0-9a-f]{64}$/
 /**
- * Allowed number of golden vectors. A model without vectors could not be checked, and more vectors than this would only
+ * Allowed number of golden vectors. A model without vectors could not be checked, and more than the maximum would only
  * slow down the start.
  */
 const VECTORS = { least: 4, most: 1_000 }

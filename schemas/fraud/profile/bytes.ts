@@ -3,15 +3,15 @@ import { avro } from '../../load.ts'
 import type { FraudProfile } from '../types.ts'
 import { type PackedProfile, parseProfile } from './packed.ts'
 
-/** Version of the format below. A profile in a different version is ignored until it is written again. */
+/** Version of the format below. A profile in a different version of the format is ignored until it is written again. */
 const VERSION = 1
 
 const VERSION_BYTES = 1
 /** The zeros of the header of Avro values: the magic byte and NO_SCHEMA_ID. */
 const HEADER_BYTES = 5
-/** The length of an empty list of included transactions, which is a zero. */
+/** The length of an empty list of included transactions, which is encoded as a zero. */
 const EMPTY_BYTES = 1
-/** The copies are not registered with the schema registry. */
+/** The schema of these copies is not registered with the schema registry. */
 const NO_SCHEMA_ID = 0
 
 const codec = avro('fraud/FraudProfile').open(NO_SCHEMA_ID, { get: () => undefined })
@@ -27,7 +27,10 @@ export function profileBytes(profile: FraudProfile): Buffer {
   return bytes
 }
 
-/** Returns the same bytes as `profileBytes`, without decoding the profile. They do not list what it includes. */
+/**
+ * Returns the same bytes as `profileBytes`, but without decoding the profile. The list of included transactions is
+ * empty.
+ */
 export function packedProfileBytes(packed: PackedProfile): Buffer {
   const { includedAt } = parseProfile(packed)
   const length = includedAt - packed.start

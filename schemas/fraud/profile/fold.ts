@@ -33,7 +33,7 @@ export const NEW_PROFILE: FraudProfile = {
   included: NONE,
 }
 
-/** The number and the sum of transactions in one second. Further details about them are not known. */
+/** The number and the sum of transactions in one second. No further details about these transactions are known. */
 export interface CountedSecond {
   /** Epoch ms. */
   readonly at: number

@@ -39,14 +39,14 @@ const NUMBERS_BYTES = 6 * MAX_VARINT
 const SHAPES: readonly ProfileShape[] = ENTITY_KINDS.map((kind) => PROFILE_SHAPES[kind])
 
 const out = byteWriter()
-/** The id of a user as a profile holds it. */
+/** The id of a user, in the form that profiles contain. */
 const userBytes = byteWriter()
 /** Rows of a column while they change. */
 let scratch = Buffer.alloc(8_192)
 
 /**
- * Adds transactions to a profile, exactly as `foldEvents` adds them to a decoded one. The profile gets new bytes; its
- * earlier bytes do not change.
+ * Adds transactions to a profile, exactly as `foldEvents` adds them to a decoded profile. The profile gets new bytes;
+ * its earlier bytes do not change.
  * @param counted positions of the transactions in the bytes of `rows`
  * @param included the transactions that the profile lists as included
  */
@@ -67,7 +67,7 @@ export function foldRows(
   replaceBytes(packed)
 }
 
-/** Applies a verdict to a profile, which keeps what it includes. */
+/** Applies a verdict to a profile. The profile's list of included transactions stays the same. */
 export function foldPackedVerdict(packed: PackedProfile, kind: EntityKind, verdict: EntityVerdict): void {
   Object.assign(packed, packProfile(foldVerdict(unpackProfile(packed), kind, verdict)))
 }
@@ -83,8 +83,8 @@ export function setIncluded(packed: PackedProfile, rows: Buffer, included: reado
 
 /**
  * Profiles are written one after another into larger buffers, because a separate buffer for each would cost as much as
- * the fold. A single profile that is still cached keeps its whole buffer in memory, so buffers are only twice as large
- * as those of Node's pool.
+ * the fold. While a single profile of a buffer is cached, the whole buffer stays in memory, so buffers are only twice
+ * as large as those of Node's pool.
  */
 const ARENA_BYTES = 16_384
 let arena = Buffer.alloc(0)
@@ -114,7 +114,7 @@ function writeIncluded(rows: Buffer, included: readonly number[]): void {
   for (const at of included) appendBytes(out, rows, at, at + EVENT_BYTES)
 }
 
-/** Returns the transactions that the profile does not hold yet, in order. */
+/** Returns the transactions that the profile does not contain yet, in order. */
 function newRows(old: Buffer, from: number, to: number, rows: Buffer, counted: readonly number[]): readonly number[] {
   if (counted.length === 1 && (from === to || readUint48(old, to - EVENT_BYTES) < timeAt(rows, counted[0]))) return counted
   const newest = to > from ? readUint48(old, to - EVENT_BYTES) : -1
@@ -325,8 +325,9 @@ function writeUsers(
 }
 
 /**
- * Writes the users if the user of a transaction is now the newest one, so that all others keep their order.
- * @returns false if it is not
+ * Writes the list of users if the user of a transaction is now the newest user, so that all other users keep their
+ * order.
+ * @returns false if that user is not the newest
  */
 function writeNewestUser(old: Buffer, usersAt: number, tierAt: number, most: number, rows: EventRows, row: number): boolean {
   const at = timeAt(rows.bytes, row)
@@ -337,7 +338,8 @@ function writeNewestUser(old: Buffer, usersAt: number, tierAt: number, most: num
     if (readLong(old, cursor.at + idBytes, tierAt) >= at) return false
   }
   userBytes.length = writeString(userBytes, 0, rows.userOf(row))
-  // Finds the entry that the new one replaces: the earlier entry of the same user, or the last one if no room is left.
+  // Finds the entry that the new entry replaces: the earlier entry of the same user or, if no room is left, the last
+  // entry.
   let sameAt = firstAt
   let index = 0
   let next = firstAt

@@ -80,7 +80,7 @@ export function newPacked(): PackedProfile {
   return { bytes: NEW_BYTES, start: 0, end: NEW_BYTES.length }
 }
 
-/** The columns of bytes, by their position among these columns in the schema. */
+/** The columns of bytes, in the order in which the schema has them. */
 export const EVENTS = 0
 export const SUMS = 1
 export const PLACES = 2
@@ -103,7 +103,7 @@ export interface ProfileParts {
   usersAt: number
   tierAt: number
   fraud_count: number
-  /** Where the last field, `included`, begins, and where its first row begins. */
+  /** Where the last field, `included`, begins, and where the first row of this field begins. */
   includedAt: number
   includedRowsAt: number
 }
@@ -160,7 +160,7 @@ export function parseProfile({ bytes, start, end }: PackedProfile): ProfileParts
   return parts
 }
 
-/** Maximum number of bytes of a varint whose value a double holds exactly. */
+/** Maximum number of bytes of a varint whose value a double can represent exactly. */
 const EXACT_VARINT_BYTES = 7
 
 function long(bytes: Buffer, end: number): number {

@@ -7,23 +7,28 @@ import type { ProfileShape } from './shape.ts'
 
 /** A profile to which transactions are added a few at a time. */
 export interface RunningFold {
-  /** The profile with all transactions that were added. It does not change; an addition makes a new one. */
+  /**
+   * The profile with all transactions that were added. This object does not change: each addition creates a new
+   * profile.
+   */
   readonly current: FraudProfile
-  /** @param events transactions that were not added before. The profile may include them already. */
+  /**
+   * @param events transactions that were not added before, although the profile may include them already
+   */
   add(events: readonly FraudEvent[]): void
 }
 
-/** The entities of a kind that were seen, in the profile and since. */
+/** The entities of a kind that were seen: those in the profile, and those seen since. */
 interface SeenEntities {
   readonly times: Map<number, readonly [first: number, last: number]>
-  /** An entity that was seen since; undefined if there is none. */
+  /** An entity that was seen since the profile was read; undefined if there is none. */
   hash: number | undefined
 }
 
 /**
- * Gives the same profile as a single `foldEvents` of all transactions, except for rounding in mean and deviation. For
- * that, it remembers the transactions and entities that leave the profile while others are added. A profile that has
- * reached its limits no longer recognises them, and would count the transaction again and the entity as new.
+ * Gives the same profile as a single `foldEvents` of all transactions, except for rounding in mean and deviation. To do
+ * so, it remembers transactions and entities that leave the profile while others are added. A profile that has reached
+ * its limits would no longer recognise them: it would count such a transaction again, and such an entity as new.
  * @param start the profile without these transactions
  */
 export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFold {
@@ -50,7 +55,8 @@ export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFo
       known.hash = hash
       pushSightings(sightings, known, hash)
     }
-    // A column forgets old entities only when it records a sighting, and an earlier transaction may have had one.
+    // A column forgets old entities only when it records a sighting, and an earlier transaction may have caused a
+    // sighting.
     if (sightings.length === 0 && known.hash !== undefined) pushSightings(sightings, known, known.hash)
     return sightings
   }

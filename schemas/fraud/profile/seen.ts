@@ -17,9 +17,7 @@ export interface Sighting {
   readonly at: number
 }
 
-/**
- * Number of sightings above which building an index of the rows costs less than searching the rows for each sighting.
- */
+/** Number of sightings above which an index of the rows costs less than a search through the rows for each sighting. */
 const MOST_SEARCHES = 4
 
 /** Returns when each entity of the rows was first and last seen, by its hash. */
@@ -68,8 +66,8 @@ export function forgetOld(rows: Buffer, end: number, { keptMs, most }: SeenLimit
 }
 
 /**
- * Counts the entities that were seen in (t − windowMs, t]. For a late transaction this may include some that were seen
- * only before and after the window.
+ * Counts the entities that were seen in (t − windowMs, t]. For a late transaction, the count may include entities that
+ * were seen only before and after the window.
  */
 export function countSeen(rows: Buffer, t: number, windowMs: number): number {
   let count = 0
@@ -78,17 +76,15 @@ export function countSeen(rows: Buffer, t: number, windowMs: number): number {
 }
 
 /**
- * Returns whether an entity was seen in (t − windowMs, t]. For a late transaction, the result may be inexact in the
- * same way as that of `countSeen`.
+ * Returns whether an entity was seen in (t − windowMs, t]. For a late transaction, the result is as inexact as that of
+ * `countSeen`.
  */
 export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number): boolean {
   const row = rowOf(rows, rows.length, hash)
   return row >= 0 && firstOf(rows, row) <= t && lastOf(rows, row) > t - windowMs
 }
 
-/**
- * Returns -1 without a row. Looks at one byte first, in which nearly all other rows differ.
- */
+/** Returns -1 if no row has this hash. Compares a single byte first, because nearly all other rows differ in it. */
 function rowOf(rows: Buffer, end: number, hash: number): number {
   const lowest = hash & LOW_BYTE
   for (let row = 0; row < end; row += SEEN_BYTES) if (rows[row + FIRST_AT - 1] === lowest && rows.readUInt32BE(row) === hash) return row
@@ -126,9 +122,9 @@ function withoutOld(rows: Buffer, end: number, horizon: number, most: number): n
   return kept > most * SEEN_BYTES ? withoutTies(rows, kept, upTo, most) : kept
 }
 
-/** Returns the time at which the oldest row was last seen, apart from the `excess` rows that are older. */
+/** Returns the time at which the oldest row that remains was last seen, if the `excess` oldest rows are removed. */
 function timeWithout(rows: Buffer, end: number, excess: number): number {
-  // Nearly always a single row is in excess, and finding it takes a fraction of the time of sorting all rows.
+  // Nearly always only one row must be removed. Finding that row takes a fraction of the time of sorting all rows.
   if (excess === 1) return secondOldest(rows, end)
   const times = new Float64Array(end / SEEN_BYTES)
   for (let index = 0; index < times.length; index++) times[index] = lastOf(rows, index * SEEN_BYTES)

@@ -10,8 +10,8 @@ export const MONTH_MS = 30 * DAY_MS
 export const KNOWN_MS = 90 * DAY_MS
 
 /**
- * How much longer than its window data is kept. Clocks may be five minutes fast, so ordinary transactions can be five
- * minutes older than the newest transaction, and their windows begin that much earlier.
+ * How much longer than its window data is kept. The newest transaction may come from a clock that is five minutes fast.
+ * An ordinary transaction may then be five minutes older, and its windows begin five minutes earlier.
  */
 const SLACK_MS = 10 * MINUTE_MS
 
@@ -22,7 +22,7 @@ export interface SumLevel {
   readonly keptMs: number
 }
 
-/** The limits of remembered entities of another kind: how long, and how many. */
+/** The limits of remembered entities of another kind: for how long they are remembered, and how many. */
 export interface SeenLimit {
   readonly keptMs: number
   /** Maximum number of entities. When there are more, the entities that were seen longest ago are forgotten. */
@@ -47,8 +47,8 @@ export interface ProfileShape {
 
 const MOST_EVENTS = 512
 /**
- * Maximum number of remembered entities of a kind. It suffices to distinguish a device farm from a family; greater
- * counts are not distinguished.
+ * Maximum number of remembered entities of a kind. It is high enough to distinguish a device farm from a family.
+ * Greater counts need not be distinguished.
  */
 const MOST_SEEN = 128
 /** A user's merchants of 90 days. */

@@ -72,8 +72,9 @@ function startIn({ spanMinutes }: SumLevel, time: number): number {
 }
 
 /**
- * Adds to a bucket in place, or returns rows with another one. Most additions are to the newest buckets.
- * @param start in minutes since 1970, as the length `span` is in minutes
+ * Adds values to an existing bucket in place, or returns rows with an additional bucket. Most additions concern the
+ * newest buckets.
+ * @param start minutes since 1970; `span` is also in minutes
  */
 function plus(rows: Buffer, start: number, span: number, count: number, frauds: number, units: number): Buffer {
   let at = rows.length

@@ -25,7 +25,10 @@ const TYPE_WORDS: Readonly<Record<Type, string>> = {
   unknown: 'anything',
 }
 
-/** Maximum number of reported faults. More would not help the author, and looking for similar names takes time. */
+/**
+ * Maximum number of reported faults. More faults would not help the author, and the search for similar names takes
+ * time.
+ */
 const MAX_FAULTS = 20
 
 /** Returns faults in the names, types and values of a condition, at most 20, in the order of the text. */
@@ -38,7 +41,7 @@ export function checkCondition(text: string, node: Node): Fault[] {
 class Checker {
   readonly faults: RawFault[] = []
 
-  /** Checks that a node has the expected type. Returns whether it does. */
+  /** Checks whether a node has the expected type, and reports a fault if it does not. */
   expect(node: Node, wanted: 'number' | 'boolean' | 'string'): void {
     const found = this.#type(node)
     if (found === 'unknown' || found === wanted) return

@@ -11,8 +11,8 @@ export interface Condition {
   readonly node: Node
   readonly evaluate: TruthOf
   /**
-   * The fields whose absence can make the result of the condition missing: all its fields except those that only IS
-   * MISSING reads.
+   * The fields whose absence can make the result of the condition missing: all of its fields except those that occur
+   * only in IS MISSING.
    */
   readonly needs: readonly Field[]
   /** The names of the lists that the condition reads. */

@@ -1,6 +1,6 @@
 /**
- * The type of a field's values. The last four types are strings of a known form, so that wrong literals are found when
- * a condition is checked.
+ * The type of a field's values. The last four types are strings of a known form. With these types, a wrong literal is
+ * found when a condition is checked.
  */
 export type FieldType = 'number' | 'boolean' | 'string' | 'country' | 'currency' | 'ip' | 'tier'
 

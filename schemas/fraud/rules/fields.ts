@@ -135,7 +135,7 @@ const PROFILE_ALIASES: readonly (readonly [alias: string, name: FieldName])[] = 
   ['ip.txn_count_1h', 'velocity.ip.txn_count_1h'],
 ]
 
-/** Field names that authors may try, with the reason why rules cannot read them. */
+/** Field names that authors may try although rules cannot read them, each with the reason. */
 export const REFUSED_FIELDS: ReadonlyMap<string, string> = new Map([
   ...['ml_scores.account_takeover', 'ml_scores.payment_fraud', 'ml_scores.money_laundering'].map((name): [string, string] => [
     name,

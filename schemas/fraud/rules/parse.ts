@@ -5,9 +5,11 @@ import { nearestOf } from './nearest.ts'
 import { syntaxFault, thrownFault } from './syntax-fault.ts'
 import { KEYWORDS, type Keyword, type Token, tokenName, tokensOf } from './tokens.ts'
 
-/** Maximum length of a condition in code points. It keeps 500 rules small and fast. */
+/** Maximum length of a condition in code points, which keeps 500 rules small and fast. */
 export const MAX_CONDITION_CHARACTERS = 4_000
-/** Maximum depth of the syntax tree, and of parentheses. It keeps recursive functions far from a stack overflow. */
+/**
+ * Maximum depth of the syntax tree, and of parentheses. With this limit, recursive functions cannot overflow the stack.
+ */
 export const MAX_CONDITION_DEPTH = 32
 
 export type Parsed = { readonly ok: true; readonly node: Node } | { readonly ok: false; readonly fault: Fault }
@@ -42,7 +44,10 @@ export function parseCondition(text: string, maxCharacters = MAX_CONDITION_CHARA
   }
 }
 
-/** Maximum number of UTF-16 units per code point. With it, most texts need no counting. */
+/**
+ * Maximum number of UTF-16 units per code point. Most texts are so short that, with this number, their code points need
+ * not be counted.
+ */
 const MAX_UNITS_PER_CHARACTER = 2
 
 function checkLength(text: string, maxCharacters: number): void {
@@ -139,7 +144,7 @@ class Parser {
     return this.#node({ kind: 'between', negated, operand, low, high, start: operand.start, end: high.end })
   }
 
-  /** Reports a fault for `a < b < c`, which looks valid but has no meaning. */
+  /** Reports a fault for a comparison such as `a < b < c`, which looks valid but has no meaning. */
   #unchained(node: Node): Node {
     const token = this.#token
     if (token.kind === 'symbol' && COMPARISONS.has(token.text)) {

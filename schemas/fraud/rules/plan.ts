@@ -6,10 +6,10 @@ import { type Truth, type TruthOf, truth } from './truth.ts'
 import { constantNumber, kindOf } from './values.ts'
 
 /**
- * Evaluates the conditions of many rules on one transaction. A condition is a chain of AND. Nearly all parts of the
- * chain are bounds on single fields. The bounds of 500 rules take 30 KB of contiguous memory. Closures for the same
- * rules would be spread over a megabyte, which does not stay in the processor's caches between two payments. Any other
- * part is a closure, which all rules with this part share.
+ * Evaluates the conditions of many rules on one transaction. A condition is a chain of parts that are joined by AND.
+ * Nearly all parts are bounds on single fields. The bounds of 500 rules take 30 KB of contiguous memory. Closures for
+ * the same rules would be spread over a megabyte, which does not stay in the processor's caches between two payments.
+ * Any other part is a closure, which all rules with this part share.
  */
 export interface RulePlan {
   /** Sets the transaction for all calls of `evaluate` until the next `begin`. */
@@ -28,7 +28,7 @@ interface Bound {
   readonly high: number
 }
 
-/** The number that represents all texts with which no condition compares. */
+/** The number that stands for all texts that do not occur in any condition. */
 const OTHER_TEXT = -1
 
 /** @param conditions checked conditions */
@@ -44,7 +44,7 @@ export function planOf(conditions: readonly Node[]): RulePlan {
   const highs = Float64Array.from(all, ({ high }) => high)
   const row = new Float64Array(slots.length)
   /**
-   * Whether the number of each column has been computed. Columns with closures are computed when a condition needs
+   * For each column, whether its number has been computed. Columns with closures are computed when a condition needs
    * them.
    */
   const known = new Uint8Array(slots.length)

@@ -1,12 +1,15 @@
 import type { Rule, RuleAction } from './rule.ts'
 
-/** Step between the priorities of seeded rules. It leaves room before and between them for the operators' own rules. */
+/**
+ * Step between the priorities of seeded rules. The step leaves room before and between the seeded rules for the
+ * operators' own rules.
+ */
 const PRIORITY_STEP = 10
 const FIRST_PRIORITY = 100
 
 type Seed = readonly [id: string, name: string, action: RuleAction, condition: string]
 
-/** The seeded rules, from the most to the least certain. This is also the order of their priorities. */
+/** The seeded rules, from the most certain to the least certain, which is also the order of their priorities. */
 const SEEDS: readonly Seed[] = [
   [
     'seed-card-testing',

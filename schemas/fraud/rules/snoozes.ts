@@ -30,7 +30,9 @@ export const NO_SNOOZES: Snoozes = new Map()
 
 const SLOTS = Object.entries(ENTITY_FIELDS).map(([type, field]) => ({ type, slot: slotOf(field) }))
 
-/** Indexes snoozes for evaluation. If two snoozes have the same rule and entity, the later end counts. */
+/**
+ * Indexes snoozes for evaluation. If two snoozes have the same rule and entity, the later of their end times counts.
+ */
 export function snoozesOf(snoozes: Iterable<Snooze>): Snoozes {
   const byRule = new Map<string, Map<string, number>>()
   for (const { rule_id, entity_type, entity_value, until } of snoozes) {

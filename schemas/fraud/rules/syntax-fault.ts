@@ -1,6 +1,8 @@
 import type { RawFault } from './faults.ts'
 
-/** Carries the first fault out of the lexer and the parser. `parseCondition` catches it, so no other code sees it. */
+/**
+ * Thrown by the lexer and the parser at the first fault. `parseCondition` catches this error, so no other code sees it.
+ */
 class SyntaxFault extends Error {
   readonly fault: RawFault
 

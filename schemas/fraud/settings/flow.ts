@@ -32,7 +32,7 @@ export type FraudSettingsAnswer =
   | { readonly outcome: 'in_use'; readonly rule_ids: readonly string[] }
   /** A limit forbids the change. `limit` is a sentence about the limit. */
   | { readonly outcome: 'limit'; readonly limit: string }
-  /** The challenger cannot become the champion yet. It can from the time `from`, epoch ms. */
+  /** The challenger cannot become the champion before the time `from`, epoch ms. */
   | { readonly outcome: 'too_early'; readonly from: number }
 
 export const fraudSettingsFlow: CommandFlow<FraudSettingsCommand, FraudSetting, FraudSettingsAnswer> = {

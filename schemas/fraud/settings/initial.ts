@@ -5,13 +5,15 @@ import { policyRecord } from './policy.ts'
 
 const SEEDED_BY = 'millrace'
 
-/** Returns the rule set of an installation whose rules have never been changed. It exists without a record. */
+/** Returns the rule set of an installation whose rules have never been changed. No record of this set exists. */
 export function initialRuleSet(): FraudRuleSet {
   const rules = SEEDED_RULES.map((rule) => ({ ...rule }))
   return { version: 0, rules, history: [{ version: 0, changed_by: SEEDED_BY, at: 0, action: 'seed', rule_id: null, rules: rules.length }] }
 }
 
-/** Returns the models of an installation that has assigned none: the shipped models, with the default policy. */
+/**
+ * Returns the models that an installation uses until it assigns models: the shipped models, with the default policy.
+ */
 export function initialModels(): FraudModels {
   const champion = { versions: {}, policy: policyRecord(DEFAULT_POLICY), since: 0, set_by: SEEDED_BY }
   return { champion, challenger: null, previous: [], policies: DEFAULT_POLICY.version }

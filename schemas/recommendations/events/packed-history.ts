@@ -1,8 +1,8 @@
 import type { InteractionType } from '../types.ts'
 
 /**
- * The last interactions of a user as bytes, newest first. Each has 8 bytes of item id, 4 bytes of epoch seconds, 4
- * bytes of weight and 1 byte of type.
+ * The last interactions of a user as bytes, newest first. Each interaction has 8 bytes of item id, 4 bytes of epoch
+ * seconds, 4 bytes of weight and 1 byte of type.
  */
 
 const AT_OFFSET = 8

@@ -1,6 +1,6 @@
 /**
- * Items with times as bytes, newest first. Each has 8 bytes of id and 4 bytes of epoch seconds. State, topics and Redis
- * contain the same bytes, so that a list is never converted.
+ * Items with times as bytes, newest first. Each item has 8 bytes of id and 4 bytes of epoch seconds. State, topics and
+ * Redis contain the same bytes, so that a list is never converted.
  */
 
 const ID_BYTES = 8
@@ -29,7 +29,7 @@ export function placeOf(packed: Uint8Array, itemId: bigint): number {
 }
 
 /**
- * Inserts an item by its time, before others of the same second, and drops the oldest ones above `limit`. The item may
+ * Inserts an item by its time, before others of the same second, and drops the oldest items above `limit`. The item may
  * occur several times.
  */
 export function insertItem(packed: Uint8Array, itemId: bigint, at: number, limit: number): Buffer {
@@ -64,7 +64,7 @@ export function removeItem(packed: Uint8Array, itemId: bigint): Buffer {
   return bytes
 }
 
-/** Returns the items with this time (epoch ms) or an earlier one. */
+/** Returns the items with this time (epoch ms) or an earlier time. */
 export function itemsUntil(packed: Uint8Array, at: number): Buffer {
   const bytes = asBuffer(packed)
   const count = packedCount(bytes)

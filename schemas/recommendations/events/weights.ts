@@ -10,8 +10,8 @@ const NEUTRAL_STARS = 2.5
 const SECONDS_PER_DWELL = 30
 const MAX_DWELL_WEIGHT = 2
 /**
- * Minimum share of an item for it to count as watched. With a smaller share, the item was only tried and may be
- * recommended again.
+ * Minimum share of an item that a user must have watched for the item to count as watched. Below it, the user has only
+ * tried the item, which may be recommended again.
  */
 const WATCHED_SHARE = 0.3
 
@@ -42,7 +42,7 @@ export function isWatched({ event_type, watch_pct }: Told): boolean {
   return event_type === 'PURCHASE' || event_type === 'RATE' || event_type === 'SKIP'
 }
 
-/** Returns whether an interaction counts as a view in the last five items, the session and similar items. */
+/** Returns whether an interaction counts as a view for the last five items, for the session and for similar items. */
 export function isViewed(type: InteractionType): boolean {
   return type !== 'SKIP' && type !== 'NOT_INTERESTED'
 }

@@ -5,7 +5,7 @@ export interface ItemContent {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** Maximum number of tokens of an item. Items with more have long texts, in which single words mean little. */
+/** Maximum number of tokens of an item. Items with more tokens have long texts, in which a single word means little. */
 const MAX_TOKENS = 100
 
 /**

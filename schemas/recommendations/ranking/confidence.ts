@@ -1,4 +1,4 @@
-/** Minimum confidence. Every interaction is some evidence, even a negative one. */
+/** Minimum confidence. Every interaction is some evidence, even a negative interaction. */
 const LEAST_CONFIDENCE = 0.1
 
 /**

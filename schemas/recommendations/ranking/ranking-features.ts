@@ -1,9 +1,12 @@
 /**
  * Features of one candidate for the ranker; see docs/services/recommendations.md#ranking. Training and serving compute
- * them with the same function, so that a model sees the same numbers in both.
+ * them with the same function, so that a model gets the same numbers in training and in serving.
  */
 
-/** The columns of a row, in this order. Add a new column at the end; it requires a new version of the ranker. */
+/**
+ * The columns of a row, in this order. Add a new column only at the end. A new column requires a new version of the
+ * ranker.
+ */
 export const RANKING_FEATURES = [
   'vector_similarity',
   'neighbour_score',
@@ -58,9 +61,9 @@ export interface RankedItem {
   readonly popularity: number
   /** The same, which count half after 6 hours. */
   readonly recentActivity: number
-  /** Clicks per impression, from 0 to 1, including prior clicks and impressions. */
+  /** Clicks per impression, from 0 to 1, including assumed prior clicks and impressions. */
   readonly clickRate: number
-  /** Mean number of stars, from 1 to 5, including prior ratings. */
+  /** Mean number of stars, from 1 to 5, including assumed prior ratings. */
   readonly meanRating: number
   /** Purchases per interaction with prior purchases, 0 to 1. */
   readonly purchaseShare: number
@@ -78,11 +81,11 @@ export interface RankedMatch {
    * without a model.
    */
   readonly vectorSimilarity: number
-  /** Sum of the strengths with which the user's last ten items name the candidate. Newer items count more. */
+  /** Sum of the strengths of the candidate as a neighbour of the user's last ten items. Newer items count more. */
   readonly neighbourScore: number
   /**
-   * The greatest of these strengths (`neighbourBest`), the strength of the newest item (`neighbourLast`), and the
-   * number of the ten items that name the candidate (`neighbourCount`).
+   * The greatest of these strengths (`neighbourBest`), the strength with which the newest item names the candidate
+   * (`neighbourLast`), and how many of the ten items name the candidate (`neighbourCount`).
    */
   readonly neighbourBest: number
   readonly neighbourLast: number

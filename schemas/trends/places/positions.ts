@@ -1,6 +1,6 @@
 import table from './positions.json' with { type: 'json' }
 
-/** Degrees north and east, rounded to two decimals, which is about a kilometre. */
+/** Degrees north and east, rounded to two decimals. A hundredth of a degree is about a kilometre. */
 export interface Position {
   readonly lat: number
   readonly long: number

@@ -17,7 +17,7 @@ const API = {
 } as const
 export type ApiName = keyof typeof API
 
-/** A fault for one exchange. Positions in a response count from the byte after its 4-byte length. */
+/** A fault for one exchange. Positions in a response are counted from the byte after its 4-byte length. */
 export interface Interference {
   readonly api: ApiName
   /** The number of exchanges to affect. Default 1. */
@@ -45,7 +45,7 @@ export interface BrokerProxy {
   /** Simulates a network outage: until `thaw` nothing passes in either direction, and no connection closes. */
   freeze(): void
   thaw(): void
-  /** Delays everything in both directions from now on, in order. 0 ends the delay. */
+  /** Delays all messages in both directions from now on, without changing their order. 0 ends the delay. */
   delay(ms: number): void
   close(): Promise<void>
 }
@@ -82,7 +82,8 @@ export async function brokerProxy(brokers: string | readonly string[], { remembe
   }
 
   /**
-   * Uses one timer at a time, for the first message, because a later message may have been sent with a shorter delay.
+   * Only one timer runs at a time, for the first message: a later message may have a shorter delay, but must not
+   * overtake it.
    */
   function arriveLater(): void {
     if (frozen || timer !== undefined || underWay.length === 0) return
@@ -114,7 +115,7 @@ export async function brokerProxy(brokers: string | readonly string[], { remembe
       socket.on('close', () => sockets.delete(socket))
     }
     upstream.on('close', () => client.destroy())
-    // Data that the client sent before it closed still arrives, as in a real network.
+    // Data that the client sent before it closed the connection still arrives, as in a real network.
     client.on('close', () => whenThawed(() => upstream.end()))
     client.on(
       'data',
@@ -208,7 +209,7 @@ function frames(each: (message: Buffer) => void): (chunk: Buffer) => void {
   return (chunk) => {
     later.push(chunk)
     size += chunk.length
-    // Joining the parts of a large message at each chunk would copy it many times.
+    // If the parts of a large message were joined at each chunk, the message would be copied many times.
     if (rest.length >= LENGTH_BYTES && size < LENGTH_BYTES + rest.readInt32BE(0)) return
     rest = Buffer.concat([rest, ...later])
     later = []

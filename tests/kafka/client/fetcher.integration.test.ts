@@ -108,7 +108,7 @@ test('a new partition does not wait for the response about silent ones, which th
   const fetcher = transport.fetcher({ maxWaitMs: 50, idleWaitMs: () => 5_000 })
   const requests = (count: number) =>
     waitUntil(() => proxy.requests('fetch').length >= count, { what: `${count} requests`, timeoutMs: DEADLINE_MS })
-  // Each silent partition gets one empty response, and then the broker does not answer.
+  // For each silent partition the broker sends one empty response. After that, it does not answer.
   proxy.interfere({ api: 'fetch', after: 1, action: 'lose-response' })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
   await requests(2)
@@ -118,7 +118,7 @@ test('a new partition does not wait for the response about silent ones, which th
 
   fetcher.assign({ topic, partition: 2 }, 0, 'fail')
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
-  // One of the silent partitions was requested together with the new partition.
+  // The request for the new partition also contained one of the silent partitions.
   append(producer, topic, 0, 'of a silent one')
   append(producer, topic, 1, 'of a silent one')
   await commit(producer)
@@ -216,7 +216,7 @@ test('records that were fetched before a pause are returned after resume', async
   const transport = await connected(proxy.address)
   const fetcher = transport.fetcher({ maxWaitMs: 50 })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
-  // The client sends the third request when it has processed the first response.
+  // When the client sends the third request, it has processed the first response.
   await waitUntil(() => proxy.requests('fetch').length > 2, { what: 'answers', timeoutMs: DEADLINE_MS })
   fetcher.pause({ topic, partition: 0 })
   expect(await fetcher.poll(100)).toEqual([])
@@ -276,7 +276,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const transport = await connected(proxy.address)
   const fetcher = transport.fetcher({ maxWaitMs: 50, maxPartitionBytes: 50 * KIB, maxBufferedBytes: 200 * KIB, maxPollBytes: 60 * KIB })
   for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
-  // The test polls nothing, so the requests must stop.
+  // The test does not poll, so the requests must stop.
   let before = -1
   await waitUntil(
     () => {
@@ -291,7 +291,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const first = await fetcher.poll(0)
   const firstBytes = flatten(first).reduce((sum, { value }) => sum + (value as string).length, 0)
   expect(firstBytes).toBeLessThan(200 * KIB)
-  // With a lower limit, each poll returns one response: first of one partition, then of the other.
+  // With a lower limit, each poll returns one response: first that of one partition, then that of the other.
   const little = [await fetcher.poll(0, 1), await fetcher.poll(0, 1)]
   expect(little.map((data) => data.length)).toEqual([1, 1])
   expect(little[0][0].partition).not.toBe(little[1][0].partition)

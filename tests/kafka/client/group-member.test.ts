@@ -97,7 +97,7 @@ function scripted(
     options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }),
     closing: new AbortController().signal,
     stallGuard,
-    // The clock does not advance, so a wait for the next heartbeat lasts a whole interval.
+    // The test does not advance the clock, so a wait for the next heartbeat lasts a whole interval.
     runtime: { ...system, monotonic: () => 0, sleep, random: () => 0.5, id: () => 'a new id' },
   }
   const onEvent = () => announced.push(member.takeEvent()?.type)
@@ -176,7 +176,7 @@ test('an acknowledgement does not wait for the next heartbeat', async () => {
   member.acknowledge([{ topic: 't', partition: 0 }])
   await vi.waitFor(() => expect(heartbeats.length).toBe(2))
   expect(heartbeats[1].owned).toEqual([{ topicId: 'id-of-t', partitions: [0] }])
-  // The same is true while a heartbeat is in flight.
+  // The change must also be reported if it happens while a heartbeat is in flight.
   const beating = member.heartbeat()
   member.acknowledge([])
   await beating

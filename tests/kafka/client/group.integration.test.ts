@@ -61,8 +61,8 @@ test('a second member gets partitions only after the first has revoked them', as
   await second.join()
   const revoking = await nextEvent(first, 'assignment')
   expect(revoking.partitions).toHaveLength(2)
-  // The first member still owns all four partitions and can commit. The second member gets none, however often it
-  // polls.
+  // The first member still owns all four partitions and can commit. The second member gets no partition, however often
+  // it polls.
   await second.heartbeat()
   await second.heartbeat()
   const early = second.takeEvent()
@@ -126,7 +126,7 @@ test('a topic that is created after the join is assigned once it exists', async 
   await ownPartitions(member, 2)
 })
 
-/** Starts the worker of member-process.ts and waits until it owns its partitions and has an open transaction. */
+/** Starts member-process.ts and waits until it owns its partitions and has an open transaction. */
 async function startWorker(args: readonly string[]): Promise<ChildProcess> {
   const script = fileURLToPath(new URL('./member-process.ts', import.meta.url))
   const child = spawn(process.execPath, [script, ...args], { cwd: guardedFolder().path, stdio: ['ignore', 'pipe', 'inherit'] })

@@ -1,5 +1,5 @@
 /**
- * A worker for tests to kill. It joins a group, opens a transaction, prints its partitions and keeps sending
+ * A worker process, which tests kill. It joins a group, opens a transaction, prints its partitions and keeps sending
  * heartbeats.
  */
 import { kafkaTransport } from '../../../kafka/client/index.ts'

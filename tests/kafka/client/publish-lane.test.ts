@@ -8,7 +8,7 @@ import { TransportError } from '../../../kafka/transport.ts'
 import { manualRuntime } from '../../../runtime/manual.ts'
 
 const PRODUCER_ID = 7
-/** Number of a producer's batches that a running broker remembers. After a restart it remembers only one. */
+/** Number of a producer's batches that a running broker remembers. A restarted broker remembers only one batch. */
 const REMEMBERED_BATCHES = 5
 const MAX_VALUE_BYTES = 100
 const TOO_LARGE: Outcome = { kind: 'refused', error: new TransportError('MESSAGE_TOO_LARGE', 'too large', { fatal: true }) }
@@ -251,7 +251,7 @@ test('with any loss, delay, refusal or restart, each record is in the log at mos
         network.push({ batch, copy: Buffer.from(batch.bytes), isAwaited: true })
       } else if (choice < 13 && network.length > 0) arrive(0)
       else if (choice === 13) {
-        // The connection is lost: no response arrives, but the requests may or may not reach the broker.
+        // The connection is lost: no response arrives, and the requests may or may not have reached the broker.
         answerNothing()
         for (let index = network.length - 1; index >= 0; index--) if (random(2) === 0) network.splice(index, 1)
       } else if (choice === 14 && network.length > 0) arrive(random(network.length))

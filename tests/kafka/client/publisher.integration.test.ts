@@ -218,7 +218,8 @@ test('each record has a deadline, after which an unsent record is never sent', a
   const values = await one.values(0)
   expect(values.at(-1)).toBe('patient')
   expect(new Set(values).size).toBe(values.length)
-  // Up to five requests with records may have been sent, but the last records were too late for these requests.
+  // Up to five requests with records may have been sent, but the last records were appended too late for these
+  // requests.
   expect(values).not.toContain('unsent 9')
 })
 

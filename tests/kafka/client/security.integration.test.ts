@@ -27,7 +27,7 @@ let broker: SecureBroker
 beforeAll(async () => {
   broker = await secureBroker()
   const { address, certificate, users } = broker
-  // The port accepts connections before the broker is ready.
+  // The port accepts connections before the broker is ready, so the test repeats its attempts.
   await waitUntil(
     async () => {
       const sasl = { mechanism: 'PLAIN' as const, ...users.plain }
@@ -129,7 +129,7 @@ test(
     const letters = () => promisify(execFile)(process.execPath, [DLQ, 'list'], { env: { ...process.env, ...env } })
     await waitUntil(async () => (await letters()).stdout.includes('clicks: 1 dead letters'), {
       what: 'the dead letter',
-      // Each attempt starts a process of its own.
+      // Each attempt starts a new process.
       timeoutMs: 2 * DEADLINE_MS,
       intervalMs: 500,
     })

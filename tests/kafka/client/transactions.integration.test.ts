@@ -158,7 +158,7 @@ test('full batches that are flushed early in the background are part of the comm
   for (let round = 0; round < 40; round++) {
     append(producer, topic, 0, `${round} ${FILLER}`, `${round} small`)
     const flushing = producer.flushFull()
-    // The commit starts at every stage of the flush: while it is admitted, sent and answered, and at its end.
+    // The commit starts at every stage of the flush: while the flush is admitted, sent and answered, and when it ends.
     for (let ticks = 0; ticks < round; ticks++) await Promise.resolve()
     if (round % 5 === 4) await flushing
     append(producer, topic, 1, `${round}`)
@@ -213,7 +213,7 @@ test('a producer that knows the limits refuses a record that its topic would ref
   const topic = await newTopic(transport, 1, { 'max.message.bytes': '100000' })
   const producer = transport.producer({ transactionalId: uniqueName('producer'), maxBatchBytes: await transport.maxBatchBytes([topic]) })
   await producer.init()
-  // Each record fits into a batch, but all of them together do not.
+  // Each record fits into a batch, but all records together do not.
   const fitting = ['a', 'b', 'c'].map((letter) => letter.repeat(60_000))
   const largest = 'd'.repeat(99_900)
   append(producer, topic, 0, ...fitting)
@@ -288,7 +288,7 @@ test('an epoch that was raised for this producer in a lost response is not mista
   })
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
-  // One call has time for at most two requests.
+  // The time limit of one call allows at most two requests.
   proxy.interfere({ api: 'initProducerId', action: 'lose-response', times: 3 })
   await expect(producer.init()).rejects.toMatchObject({ name: 'TransportError', fatal: false })
   await waitUntil(() => producer.init().then(() => true), { what: 'an answer to init', timeoutMs: DEADLINE_MS })
@@ -343,7 +343,7 @@ test('a zombie that was replaced in the group can commit neither its offsets (KI
   const zombieMember = newMember(frozen, groupId, [topic])
   await zombieMember.join()
   const owned = await ownPartitions(zombieMember, 1)
-  // The producer of this worker still works. Only its heartbeats are lost, as in a suspended process.
+  // The producer of this worker still works. Only the worker's heartbeats are lost, as if the process were suspended.
   const zombie = await newProducer(transport)
   append(zombie, topic, 0, FILLER, 'of the zombie')
   await zombie.flushFull()

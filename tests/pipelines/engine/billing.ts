@@ -22,5 +22,5 @@ export function billing(maxIdleMs?: number, name = 'billing') {
   return { flow, orders, prices, bills }
 }
 
-/** A note for orders. It is so long that a few orders exceed the limit of a task's queued records. */
+/** A note for orders. It is so long that a few orders exceed the limit for the queued records of a task. */
 export const LONG_NOTE = 'x'.repeat(100_000)

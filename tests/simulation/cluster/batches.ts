@@ -20,7 +20,7 @@ import {
   writeInt64,
 } from '../../../kafka/record-batch/format.ts'
 
-/** A batch in a log, as its producer sent it. */
+/** A batch in a log, in the form in which its producer sent it. */
 export interface Batch {
   readonly baseOffset: number
   readonly lastOffset: number

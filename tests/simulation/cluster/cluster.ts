@@ -14,7 +14,7 @@ const LOADING_MS = [0, 150] as const
 const REPLICATION_MS = [0.1, 4] as const
 /**
  * Range of the errors of the brokers' clocks, ms; positive if a clock is ahead. Some topics get their timestamps from
- * them.
+ * these clocks.
  */
 const CLOCK_MS = [-400, 400] as const
 const PORT = 9_092
@@ -47,9 +47,9 @@ export interface Cluster {
   log(topic: string, partition: number): PartitionLog | undefined
   group(id: string): Group
   coordinator(kind: CoordinatorKind, key: string): SimulatedBroker | undefined
-  /** Throws unless the broker is the coordinator and has read its log. */
+  /** Throws unless the broker is the coordinator and has finished reading the coordinator's log. */
   checkCoordinator(kind: CoordinatorKind, key: string, broker: SimulatedBroker): void
-  /** Makes the replicas copy all batches that the leader has now. */
+  /** Makes the replicas copy all batches that the leader has at the moment. */
   replicate(log: PartitionLog): void
 }
 

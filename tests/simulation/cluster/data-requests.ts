@@ -21,7 +21,10 @@ interface Produced {
   baseOffset: number
 }
 
-/** Produce v11 and v12 with acks=all: answers once all replicas have the batches, or the leader has changed. */
+/**
+ * Handles Produce v11 and v12 with acks=all. Answers when all replicas have the batches, or when the leader has
+ * changed.
+ */
 export function produce({ apiVersion, body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const transactionalId = body.readNullableString()
   body.readInt16()
@@ -101,7 +104,10 @@ function partitionJoining(
   }
 }
 
-/** Replaces errors after which older clients may not repeat the request with an error after which they do. */
+/**
+ * Replaces errors after which a client of this version need not repeat the request with an error after which every
+ * client repeats it.
+ */
 function asProduceError(error: string, apiVersion: number): string {
   if (error === 'CONCURRENT_TRANSACTIONS') return apiVersion >= ADDING_VERSION ? error : 'NOT_ENOUGH_REPLICAS'
   return PASSING_ERRORS.has(error) ? 'NOT_ENOUGH_REPLICAS' : error
@@ -138,7 +144,7 @@ interface Wanted {
   readonly maxBytes: number
 }
 
-/** Fetch v17 without sessions. Waits for the first byte, or until the client's longest wait is over. */
+/** Handles Fetch v17 without sessions. Waits for the first byte, or until the client's longest wait is over. */
 export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const maxWaitMs = body.readInt32()
   body.readInt32()
@@ -249,7 +255,10 @@ function divergingEnd(log: PartitionLog, { offset, lastEpoch }: Wanted): EpochEn
   return end.epoch < lastEpoch || end.offset < offset ? end : undefined
 }
 
-/** Appends the tagged fields of a partition: tag 0, of 13 bytes, which end with no tagged fields of their own. */
+/**
+ * Appends the tagged fields of a partition: tag 0 with 13 bytes, the last of which says that there are no further
+ * tagged fields.
+ */
 function appendDiverging(writer: Writer, diverging: EpochEnd | undefined): void {
   if (diverging === undefined) {
     writer.appendTaggedFields()
@@ -283,7 +292,7 @@ export function epochEnds({ body, reply }: ClientRequest, broker: SimulatedBroke
   reply(answer.appendTaggedFields())
 }
 
-/** ListOffsets v9 for the log's beginning, and its high watermark or last stable offset. */
+/** Handles ListOffsets v9 for the log's beginning, and for its high watermark or last stable offset. */
 export function listOffsets({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   body.readInt32()
   const stableOnly = body.readInt8() === READ_COMMITTED

@@ -8,7 +8,7 @@ interface Expected {
 
 /**
  * Producers for which a log or a group waits for the confirmation that it is part of their transaction. The end of the
- * transaction also ends the wait, so that an answer from before the end admits no records after it.
+ * transaction also ends the wait: if the answer was given before the end, it must not admit records after the end.
  */
 export class ExpectedProducers {
   readonly #all = new Map<number, Expected>()
@@ -36,8 +36,8 @@ export class ExpectedProducers {
   }
 
   /**
-   * Must be called at the end of a transaction. In version 2 the end has the epoch of the next transaction, whose
-   * records may already wait.
+   * Must be called at the end of a transaction. In version 2 the end has the epoch of the next transaction, and records
+   * of that transaction may already be waiting.
    */
   ended({ producerId, epoch }: Identity): void {
     const known = this.#all.get(producerId)

@@ -101,7 +101,7 @@ export class Group {
     const known = this.members.get(memberId)
     if (epoch === JOIN_EPOCH) {
       if (known !== undefined) {
-        // A member that joins again no longer owns partitions, but keeps its place in the group.
+        // A member that joins again owns no partitions, but keeps its place in the group.
         known.assigned.clear()
         known.revoking.clear()
         known.epoch = known.previousEpoch = JOIN_EPOCH
@@ -131,7 +131,7 @@ export class Group {
     return known
   }
 
-  /** Starts all sessions again, as when another coordinator has read its log. */
+  /** Restarts all sessions, as a new coordinator does when it has read its log. */
   loaded(at: number): void {
     for (const member of this.members.values()) member.seenAt = Math.max(member.seenAt, at)
   }
@@ -155,7 +155,10 @@ export class Group {
     this.#rebalance()
   }
 
-  /** Range: members in the order of their ids get consecutive partitions, the same numbers of every topic. */
+  /**
+   * Assigns partitions as the range assignor does: in the order of their ids, members get consecutive partitions, with
+   * the same numbers for every topic.
+   */
   #rebalance(): void {
     this.epoch++
     this.#target = new Map([...this.members.keys()].map((id) => [id, new Set<string>()]))
@@ -226,7 +229,7 @@ export class Group {
     return this.#pending.get(producerId)?.epoch === epoch
   }
 
-  /** Must be called before the coordinator is asked whether this group is part of the producer's transaction. */
+  /** Must be called before the coordinator is asked whether this group belongs to the producer's transaction. */
   expectPending(producer: Identity, adds: boolean): void {
     this.#expected.add(producer, 0, adds)
   }

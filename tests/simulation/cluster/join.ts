@@ -4,7 +4,10 @@ import type { Identity, Transaction } from './transactions.ts'
 
 /** How long a message between two brokers takes, ms. */
 const MESSAGE_MS = [0.05, 1.5] as const
-/** Pause before a leader asks again while the previous transaction is being ended, and how long it keeps asking, ms. */
+/**
+ * Pause before a leader repeats its question while the previous transaction is being ended, and how long it repeats the
+ * question, ms.
+ */
 const RETRY_MS = [1, 20] as const
 const PATIENCE_MS = 100
 

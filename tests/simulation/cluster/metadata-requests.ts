@@ -10,7 +10,7 @@ const DEFAULT_MAX_MESSAGE_BYTES = '1048588'
 const COORDINATOR_KINDS: readonly CoordinatorKind[] = ['group', 'transaction']
 /** Above every version that clients ask for. */
 const NEWEST = 99
-/** The tag of the features that the cluster has enabled. */
+/** The tag of the field with the features that the cluster has enabled. */
 const FINALIZED_FEATURES = 2
 
 /** @param keys API keys of the requests that the simulated brokers answer */

@@ -34,7 +34,7 @@ interface EpochStart {
   readonly start: number
 }
 
-/** The last epoch that is not later than a given one, and the offset where it ends. */
+/** The last epoch that is not later than a given epoch, and the offset where this last epoch ends. */
 export interface EpochEnd {
   readonly epoch: number
   readonly offset: number
@@ -46,7 +46,7 @@ export interface AbortedRange {
   readonly last: number
 }
 
-/** The log of one partition, with the leader's knowledge about producers. */
+/** The log of one partition, and what its leader remembers about producers. */
 export class PartitionLog {
   readonly topic: string
   readonly partition: number
@@ -101,13 +101,14 @@ export class PartitionLog {
     return { producerId, epoch }
   }
 
-  /** Must be called before the coordinator is asked whether this log is part of the producer's transaction. */
+  /** Must be called before the coordinator is asked whether this log belongs to the producer's transaction. */
   expect(sent: Buffer, producer: Identity, adds: boolean): void {
     this.#expected.add(producer, sent.readInt32BE(BASE_SEQUENCE_AT), adds)
   }
 
   /**
-   * Calls back at every change of the readable range or of the leader. @returns a function that ends the subscription
+   * Calls back at every change of the readable range or of the leader.
+   * @returns a function that ends the subscription
    */
   onChange(callback: () => void): () => void {
     this.#waiters.add(callback)
@@ -119,7 +120,8 @@ export class PartitionLog {
   }
 
   /**
-   * Appends a batch as a producer sent it. @returns its first offset, even for a batch that the log already has
+   * Appends a batch as a producer sent it.
+   * @returns its first offset, even for a batch that the log already has
    */
   append(sent: Buffer): number {
     const producerId = readInt64(sent, PRODUCER_ID_AT)
@@ -187,7 +189,7 @@ export class PartitionLog {
     this.#expected = new ExpectedProducers()
     this.#aborted = []
     for (const batch of this.#history) this.#account(batch)
-    // From now on, the replicas copy the new leader's log.
+    // From this point on, the replicas copy the log of the new leader.
     this.highWatermark = this.end
     this.changed()
   }

@@ -6,7 +6,7 @@ const MARKER_MS = [0.5, 12] as const
 /** Interval at which the coordinator looks for transactions that have timed out, ms. */
 const TIMEOUT_CHECK_MS = 1_000
 const NONE = -1
-/** The last epoch, because epochs are 16-bit integers. A producer that has used it gets another producer id. */
+/** The last epoch, because epochs are 16-bit integers. A producer that has used this epoch gets another producer id. */
 export const LAST_EPOCH = 2 ** 15 - 2
 
 /**
@@ -26,7 +26,10 @@ export interface Transaction {
   readonly id: string
   producerId: number
   epoch: number
-  /** The producer id and the epoch before the last change that a producer may repeat; -1 when there is none. */
+  /**
+   * The producer id and epoch before the last change of them, because a producer may repeat the request for this
+   * change; -1 when there is none.
+   */
   formerProducerId: number
   formerEpoch: number
   /** The identity after the transaction that is being ended. */
@@ -76,7 +79,7 @@ export class Transactions {
   }
 
   /**
-   * Begins a new epoch. An open transaction is aborted first, and the caller has to ask again.
+   * Begins a new epoch. An open transaction is aborted first; in that case, the caller has to repeat the request.
    * @param expected the identity that the caller had; undefined to fence every other producer
    */
   init(id: string, timeoutMs: number, expected: Identity | undefined): Identity {
@@ -142,7 +145,7 @@ export class Transactions {
     return version === 2 ? this.#endRaising(id, identity, marker) : this.#endKeeping(id, identity, marker)
   }
 
-  /** Version 1: all transactions of a producer have the same epoch. */
+  /** In version 1, all transactions of a producer have the same epoch. */
   #endKeeping(id: string, { producerId, epoch }: Identity, marker: Marker): Identity {
     const known = this.#all.get(id)
     if (known === undefined || known.producerId !== producerId) throw new Refused('INVALID_PRODUCER_ID_MAPPING')
@@ -157,8 +160,8 @@ export class Transactions {
   }
 
   /**
-   * Version 2: the epoch shows whether a request is repeated. A producer may abort an empty transaction, since it does
-   * not know whether partitions or groups were added.
+   * In version 2, the epoch shows whether a request is repeated. A producer may abort an empty transaction, since it
+   * does not know whether partitions or groups were added.
    */
   #endRaising(id: string, { producerId, epoch }: Identity, marker: Marker): Identity {
     const known = this.#all.get(id)
@@ -246,7 +249,7 @@ function isEnding({ state }: Transaction): boolean {
   return state === 'PrepareCommit' || state === 'PrepareAbort'
 }
 
-/** A producer whose epochs are used up may still repeat the request for another producer id. */
+/** A producer that has used all of its epochs may repeat the request for another producer id. */
 function isIdOf(known: Transaction, { producerId, epoch }: Identity): boolean {
   return producerId === known.producerId || (producerId === known.formerProducerId && epoch >= LAST_EPOCH)
 }

@@ -5,5 +5,8 @@ import { sequences } from './sequences.ts'
 import { transactionsV1 } from './transactions-v1.ts'
 import { transactionsV2 } from './transactions-v2.ts'
 
-/** All cases in which the simulated brokers must behave like real brokers, for the requests that the client sends. */
+/**
+ * All cases. They consist of requests that the client sends, and the simulated brokers must answer them as real brokers
+ * do.
+ */
 export const CASES: readonly Case[] = [...sequences, ...transactionsV1, ...transactionsV2, ...fencing, ...groups]

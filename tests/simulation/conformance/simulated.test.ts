@@ -8,8 +8,8 @@ import { CASES } from './cases.ts'
 import { Wire } from './wire.ts'
 
 /**
- * Number of seeds. They differ in latencies, and therefore in the time at which the markers of a transaction are
- * written.
+ * Number of seeds. Each seed draws different latencies, and the markers of a transaction are therefore written at
+ * different times.
  */
 const SEEDS = 10
 const DEADLINE_MS = 120_000

@@ -58,7 +58,7 @@ export const transactionsV1: readonly Case[] = [
       const answers = [await end('commit'), await end('abort')]
       await wire.addPartition(producer, topic)
       answers.push(await end('commit'))
-      // The coordinator has ended the transaction when it accepts the same end again.
+      // Once the coordinator accepts a repetition of the same EndTxn, it has ended the transaction.
       answers.push(await end('commit'), await end('abort'))
       await wire.addPartition(producer, topic)
       return [...answers, await end('abort'), await end('abort'), await end('commit')]

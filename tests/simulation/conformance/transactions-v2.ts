@@ -121,7 +121,7 @@ export const transactionsV2: readonly Case[] = [
       'INVALID_PRODUCER_ID_MAPPING',
       'INVALID_PRODUCER_ID_MAPPING',
       'INVALID_PRODUCER_ID_MAPPING',
-      // A log in which the transaction has begun does not check the transactional id.
+      // If the transaction has already begun in a log, the log does not check the transactional id.
       1,
     ],
   },

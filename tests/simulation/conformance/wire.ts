@@ -48,7 +48,7 @@ export interface Initialised extends Producer {
   readonly error: string
 }
 
-/** Batches of a producer. Transactions of version 2 have Produce v12, TxnOffsetCommit v5 and EndTxn v5. */
+/** Batches of a producer. Transactions of version 2 use Produce v12, TxnOffsetCommit v5 and EndTxn v5. */
 export type Version = 1 | 2
 
 /** Sends single requests to a cluster of one broker, and returns the names of the errors in its answers. */

@@ -31,7 +31,10 @@ export function planOf(name: string): string {
   return join(import.meta.dirname, `${name}.json`)
 }
 
-/** Returns the topology that must show the mutation: the one that the first line of its patch names, or the counter. */
+/**
+ * Returns the topology that must show the mutation. The first line of the patch may name a topology; by default, it is
+ * the counter.
+ */
 function topologyOf(name: string): string {
   return /^topology: (\w+)\n/.exec(readFileSync(join(import.meta.dirname, `${name}.patch`), 'utf8'))?.[1] ?? 'counter'
 }
@@ -39,7 +42,8 @@ function topologyOf(name: string): string {
 /** A copy of the sources, which has one mutation at a time. */
 export interface MutatedSources {
   /**
-   * Runs the simulation with a mutation: first the plan that is stored for it, then seeds until an output is wrong.
+   * Runs the simulation with a mutation: first the plan that is stored for the mutation, then seeds, until an output is
+   * wrong.
    * @returns what the run printed; undefined when no output was wrong
    * @throws Error when the patch does not apply any more
    */

@@ -34,8 +34,8 @@ export class StoreServer {
   }
 
   /**
-   * Carries out one atomic step. @throws TargetUnavailableError if the outcome is unknown or the step was not carried
-   * out
+   * Carries out one atomic step.
+   * @throws TargetUnavailableError if the outcome is unknown or the step was not carried out
    */
   request<Result>(client: Actor, what: string, step: () => Result): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>()

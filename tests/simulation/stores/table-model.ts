@@ -10,7 +10,7 @@ export interface StoredRow extends OffsetRow {
 /** A table in a model of ClickHouse. */
 export interface TableModel {
   readonly server: StoreServer
-  /** Returns the store as one process sees it. */
+  /** Returns the interface of the store for one process. */
   storeOf(client: Actor): TableStore
   /** Returns all rows. A row may be in the table twice if an insert was carried out late. */
   rows(): readonly StoredRow[]

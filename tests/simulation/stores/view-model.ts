@@ -14,7 +14,7 @@ interface Positions {
 /** Views in a model of Redis. */
 export interface ViewModel {
   readonly server: StoreServer
-  /** Returns the store as one process sees it. */
+  /** Returns the interface of the store for one process. */
   storeOf(client: Actor): ViewStore
   /** Returns the string at a key. */
   get(key: string): string | undefined

@@ -17,7 +17,7 @@ export const sellerCaller = ({ id }: DemoSeller) => ({ subject: id, scope: 'sell
 
 /**
  * Creates categories, sellers and products, unless an earlier run has created them. Returns the variants on offer.
- * @param say reports items that could not be created
+ * @param say prints a message about each item that could not be created
  */
 export async function fillCatalogue(client: DemoClient, seed: number, say: (text: string) => void): Promise<OfferedVariant[]> {
   const must = (what: string, { status, code }: Reply): boolean => {

@@ -33,7 +33,7 @@ export const catalogDemo: DemoService = {
   },
 }
 
-/** Performs the event through the API. Refusals are counted, and refused requests are not repeated. */
+/** Performs the event through the API. Refused requests are counted and not repeated. */
 export async function perform(event: ShopEvent, client: DemoClient, count: Count): Promise<void> {
   switch (event.kind) {
     case 'search': {

@@ -17,7 +17,8 @@ const USERS = 500
 const FIRST_USER = 90_000
 const LEAST_STARS = 2
 /**
- * Maximum difference between a new price and the first one, as a share. The price guard always accepts such changes.
+ * Maximum difference between a new price and the first price, as a share of the first. The price guard always accepts
+ * such changes.
  */
 const PRICE_SWING = 0.1
 

@@ -8,7 +8,7 @@ import { type DemoPayment, demoPayments } from './stream.ts'
 
 /** Payments per second. */
 const GREATEST_RATE = 5
-/** Number of payments between two verdicts of the demo's analyst, which takes about 40 seconds. */
+/** Number of payments between two verdicts of the demo's analyst. These payments take about 40 seconds. */
 const PAYMENTS_PER_VERDICT = 200
 
 const GATEWAY = { subject: 'demo-payments', scope: 'internal' }
@@ -27,7 +27,7 @@ export const fraudDemo: DemoService = {
       isServed: ({ status, code }) => status === 200 || code === 'transaction_not_found',
     })
     if (client === undefined) return
-    // The stream starts now, because the API may have become ready long after the command was started.
+    // The stream starts only now, because the API may have become ready long after the command was started.
     const { next } = demoPayments({ seed, rate: Math.min(rate, GREATEST_RATE), startAt: Date.now() })
     let payments = 0
     await playRequests(session, {

@@ -2,7 +2,7 @@ import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 
 type Part = Readonly<Record<string, unknown>>
 
-/** Returns the body of a scoring request, without the fields that the request lacks. */
+/** Returns the JSON body of a scoring request. Fields that the request does not have are left out. */
 export function requestBody({ timestamp, device, payer, payee, payment_instrument, session, ...rest }: FraudRequest) {
   const { lat, lng, ...identity } = device
   const place = lat === null || lng === null ? {} : { geo_location: { lat, lng } }

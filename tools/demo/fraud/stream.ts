@@ -17,8 +17,8 @@ const NEWEST_ACCOUNTS_MS = 60 * DAY_MS
 /** Share of payments that belong to frauds. */
 const FRAUD_SHARE = 0.01
 /**
- * Maximum number of payments of a fraud. Together with FRAUD_SHARE, this keeps blocked payments below 1 % of the
- * payments of any five minutes. Above 1 %, the guard would raise an alert.
+ * Maximum number of payments of a fraud. Together with FRAUD_SHARE, this limit keeps blocked payments below 1 % of all
+ * payments in any five minutes. Above 1 %, the guard would raise an alert.
  */
 const LONGEST_FRAUD = 12
 /** Time until the first fraud begins. It is short, so that there is a case within a minute. */
@@ -26,7 +26,7 @@ const FIRST_FRAUD_MS = 3 * SECOND_MS
 /** Maximum duration of a fraud in the demo. Frauds that take hours in reality are compressed to this time. */
 const LONGEST_FRAUD_MS = 90 * SECOND_MS
 /**
- * Maximum number of possible victims. Victims are people who have paid since the demo began, so that the service has
+ * Maximum number of possible victims. Victims are people who have paid since the demo began, so that the service knows
  * their history.
  */
 const MOST_KNOWN = 1_000
@@ -50,8 +50,8 @@ export interface DemoPaymentsOptions {
   /** Payments per second. */
   readonly rate: number
   /**
-   * Start of the stream, epoch ms. Transaction ids contain it, because a repeated id would get the answer to its first
-   * use.
+   * Start of the stream, epoch ms. Transaction ids contain this time, because an id that is used again would get the
+   * answer to its first use.
    */
   readonly startAt: number
 }
@@ -87,7 +87,7 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
     const at = Math.floor(ordinaryAt)
     const person = pick(random, world.people)
     const { value } = behave(random, world, person, at, Number.POSITIVE_INFINITY).next()
-    // People do not travel, because their payments come faster than they could travel.
+    // The people of the demo do not travel, because successive payments are too close in time for a journey.
     const parts: PaymentParts = { ...value!, id: `${run}-${number++}`, at, place: person.home, address: person.addresses[0] }
     if (!person.isSparse && !person.isBusiness) known[number % MOST_KNOWN] = person
     return { at, body: requestBody(paymentOf(random, parts).request), pattern: undefined }
@@ -102,7 +102,7 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
     for (const [order, parts] of all.entries()) {
       const isOwn = parts.at < from
       const at = isOwn ? from : Math.floor(from + (parts.at - from) * scale)
-      // The victim's own earlier payments are sent late, but with their original times.
+      // The victim's own payments from before the fraud are sent late, but with their original times.
       const body = requestBody(paymentOf(random, isOwn ? parts : { ...parts, at }).request)
       planned.push({ at, body, pattern: isOwn ? undefined : pattern, order })
     }
@@ -113,5 +113,5 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
   return { next }
 }
 
-/** The order of the patterns. The first one leads to a case with its first payment. */
+/** The order of the patterns. The first pattern leads to a case with its first payment. */
 const FRAUD_ORDER: readonly Pattern[] = ['new_account', ...PATTERNS.filter((pattern) => pattern !== 'new_account')]

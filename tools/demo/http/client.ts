@@ -36,7 +36,7 @@ export async function demoClient(url: string, { home, issuer, audience }: Develo
     const now = Date.now()
     if (known !== undefined && known.until > now) return known.text
     const text = await mintToken(key, { subject, scope, issuer, audience, lifetimeSeconds: TOKEN_SECONDS, now })
-    // The token is renewed after half of its lifetime, because clocks differ.
+    // The token is renewed after half of its lifetime, because the clock of the API may differ.
     tokens.set(name, { text, until: now + (TOKEN_SECONDS * MS_PER_SECOND) / 2 })
     return text
   }

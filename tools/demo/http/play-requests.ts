@@ -9,13 +9,13 @@ export type Count = (what: string) => void
 
 export interface RequestStream<Event> {
   next(): Event
-  /** Sends the event's requests. Refusals are counted, and refused requests are not repeated. */
+  /** Sends the event's requests. Refused requests are counted and not repeated. */
   perform(event: Event, count: Count): Promise<void>
   /** Epoch ms. */
   readonly endAt: number
 }
 
-/** Performs each event at its time, several at once, and reports the results at intervals. */
+/** Performs each event when it is due, several at once if necessary, and reports the results at intervals. */
 export async function playRequests<Event extends { readonly at: number }>(
   { say, stopped, pause }: StreamSession,
   { next, perform, endAt }: RequestStream<Event>,

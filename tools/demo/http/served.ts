@@ -14,12 +14,13 @@ export interface ServedQuestion {
   /** Sends a request whose reply shows whether the service runs. */
   ask(client: DemoClient): Promise<Reply>
   /**
-   * Returns whether the reply comes from the service. Other 404 replies come from an API that does not run the service.
+   * Returns whether the reply comes from the service. A 404 that does not come from the service means that the API does
+   * not run the service.
    */
   isServed(reply: Reply): boolean
 }
 
-/** Waits for an API that serves the demo. If there will be none, reports why and returns undefined. */
+/** Waits for an API that serves the demo. If no such API will ever answer, reports why and returns undefined. */
 export async function servedClient({ say, stopped, pause }: StreamSession, question: ServedQuestion): Promise<DemoClient | undefined> {
   const { url, what, endAt } = question
   const client = await clientFor(url, say)

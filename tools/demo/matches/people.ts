@@ -7,8 +7,8 @@ export const POPULATION = 400
 const REFERENCE_YEAR = 2026
 const YOUNGEST = 20
 /**
- * Range of age draws. An age is YOUNGEST plus the mean of two draws below this number, so that middle ages are
- * frequent.
+ * Range of the random numbers from which ages are computed. An age is YOUNGEST plus the mean of two random numbers
+ * below this limit, so that middle ages are frequent.
  */
 const AGE_SPREAD = 42
 const LAST_MONTH = 12
@@ -127,6 +127,6 @@ export function suit(a: DemoPerson, b: DemoPerson): boolean {
 
 function seeks({ profile: { seeking_gender, min_age_pref, max_age_pref } }: DemoPerson, { profile: other }: DemoPerson): boolean {
   const age = REFERENCE_YEAR - Number(other.birth_date.slice(0, 4))
-  // Ages have a year of tolerance on both sides, because a birthday may not have come yet.
+  // The limits are a year wider on both sides, because a user's birthday this year may not have come yet.
   return (seeking_gender.length === 0 || seeking_gender.includes(other.gender)) && age > min_age_pref && age <= max_age_pref
 }

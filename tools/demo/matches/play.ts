@@ -26,14 +26,14 @@ export const matchesDemo: DemoService = {
       isServed: ({ status, code }) => status === 200 || code === 'profile_not_found',
     })
     if (client === undefined) return
-    // The stream starts now, because the API may have become ready long after the command was started.
+    // The stream starts only now, because the API may have become ready long after the command was started.
     const stream = demoMatches({ seed, rate: Math.min(rate, GREATEST_RATE), startAt: Date.now() })
     await playRequests(session, { next: stream.next, perform: (event, count) => perform(event, stream, client, count), endAt })
   },
 }
 
 /**
- * Performs the event through the API. Refusals are counted, and refused requests are not repeated.
+ * Performs the event through the API. Refused requests are counted and not repeated.
  * @param count counts the results
  */
 export async function perform(event: DemoMatchEvent, stream: DemoMatches, client: DemoClient, count: Count): Promise<void> {

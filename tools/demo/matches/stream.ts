@@ -10,14 +10,14 @@ const APPEAR_SHARE = 0.1
 const MOVE_SHARE = 0.15
 const ANSWER_SHARE = 0.25
 /**
- * Maximum distance of a move in each direction. Moves over a kilometre are limited to 20 an hour, so two places of a
- * user are less than a kilometre apart.
+ * Maximum distance of a move in each direction. The API limits moves of more than a kilometre to 20 an hour, so two
+ * successive places of a user are less than a kilometre apart.
  */
 const WALK_KM = 0.3
 const POPULARITY_EXPONENT = 0.7
-/** Number of draws without a target after which a user moves instead. Such a user has swiped nearly all others. */
+/** Number of draws without a target after which a user moves instead. Such a user has swiped nearly all other users. */
 const MAX_DRAWS = 30
-/** Shares of likes among the swipes on the least and on the most popular users. */
+/** Shares of likes among the swipes on the least popular and on the most popular users. */
 const LEAST_LIKED = 0.2
 const MOST_LIKED = 0.8
 /** Share of likes for users who are not part of the demo, so that visitors of the page see matches. */
@@ -41,8 +41,8 @@ export interface DemoMatches {
   /** Returns the next event; times never decrease. */
   next(): DemoMatchEvent
   /**
-   * Returns how a user swipes another user, who may be a visitor outside the demo. The same users always give the same
-   * result.
+   * Returns the direction in which a user swipes another user, who may be a visitor outside the demo. The same two
+   * users always give the same result.
    */
   opinion(person: DemoPerson, targetId: string): Direction
 }

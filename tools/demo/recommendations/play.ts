@@ -39,7 +39,7 @@ async function shelvesOf(client: DemoClient): Promise<string[][]> {
   return [...byCategory.values()].map((products) => products.slice(0, SHELF).map(({ product_id }) => String(product_id)))
 }
 
-/** Performs the event through the API. Refusals are counted, and refused requests are not repeated. */
+/** Performs the event through the API. Refused requests are counted and not repeated. */
 async function perform({ user, kind, itemId }: VisitEvent, client: DemoClient, count: Count): Promise<void> {
   const caller = { subject: user }
   if (kind === 'list') {

@@ -9,7 +9,7 @@ import { vocabulary } from './vocabulary.ts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 
-/** Number of users. Some users tweet much more than others, but none dominates. */
+/** Number of users. Some users tweet much more than others, but no user dominates the stream. */
 const USERS = 100_000
 const USER_ZIPF_EXPONENT = 0.6
 /** Shares of all events. */

@@ -22,8 +22,8 @@ const HASHTAG_SHARE = 0.6
 const PHRASE_SHARE = 0.5
 
 /**
- * A vocabulary whose frequencies follow Zipf's law. The seed determines it. Each country has its own order of terms, so
- * that places differ.
+ * A vocabulary whose frequencies follow Zipf's law. The seed determines the vocabulary. Each country has its own order
+ * of terms, so that places differ.
  */
 export interface Vocabulary {
   /** Draws a term with the global frequencies. */

@@ -7,7 +7,7 @@ import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 export interface LabelledPayment {
   readonly request: FraudRequest
   readonly isFraud: boolean
-  /** The number of the kind of fraud in the file; 0 for a legitimate payment. */
+  /** The kind of fraud, as the number that the file gives it; 0 for a legitimate payment. */
   readonly scenario: number
 }
 

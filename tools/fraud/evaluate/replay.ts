@@ -3,7 +3,7 @@ import type { MatrixFile } from '../matrix.ts'
 import { profileReplay } from '../profile-replay.ts'
 import type { LabelledPayment } from './payments.ts'
 
-/** The use of a payment, as numbers that the Python program reads. */
+/** The part that a payment plays in the evaluation, as a number that the Python program reads. */
 export const PART = { none: 0, train: 1, test: 2 } as const
 
 /** The periods of a replay. All times are in epoch ms, and ends are exclusive. */
@@ -46,7 +46,7 @@ export async function replayPayments(payments: AsyncIterable<LabelledPayment>, p
     if (part === PART.none) continue
     matrix.add(input)
     parts.push(part)
-    // A file may not distinguish kinds of fraud, so every fraud has at least the number 1.
+    // Some files do not distinguish kinds of fraud, so the number of a fraud is at least 1.
     scenarios.push(isFraud ? Math.max(1, scenario) : 0)
   }
   return { parts: Uint8Array.from(parts), scenarios: Uint8Array.from(scenarios) }

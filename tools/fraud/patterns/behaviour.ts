@@ -17,7 +17,9 @@ const BIG_PURCHASE_SHARE = 0.001
 const NEW_MERCHANT_SHARE = 0.12
 const NEW_DEVICES_PER_DAY = 1 / 200
 const TRIPS_PER_DAY = 1 / 80
-/** Share of bursts: several small payments within minutes, as for games or for retries. */
+/**
+ * Share of purchases that begin a burst: several small payments within minutes, as in games or after failed attempts.
+ */
 const BURST_SHARE = 0.01
 const MOST_IN_BURST = 5
 /** Airports and waiting included. */

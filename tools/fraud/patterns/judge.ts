@@ -21,8 +21,9 @@ export interface RuledPayment {
   /** Of the winning rule. */
   readonly action: RuleAction | undefined
   /**
-   * False for normal payments of a person after an unconfirmed fraud. For example, a fraud far away makes the victim's
-   * own next payment suspicious. Generated traffic has too many frauds, and therefore too many such payments.
+   * False for normal payments of a person after an unconfirmed fraud. Such payments look suspicious, for example
+   * because the fraud took place far away. Generated traffic has too many frauds, and therefore too many of these
+   * payments.
    */
   readonly isCounted: boolean
 }
@@ -34,16 +35,16 @@ export interface TrafficReport {
   /** Of all normal payments: reviewed or blocked. */
   readonly falsePositives: number
   /**
-   * Share of false positives without the normal payments that `isCounted` leaves out. It is lower than the complete
-   * share, so it is never shown alone.
+   * Share of false positives among the payments for which `isCounted` is true. It is lower than the complete share, so
+   * it is never shown alone.
    */
   readonly falsePositivesWithoutVictims: number
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>
 }
 
 /**
- * Assumed share of frauds in real traffic. Generated traffic contains more frauds, so that each pattern can be
- * measured.
+ * Assumed share of frauds in real traffic. Generated traffic contains more frauds than this, so that each pattern can
+ * be measured.
  */
 export const FRAUD_SHARE = 0.005
 

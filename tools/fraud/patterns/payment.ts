@@ -54,7 +54,9 @@ export function partsOf(person: Person): Pick<PaymentParts, 'userId' | 'openedAt
   return { userId: person.userId, openedAt: person.openedAt, homeCountry: person.home.country, isSparse: person.isSparse }
 }
 
-/** Creates a request without some of the optional fields, and the facts that databases contain about its IP address. */
+/**
+ * Creates a request that lacks some of the optional fields, and the facts that databases contain about its IP address.
+ */
 export function paymentOf(random: Random, parts: PaymentParts): { readonly request: FraudRequest; readonly ip: FraudIpFacts } {
   const { address, place, card, merchant, isSparse } = parts
   const optional = <T>(value: T): T | null => (isSparse || isDrawn(random, MISSING_SHARE) ? null : value)

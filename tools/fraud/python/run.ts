@@ -23,7 +23,8 @@ export interface PythonJob {
 }
 
 /**
- * Runs a Python program in an environment that is created on first use. @throws Error with the program's standard error
+ * Runs a Python program in an environment that is created on first use.
+ * @throws Error with the program's standard error
  */
 export async function runPython({ program, job, folder, tools }: PythonJob): Promise<void> {
   const here = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url))

@@ -7,8 +7,8 @@ const MEDIUM_SHARE = 0.005
 /** Share of all payments that are blocked. */
 const BLOCKED_SHARE = 0.003
 /**
- * Minimum probability of the HIGH threshold. Below it, a payment is far more likely to be normal, however rare such
- * scores are.
+ * Minimum probability of the HIGH threshold. A payment with a lower probability is far more likely to be normal,
+ * however rare such scores are.
  */
 const LEAST_HIGH = 0.2
 const DECIMALS = 1e5
@@ -19,8 +19,9 @@ const NEVER_BLOCKS: ReadonlySet<ModelName> = new Set(['money_laundering'])
 export type Alone = Readonly<Record<ModelName, AloneThresholds>>
 
 /**
- * Finds the thresholds at which a model alone raises the score. HIGH and MEDIUM are set so that few normal payments
- * reach them. CRITICAL is set so that rules and models together block the intended share of all payments.
+ * Finds the thresholds at which a model alone raises the score. The thresholds of HIGH and MEDIUM are chosen so that
+ * few normal payments reach them. The threshold of CRITICAL is chosen so that rules and models together block the
+ * intended share of all payments.
  */
 export function calibrate(ruled: readonly RuledPayment[], scores: readonly ModelScores[], policy: Policy): Alone {
   const normal = scores.filter((_, index) => ruled[index].payment.pattern === undefined && ruled[index].isCounted)

@@ -41,7 +41,9 @@ interface JudgedTraffic extends TrafficReport {
 const SHIPPED = fileURLToPath(new URL('../../../schemas/fraud/models/shipped/', import.meta.url))
 const INPUT = 'inputs'
 const OUTPUT = 'probabilities'
-/** Tolerance of scores, because runtimes add up the trees' values in different orders. */
+/**
+ * Tolerance when scores of two runtimes are compared, because runtimes add up the trees' values in different orders.
+ */
 const TOLERANCE = 1e-5
 /** Labels in the format that the Python program reads. `leftOut` marks frauds that other models are meant to find. */
 const LABELS = { normal: 0, fraud: 1, leftOut: 2 }

@@ -3,8 +3,8 @@ import type { InteractionType } from '../../../schemas/recommendations/types.ts'
 import { type History, historyBuilder } from './history.ts'
 
 /**
- * Maximum number of interactions in a training run; the newest are used. More would cost more memory than they are
- * worth.
+ * Maximum number of interactions in a training run; the newest are used. More interactions would improve the model too
+ * little for the memory that they need.
  */
 const MOST_INTERACTIONS = 10_000_000
 const QUERY_SECONDS = 600

@@ -43,7 +43,8 @@ const CHOSEN_WEIGHT = 1
 const IS_WITHDRAWN = 1
 const IS_RECOMMENDED = 2
 /**
- * Placeholder for the id of the request that led to an interaction. Training only needs to know whether there was one.
+ * Placeholder for the id of the request that led to an interaction. Training only needs to know whether there was such
+ * a request.
  */
 const SOME_REQUEST = 'recommended'
 

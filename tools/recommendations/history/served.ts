@@ -5,8 +5,8 @@ import type { JudgedList } from '../train/rank.ts'
 import type { History } from './history.ts'
 
 /**
- * Maximum number of answers from which the ranker learns; the newest are used. More would not fit into the memory of
- * its training.
+ * Maximum number of answers from which the ranker learns; the newest are used. More answers would not fit into the
+ * memory for its training.
  */
 const MOST_ANSWERS = 20_000
 const QUERY_SECONDS = 600
@@ -15,8 +15,8 @@ const QUERY_SECONDS = 600
 type Row = [string, string, string[], number[], number[]]
 
 /**
- * Reads the lists that were served before a time (epoch ms) with their features, and judges each list by the items that
- * its user chose within half an hour. Leaves out lists from which nothing was chosen, because training learns nothing
+ * Reads the lists that were served before a time (epoch ms) with their features, and labels the items that the user of
+ * each list chose within half an hour. Leaves out lists from which nothing was chosen, because training learns nothing
  * from them.
  */
 export async function servedLists(client: ClickHouseClient, history: History, before: number, signal?: AbortSignal): Promise<JudgedList[]> {

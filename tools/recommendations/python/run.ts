@@ -34,8 +34,8 @@ export interface PythonProgram extends PythonPlace {
 }
 
 /**
- * Runs a Python program at low priority, in an environment that is created on first use. @throws Error with the
- * program's standard error
+ * Runs a Python program at low priority, in an environment that is created on first use.
+ * @throws Error with the program's standard error
  */
 export async function runPython({ program, job, tools, python, signal }: PythonProgram): Promise<void> {
   const here = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url))

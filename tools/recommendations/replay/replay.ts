@@ -29,7 +29,7 @@ export interface Replay {
   readonly catalogue: Catalogue
   /** Lists that users were shown, in chronological order. */
   readonly shown: readonly ShownList[]
-  /** Index range of the interactions before which lists are requested; `to` is exclusive. */
+  /** Range of interactions, by index, before which lists are requested; `to` is exclusive. */
   readonly from: number
   readonly to: number
   /** Maximum number of questions. They are spread evenly over the range. */
@@ -41,12 +41,12 @@ export interface Replay {
  * Time after a list within which a chosen item counts as a success of the list: half an hour, the length of a session.
  */
 export const FOLLOWED_MS = 30 * 60_000
-/** Maximum number of interactions in a replay. Older interactions cost time, but hardly affect the statistics. */
+/** Maximum number of interactions in a replay. Older interactions would cost time but hardly affect the statistics. */
 const MOST_REPLAYED = 300_000
 /** Number of interactions after which the replay yields to other tasks of the process. */
 const PER_TURN = 2_000
 
-/** Applies a history. Before interactions with items that lists could have offered, asks a question. */
+/** Replays a history. Asks a question before each interaction with an item that a list could have offered. */
 export async function replay(
   { history, catalogue, shown, from, to, questions, signal }: Replay,
   onQuestion: (question: Question) => void,
@@ -55,8 +55,8 @@ export async function replay(
   const start = Math.max(0, to - Math.max(MOST_REPLAYED, to - from))
   const due = questionsOf(history, from, to, questions)
   const applied = new Map<bigint, number>()
-  // Lists from before the first replayed interaction are left out, because clicks are compared with the lists that led
-  // to them.
+  // Lists from before the first replayed interaction are left out, because each list is compared with the clicks that
+  // follow it.
   let list = shown.findIndex(({ at }) => at >= history.times[start])
   for (let index = start; index < to; index++) {
     if ((index - start) % PER_TURN === 0) await turn(signal)
@@ -65,8 +65,8 @@ export async function replay(
     while (list >= 0 && list < shown.length && shown[list].at < now) world.show(shown[list++])
     if (due.has(index) && !world.hasWatched(userId, history.itemIds[index], now)) {
       const chosen = chosenFrom(history, index, to)
-      // The interaction may have followed a list that was shown a moment ago. That list did not count as shown yet when
-      // it was made.
+      // The interaction may have followed a list that was shown a moment ago. At the time of the request, this list did
+      // not count as shown yet.
       const shownUntil = now - FOLLOWED_MS
       const ask = (model: RecommendationModel | undefined) => world.ask(userId, now, model, shownUntil)
       onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask })

@@ -38,8 +38,8 @@ import type { ShownList } from '../history/shown.ts'
 import { trends } from './trends.ts'
 
 /**
- * The service at a time in the past, in memory. It folds interactions with the functions of the streams, and makes
- * lists with the functions of the API.
+ * The recommendations service, in memory, at a time in the past. It folds interactions with the functions of the
+ * streams, and makes lists with the functions of the API.
  */
 export interface ReplayWorld {
   putItem(itemId: bigint, item: RecommendationItem): void
@@ -67,11 +67,11 @@ export interface ReplayWorld {
 /** How long watched items are left out. */
 const WATCHED_MS = 90 * DAY_MS
 /**
- * Maximum number of interactions between two commits while no list is requested. With fewer, the same items would be
- * folded more often.
+ * Maximum number of interactions between two commits while no list is requested. If commits were more frequent, the
+ * same items would be folded more often.
  */
 const MOST_UNSETTLED = 500
-/** Offset of all records, because the replay needs no position in a log. */
+/** Offset of every record: a constant, because the replay needs no position in a log. */
 const NO_OFFSET = 0
 
 export function replayWorld(): ReplayWorld {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The job that a worker gives to the training program in a JSON file. */
+/** The job that a worker passes to the training program in a JSON file. */
 export const childJobSchema = z.object({
   /** The folder of the job file. It receives all files that the training writes. */
   folder: z.string(),

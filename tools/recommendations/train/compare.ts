@@ -6,10 +6,13 @@ import { type Replay, replay } from '../replay/replay.ts'
 
 export interface Comparison {
   readonly questions: number
-  /** Mean NDCG@20 of the candidate's lists and, in `inForce`, of the lists of the version in force or of the rules. */
+  /**
+   * Mean NDCG@20 of the candidate's lists. `inForce` is the mean for the lists of the version in force or, without one,
+   * of the rules.
+   */
   readonly candidate: number
   readonly inForce: number
-  /** The same means, by the user's number of earlier interactions. */
+  /** The same two means, for groups of users by their number of earlier interactions. */
   readonly groups: readonly GroupQuality[]
   /** Bounds of the 95 % interval of the difference between the means. */
   readonly low: number

@@ -28,7 +28,7 @@ export interface Factorised {
   readonly greatestLength: number
 }
 
-/** Strength of the regularization. It keeps the vector of an item with few interactions short. */
+/** Strength of the regularization. Regularization keeps the vectors of items with few interactions short. */
 const REGULARIZATION = 0.5
 const ITERATIONS = 12
 /** Number of threads. Training must leave the other core to requests. */

@@ -8,8 +8,8 @@ import type { FileVersion } from '../../../state/versions/version.ts'
  * Opens the version in force, to compare a candidate with it.
  * @param options.folder a folder that does not exist yet
  * @returns undefined for a bundle that the APIs refuse as well. The APIs then make lists by the rules, so the candidate
- * is compared with the rules. If the function threw instead, no training could ever replace a bundle of an older
- * format.
+ * is compared with the rules. If the function threw an error instead, no training run could ever replace a bundle of an
+ * older format.
  */
 export async function openInForce(version: FileVersion, options: Omit<LocalVersionsOptions, 'now'>): Promise<OpenModel | undefined> {
   await mkdir(options.folder)

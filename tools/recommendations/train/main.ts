@@ -15,8 +15,8 @@ import { BUNDLE_FOLDER, trainVersion } from './train-version.ts'
 
 /**
  * The training program. A worker starts it with the path of a job file. The program writes the result beside the job
- * file. Before a version goes into force, the program stores its files. The program ends when its standard input ends,
- * because the worker has then ended, too.
+ * file. Before a version goes into force, the program stores its files. The program ends when its standard input is
+ * closed, because this means that the worker has ended.
  */
 async function main(file: string): Promise<void> {
   const job = childJobSchema.parse(JSON.parse(await readFile(file, 'utf8')))
@@ -47,7 +47,7 @@ async function train(job: ChildJob, signal: AbortSignal) {
       servedLists: (before) => servedLists(client, history, before, signal),
       sequence,
       trainedAt: trained_at,
-      // Any number works as the seed, as long as repeating the training gives the same model.
+      // Any fixed number works as the seed. It is fixed so that the same training data gives the same model.
       seed: sequence,
       signal,
     })

@@ -12,8 +12,7 @@ export interface Training extends Factorisation {
 }
 
 /**
- * Trains a whole bundle and opens it as the API does, so that training never publishes a bundle that the API would
- * refuse.
+ * Trains a whole bundle. Then opens it as the API does, so that a bundle that the API would refuse is never published.
  * @returns the name of the version
  */
 export async function trainBundle({ lists, sequence, trainedAt, ...training }: Training): Promise<string> {

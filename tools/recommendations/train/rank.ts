@@ -8,8 +8,8 @@ export interface JudgedList {
   /** The features of all candidates, `RANKING_WIDTH` numbers for each. */
   readonly features: Float64Array
   /**
-   * The label of each candidate: CHOSEN_NEXT if the user chose it immediately, CHOSEN if within half an hour, otherwise
-   * 0.
+   * The label of each candidate: CHOSEN_NEXT if the user chose the candidate immediately, CHOSEN if the user chose it
+   * within half an hour, and 0 for all other candidates.
    */
   readonly labels: Uint8Array
   /**
@@ -19,7 +19,7 @@ export interface JudgedList {
   readonly positions?: Uint32Array
 }
 
-/** Labels of candidates. In LightGBM, the gain of a candidate at the top is 2 to the power of its label, minus 1. */
+/** Labels of candidates. LightGBM's gain for a candidate at the top is 2 to the power of its label, minus 1. */
 export const CHOSEN = 1
 export const CHOSEN_NEXT = 3
 
@@ -27,11 +27,13 @@ const TREES = 100
 const LEAVES = 31
 const RATE = 0.06
 /**
- * Minimum number of candidates per leaf, because smaller leaves would reflect chance. A small history cannot fill
- * larger leaves, so the minimum is a share of the candidates within these bounds.
+ * Minimum number of candidates per leaf, because smaller leaves would reflect chance. A small history cannot fill large
+ * leaves, so the minimum is a share of the number of candidates, within these bounds.
  */
 const LEAST_ROWS = { share: 1 / 200, most: 100, least: 5 }
-/** Number of positions that training optimises. A list shows 20 items, and the order just below them also helps. */
+/**
+ * Number of positions that training optimises. A list shows 20 items, but the order of the next few items also helps.
+ */
 const TRUNCATION = 25
 /** Number of threads. Training must leave the other core to requests. */
 const THREADS = 1

@@ -7,14 +7,14 @@ import { CHOSEN, CHOSEN_NEXT, type JudgedList } from './rank.ts'
 
 export interface ReplayedLists extends Replay {
   /**
-   * A model that has not learned from the interactions in question. If it had, the ranker would give vectors too much
+   * A model that has not learned from the replayed interactions. If it had, the ranker would give its vectors too much
    * weight.
    */
   readonly model: RecommendationModel
   readonly seed: number
 }
 
-/** Maximum number of unchosen candidates per list. More would hardly improve training. */
+/** Maximum number of unchosen candidates per list. More candidates would hardly improve training. */
 const MOST_OTHERS = 100
 
 /**

@@ -30,8 +30,8 @@ export interface VersionTraining extends PythonPlace {
   /** Undefined for the rules. */
   readonly inForce: ModelInForce | undefined
   /**
-   * Returns lists that were shown before a time, with the users' choices after them. If there are too few, they are not
-   * used.
+   * Returns lists that were shown before a time, with the users' choices after them. If there are too few of these
+   * lists, they are not used.
    */
   servedLists(before: number): Promise<readonly JudgedList[]>
   readonly sequence: number
@@ -59,11 +59,11 @@ export const BUNDLE_FOLDER = 'bundle'
 /** Minimum number of interactions. With fewer interactions or users, training would find no similarities. */
 const LEAST_INTERACTIONS = 100
 const LEAST_USERS = 2
-/** Minimum number of lists. With fewer, the trees would learn no more than the rules already contain. */
+/** Minimum number of lists. With fewer lists, the trees would learn no more than the rules already contain. */
 const LEAST_LISTS = 10
-/** Minimum number of served lists with which the ranker learns from them. With fewer, it learns from replayed lists. */
+/** Minimum number of served lists from which the ranker learns. If there are fewer, it learns from replayed lists. */
 const ENOUGH_SERVED = 10_000
-/** Newest share of the history. Questions are taken from it while no model is in force. */
+/** Share of the history, from its newest end, from which questions are taken while no model is in force. */
 const NEWEST_SHARE = 0.1
 /**
  * Share of the training data with which the ranker is trained. The vectors that the ranker sees are trained only on
@@ -73,14 +73,14 @@ const LISTED_SHARE = 0.2
 const MOST_LISTS = 8_000
 const MOST_QUESTIONS = 2_000
 /**
- * Minimum number of questions. With fewer, chance would decide the comparison, so the candidate goes into force without
- * a comparison.
+ * Minimum number of questions. With fewer questions, chance would decide the comparison, so the candidate goes into
+ * force without a comparison.
  */
 const LEAST_QUESTIONS = 200
 
 /**
- * Trains a candidate and compares it with the version in force. Neither has learned from the interactions that both
- * must predict; see docs/services/recommendations.md#training.
+ * Trains a candidate and compares it with the version in force. Neither version has learned from the interactions that
+ * both must predict; see docs/services/recommendations.md#training.
  */
 export async function trainVersion(training: VersionTraining): Promise<TrainingOutcome> {
   const { history, inForce, folder, seed } = training

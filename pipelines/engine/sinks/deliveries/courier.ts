@@ -23,11 +23,13 @@ export interface CourierDeps {
 /** A record to deliver. */
 export interface Attempt {
   readonly record: QueuedRecord
-  /** The earlier, failed attempts at this record; undefined on the first attempt. */
+  /** The earlier attempts to deliver this record, all of which failed; undefined at the first attempt. */
   readonly retry: RetryState | undefined
 }
 
-/** Delivers a record to its receiver. If that fails, moves the record to the retry topic or the dead letters. */
+/**
+ * Delivers a record to its receiver. If the delivery fails, moves the record to the retry topic or the dead letters.
+ */
 export interface Courier {
   readonly name: string
   /**
@@ -43,10 +45,11 @@ export interface Courier {
 }
 
 /**
- * How long failed deliveries are repeated. If a receiver is down for longer, an operator must handle the dead letters.
+ * How long failed deliveries are repeated. If a receiver is down for longer, an operator has to replay the dead
+ * letters.
  */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000
-/** First pause when Kafka does not accept a record. The longest pause follows. */
+/** First pause when Kafka does not accept a record. The pauses grow up to the longest one, which is defined below. */
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
 
@@ -111,7 +114,7 @@ export function courier(deps: CourierDeps): Courier {
   }
 
   /**
-   * Repeats a write to Kafka until it succeeds or the partition is given up. In the second case the partition's next
+   * Repeats a write to Kafka until it succeeds or the partition is given up. If the partition is given up, its next
    * owner delivers the record again.
    */
   async function persist(write: () => Promise<void>, closing: AbortSignal): Promise<'done' | 'abandoned'> {
@@ -139,7 +142,7 @@ export function courier(deps: CourierDeps): Courier {
     return promise
   }
 
-  /** Opens the publisher, on first use only, because most processes never need it. */
+  /** The publisher is opened on first use, because most processes never need it. */
   function appenderFor(partition: number): PublishAppender {
     publisher ??= transport.publisher()
     const appender = appenders.get(partition) ?? publisher.appender(retryTopic, partition)

@@ -15,9 +15,7 @@ import { deliverySlots } from './slots.ts'
  * repetitions, so a commit may wait for a moment, which lets more offsets share it.
  */
 const COMMIT_EVERY_MS = 20
-/**
- * In production, number of partitions of the retry topic for each length of pause. One process reads each partition.
- */
+/** Number of partitions of the retry topic per length of pause in production. Each partition is read by one process. */
 const PRODUCTION_PARTITIONS_PER_STEP = 4
 /** Retention of the retry topic. It is longer than any retry, so that a stopped sink can be repaired without loss. */
 const RETRIES_KEPT_MS = 7 * DAY_MS
@@ -45,8 +43,8 @@ export function retryTopic(sink: string, source: AnyTopic): AnyTopic {
 }
 
 /**
- * Describes a sink that delivers the records of a topic. @throws Error unless there is exactly one topic, because
- * records in the retry topic have the formats of that topic
+ * Describes a sink that delivers the records of a topic.
+ * @throws Error unless there is exactly one topic, because records in the retry topic have the formats of that topic
  */
 export function deliveries(name: string, topics: readonly AnyTopic[], target: DeliveryTarget, transport: Transport): DeliveringSink {
   const [source] = topics

@@ -30,12 +30,12 @@ export interface HttpSender {
 
 /**
  * Default time limit of a request. A receiver that needs longer should answer first and process the message later. With
- * a longer limit, a few hanging requests would occupy the slots of all other deliveries for longer.
+ * a longer limit, a few hanging requests would occupy slots that other deliveries need for longer.
  */
 const TIMEOUT_MS = 5_000
 /**
- * Maximum number of bytes that are read of an answer's body. Only the status of an answer matters, but a body that is
- * read to its end lets the connection be used again.
+ * Maximum number of bytes that are read from the body of an answer. Only the status of an answer matters, but a body
+ * that is read to its end lets the connection be used again.
  */
 const MAX_ANSWER_BYTES = 16_384
 /** Maximum size of the answer's headers. */
@@ -59,8 +59,8 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
 
   async function send(message: HttpMessage): Promise<DeliveryOutcome> {
     const first = await attempt(message)
-    // The receiver closed an idle connection while the request was on its way. That is not a failed delivery, so the
-    // request is repeated once.
+    // The receiver closed an idle connection while the request was on its way. Such an error is not a failed delivery,
+    // so the request is repeated once.
     return asOutcome(first === 'closed-while-idle' && !isClosed ? await attempt(message) : first)
   }
 
@@ -134,7 +134,10 @@ function failed(code: string, message: string): Extract<DeliveryOutcome, { outco
   return { outcome: 'failed', code, message }
 }
 
-/** Returns the pause in ms. @param text seconds or a date; undefined or anything else requests no pause */
+/**
+ * Returns the pause in ms.
+ * @param text the value of Retry-After: seconds or a date; any other value, and undefined, request no pause
+ */
 function retryAfter(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined
   const ms = /^\d{1,9}$/.test(text) ? Number(text) * MS_PER_SECOND : Date.parse(text) - now

@@ -39,7 +39,9 @@ interface Waiting {
  * full.
  */
 const MAX_RECORDS = 500
-/** Limit in bytes for taking records from the buffer. There is none, because the buffer itself is limited in bytes. */
+/**
+ * Maximum bytes that are taken from the buffer at once. Unlimited, because the size of the buffer itself is limited.
+ */
 const ANY_BYTES = Number.POSITIVE_INFINITY
 const LIMITS = { maxRecords: MAX_RECORDS, maxBytes: ANY_BYTES, lingerMs: 0 }
 const NEVER = Number.POSITIVE_INFINITY
@@ -65,7 +67,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   /** Offsets of records that an earlier process has finished. */
   let doneBefore: ReadonlySet<number> = new Set()
   let waiting: Waiting[] = []
-  /** Monotonic time at which the first of the waiting records is due for an attempt. */
+  /** Monotonic time at which the next waiting record is due. */
   let firstDueAt = NEVER
   /** Results of background work. The loop applies them. */
   let results: (() => void)[] = []
@@ -74,7 +76,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   let hasNews = false
   let committedAt = 0
   let highWatermark = 0
-  /** The leader epoch up to which the records in the window were in the log; undefined when it is unknown. */
+  /** The leader epoch at which all records in the window were in the log; undefined when it is unknown. */
   let leaderEpoch: number | undefined
   let clock = 0
 
@@ -151,7 +153,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     const most = room()
     if (window === undefined || most <= 0) return
     const taken = buffer.take(clock, most)
-    // Records and bad records are each sorted by offset. The window needs all of them in one sorted sequence.
+    // Good and bad records are in two lists, each sorted by offset. The window needs all of them in one sorted list.
     const records = [...(taken?.records ?? []), ...(taken?.bad ?? [])]
     records.sort((a, b) => a.chunk.offsets[a.row] - b.chunk.offsets[b.row])
     for (const record of records) takeRecord(record, window)
@@ -171,7 +173,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
 
   function wait(record: QueuedRecord): void {
     const retry = isRetry ? retryStateOf(record.chunk, record.row) : undefined
-    // A process whose clock differs must not delay a record for longer than the longest pause.
+    // If the clock of the process that wrote the record is ahead, the record must not wait for longer than the longest
+    // pause.
     const pause = retry === undefined ? 0 : Math.min(retry.notBefore - runtime.now(), LONGEST_PAUSE_MS)
     const dueAt = clock + Math.max(0, pause)
     waiting.push({ attempt: { record, retry }, dueAt })
@@ -262,7 +265,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     get applied() {
       return window?.next
     },
-    /** A receiver that is down must not make this process unready. */
+    /** If a receiver is down, this process must still count as ready. */
     get caughtUp() {
       return state === 'running'
     },

@@ -75,7 +75,10 @@ function bitmapText(from: number, done: ReadonlySet<number>): string {
   return PREFIX + bitmap.toString('base64')
 }
 
-/** Reads the metadata of a commit. Metadata in another format yields no offsets, so the records are repeated. */
+/**
+ * Reads the metadata of a commit. Metadata in another format yields no offsets, so all records after the committed
+ * offset are repeated.
+ */
 export function doneOffsets(next: number, metadata: string): Set<number> {
   const done = new Set<number>()
   if (!metadata.startsWith(PREFIX)) return done

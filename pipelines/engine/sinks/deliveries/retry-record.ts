@@ -2,8 +2,8 @@ import { headersOf } from '../../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader, TopicPartition } from '../../../../kafka/transport.ts'
 
 /**
- * Headers of a record in a retry topic. They follow the record's own headers. The key and value are those of the
- * original record.
+ * Headers of a record in a retry topic. They are appended to the record's own headers. The key and value are those of
+ * the original record.
  */
 const RETRY_HEADERS = {
   topic: 'retry.topic',
@@ -48,7 +48,10 @@ export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
   return { topic: chunk.topic, partition: chunk.partition, offset: chunk.offsets[row], timestamp: chunk.timestamps[row], headers }
 }
 
-/** Reads the retry headers of a record. A record that lacks one of them was written by hand, and is due at once. */
+/**
+ * Reads the retry headers of a record. A record that lacks one of these headers was written by hand, and is due at
+ * once.
+ */
 export function retryStateOf(chunk: RecordChunk, row: number): RetryState {
   const texts = new Map(headersOf(chunk, row).map(({ key, value }) => [key, String(value ?? '')]))
   const here = originOf(chunk, row)

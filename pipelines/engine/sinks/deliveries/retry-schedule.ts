@@ -2,7 +2,7 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** A length of pause between attempts, and the number of attempts before the next longer pause. */
+/** A pause between attempts, and the number of attempts with this pause before the next longer pause applies. */
 interface Step {
   readonly pauseMs: number
   readonly attempts: number
@@ -72,9 +72,9 @@ function stepAfter(failures: number): number {
 
 /**
  * Returns the partition for a record that waits.
- *   @param hash a number that spreads the records of one pause over its partitions
- *   @param partitions number of partitions of the retry topic; if there are fewer partitions than pauses, some pauses
- *   share a partition
+ * @param hash a number that spreads the records of one pause over its partitions
+ * @param partitions number of partitions of the retry topic; if there are fewer partitions than pauses, some pauses
+ * share a partition
  */
 export function retryPartition(step: number, hash: number, partitions: number): number {
   const perStep = Math.max(1, Math.floor(partitions / RETRY_STEPS))

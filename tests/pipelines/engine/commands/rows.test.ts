@@ -140,7 +140,7 @@ test('rows and timers survive a lost disk, and a crash leaves all of a decision 
     ['one', 5],
     ['one', undefined],
   ])
-  // The row no longer exists, so no amount can be withdrawn twice.
+  // The row no longer exists, so its amount cannot be withdrawn twice.
   expect(() => ask('a', { amount: -1 }, { appendedAt: START + 3 })).toThrow('got no result')
 })
 

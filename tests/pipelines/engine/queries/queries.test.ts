@@ -59,7 +59,7 @@ test('answers a key with its committed value, its position and the time up to wh
   at.send(lines, 'ann', 'to be or not to be')
   await one.ready()
   await until(() => at.latest(wordCounts).get('be') === 2, 'counted')
-  // A reader of the topic may be slightly ahead of the state.
+  // A reader of the output topic may be slightly ahead of the state, so the test polls.
   await until(async () => (await one.get('/state/words/totals?key=be')).body.value === 2, 'the state is written')
   const { status, body } = await one.get('/state/words/totals?key=be')
   expect(status).toBe(200)
@@ -89,7 +89,7 @@ test('either of two workers finds a key, because a worker without the key names 
         owner = workers.find(({ base }) => answer.location?.startsWith(base))!
         expect(answer.body).toMatchObject({ error: 'elsewhere', worker: owner.base })
       }
-      // A reader of the topic may be slightly ahead of the state.
+      // A reader of the output topic may be slightly ahead of the state, so the test polls.
       await until(async () => {
         answer = await owner.get(`/state/words/totals?key=${word}`)
         return answer.status !== 404
@@ -118,7 +118,7 @@ test('uncommitted changes are never visible, and state and position are of the s
     const answer = await running.queries?.get(totals, 'ann')
     if (answer?.outcome !== 'answered') throw new Error(`it was ${answer?.outcome}`)
     const offset = answer.state.position.sources[0]?.offset ?? 0
-    // Every input record increments the total, and control records in the log do not.
+    // Input records increment the total, but control records in the log do not.
     expect(answer.value ?? 0).toBe(offset)
     seen = answer.value ?? 0
     return seen > 500
@@ -230,7 +230,8 @@ test('a partition without an owner is not ready', async () => {
   const at = bench()
   const one = await hosted(at)
   await one.ready()
-  // This member sorts before all other members, so it is assigned the first partitions, but it never takes them over.
+  // This member sorts before all other members, so it is assigned the first partitions, but it never starts to process
+  // them.
   at.broker.groups.join('words', '! silent', ['lines', 'words-by-word-repartition'])
   await until(async () => (await one.get('/state/words/totals?key=a&partition=0')).body.error === 'not_ready', 'its partition is away')
 })

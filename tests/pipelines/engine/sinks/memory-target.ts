@@ -19,7 +19,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
   const control = {
     /** While true, all writes fail. */
     down: false,
-    /** The number of next writes that are applied without an answer to the sink. */
+    /** Number of further writes that are applied without an answer to the sink. */
     loseAnswers: 0,
     /** Promise that writes of records await before they are applied. */
     gate: undefined as Promise<void> | undefined,

@@ -20,11 +20,14 @@ export interface RealBroker {
   /** Creates a topic with a unique name. */
   newTopic(partitions: number, config?: Record<string, string>): Promise<string>
   produce(topic: string, records: readonly ProducedRecord[]): Promise<void>
-  /** Must be called after a topic was deleted: a producer does not continue below the offsets that it has written. */
+  /**
+   * Must be called after a topic was deleted, because a producer does not continue below the offsets that it has
+   * written.
+   */
   startOver(): Promise<void>
 }
 
-/** Connects a transport to a real broker. It is closed when the test ends. */
+/** Connects a transport to a real broker. The transport is closed when the test ends. */
 export async function realBroker(address: string): Promise<RealBroker> {
   const transport = kafkaTransport({ brokers: [address], clientId: 'sink-test' }, { runtime: systemRuntime(silent) })
   onTestFinished(() => transport.close())

@@ -206,7 +206,7 @@ test('a table whose rows have expired continues from the offsets that the earlie
   expect(await counted(client)).toEqual({ rows: 0, offsets: 0 })
   await former.leave()
   await eventually(() => counted(client)).toEqual({ rows: 20, offsets: 20 })
-  // The next process, of this version or the earlier one, must be able to continue from these offsets.
+  // The next process, whether of this version or of the earlier version, must be able to continue from these offsets.
   const group = kafka.transport.memberlessGroup(`table-${topic}`)
   await eventually(async () => (await group.committed([{ topic, partition: 1 }])).get(`${topic}-1`)).toMatchObject({
     offset: 110,

@@ -13,8 +13,8 @@ import { memoryTarget } from './memory-target.ts'
 
 const PARTITIONS = 2
 /**
- * Grace period of a stopping sink. It is short, because some writes in these tests never end, and stopping waits for
- * them.
+ * Grace period of a stopping sink. It is short, because some writes in these tests never end, and a stopping sink waits
+ * for them.
  */
 const STOP_GRACE_MS = 200
 const runtime = systemRuntime()
@@ -244,8 +244,8 @@ test('partitions that an earlier version owns stay with it, and are later taken 
   append('a', 0, 'left to the earlier version')
   const sink = sinkIn(groupIn(broker, 'one'), broker, 'sink-a', ['a'], memory)
   start(sink)
-  // In the meantime the sink is ready, because an upgrade may wait until the new process is ready before it stops the
-  // old process.
+  // In the meantime the sink counts as ready, because an upgrade may wait until the new process is ready before it
+  // stops the old process.
   await eventually(() => sink.isReady).toBe(true)
   expect(memory.control.opened).toEqual([])
   await former.commit(new Map([['a-0', { topic: 'a', partition: 0, offset: 1, metadata: 'memory' }]]))

@@ -1,5 +1,5 @@
 /**
- * A process with a table sink for tests to kill: `table-sink-process.ts <brokers> <clickhouse> <database> <topic>
+ * A process with a table sink, which tests kill: `table-sink-process.ts <brokers> <clickhouse> <database> <topic>
  * <memberId> [insert]`. With `insert` it kills itself with -9 directly after that many inserts are stored, before it
  * commits any of them.
  */

@@ -26,8 +26,8 @@ const eventually = <T>(look: () => Promise<T>) => expect.poll(look, { timeout: D
 type Client = ReturnType<typeof connectSinkClickhouse>
 
 /**
- * Creates events around midnight at the end of a month, so that every batch crosses the partition border in both
- * directions.
+ * Creates events around midnight at the end of a month, so that every batch switches between two partitions of the
+ * table in both directions.
  */
 function events(from: number, count: number): { partition: number; key: string; value: Event }[] {
   return Array.from({ length: count }, (_, index) => {
@@ -48,7 +48,7 @@ async function makeTable(client: Client): Promise<void> {
   await client.command({ query: `ALTER TABLE events MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
 }
 
-/** Counts the rows as stored in the table. */
+/** Counts the rows that the table contains, including duplicates. */
 async function counted(client: Client): Promise<{ rows: number; distinct: number; offsets: number }> {
   const query = `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(id, number)) AS distinct, toUInt32(uniqExact(kafka_partition, kafka_offset)) AS offsets FROM events`
   const [found] = await rowsOf<{ rows: number; distinct: number; offsets: number }>(client, query)
@@ -90,7 +90,7 @@ test(
       return child
     }
 
-    // Kills the sink in the middle of a batch that crosses the border, and after whole batches.
+    // Kills the sink in the middle of a batch with rows of two partitions, and after whole batches.
     for (const dieAfter of [1, 2, 5]) {
       const [, signal] = await once(start(dieAfter), 'exit')
       expect(signal).toBe('SIGKILL')

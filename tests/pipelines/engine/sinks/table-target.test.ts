@@ -11,7 +11,7 @@ const NOVEMBER = Date.UTC(2026, 10, 30)
 const DECEMBER = Date.UTC(2026, 11, 1)
 const partition = { topic: 'topic', partition: 2 }
 
-/** Creates an in-memory table. A failing insert is either lost or stored without an answer. */
+/** Creates an in-memory table. An insert that fails is either lost, or stored without an answer. */
 function memoryTable() {
   const inserts: number[][] = []
   const state = {

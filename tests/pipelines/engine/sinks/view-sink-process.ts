@@ -1,4 +1,4 @@
-/** A process with a view sink for tests to kill: `view-sink-process.ts <brokers> <redis> <topic> <view> <memberId>`. */
+/** A process with a view sink, which tests kill: `view-sink-process.ts <brokers> <redis> <topic> <view> <memberId>`. */
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../../kafka/client/index.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'

@@ -41,7 +41,7 @@ function counted(): { backend: StateBackend; rows: () => number } {
   }
 }
 
-/** Records the byte limit of each poll. @param asked receives the limits */
+/** Wraps a transport and records the byte limit of each poll. @param asked receives the limits */
 function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport {
   return {
     ...transport,
@@ -58,7 +58,7 @@ function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport
   }
 }
 
-/** Returns single records per poll, and nothing more once `halted` holds. */
+/** Wraps a transport. Each poll returns a single record, and nothing more once `halted` returns true. */
 function haltingTransport(transport: Transport, halted: () => boolean): Transport {
   return {
     ...transport,
@@ -117,7 +117,10 @@ test('a worker that was away reads only what others have written since', async (
   await back.count()
 })
 
-/** Answers like a broker whose changelogs have lost all records of the epoch in which the state was written. */
+/**
+ * Wraps a transport. Its answers are those of a broker whose changelogs have lost all records of the epoch in which the
+ * state was written.
+ */
 function shortenedTransport(transport: Transport, asked: EpochQuery[]): Transport {
   return {
     ...transport,
@@ -164,8 +167,8 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
   const back = await counting(at, backend, reading)
   back.after(6)
   await until(() => back.words.status().ready, 'it runs')
-  // In every partition with a word of another worker, the worker has read all records, not only the three words. One
-  // partition has none of these words.
+  // In every partition that has a word of another worker, the worker has read all records, not only the three words.
+  // One partition has none of these words.
   expect(rows() - before).toBe(5)
   await back.count()
 }
@@ -300,7 +303,7 @@ test('a restoring worker is not ready, reports its progress, and processes other
   at.send(lines, 'ann', 'words for every partition of the second stage')
   await first.count()
   await first.words.stop()
-  // One poll does not return all of these records, so the restore takes several turns of the loop.
+  // A single poll does not return all of these records, so the restore takes several turns of the loop.
   for (let i = 0; i < 30_000; i++)
     at.broker.append(CHANGELOG, 0, { timestamp: 1, key: Buffer.from(`k${i}`), value: Buffer.from('1'), headers: [] })
   const asked: (number | undefined)[] = []
@@ -313,7 +316,7 @@ test('a restoring worker is not ready, reports its progress, and processes other
   }, 'it runs')
   expect(seen?.ready).toBe(false)
   expect(seen?.tasks.some(({ state }) => state === 'RUNNING')).toBe(true)
-  // Uses small polls while other tasks must commit, and big ones before and after.
+  // Uses small polls while other tasks must commit, and big polls before and after.
   expect(asked.filter((bytes) => bytes !== undefined).every((bytes) => bytes <= 524_288)).toBe(true)
   expect(asked.some((bytes) => bytes !== undefined)).toBe(true)
   expect(asked[0]).toBeUndefined()

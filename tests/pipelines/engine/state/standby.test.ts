@@ -17,7 +17,7 @@ const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 /** The sub-topology that counts, and its partitions. */
 const COUNTING = ['1_0', '1_1', '1_2']
 
-/** Number of turns of a worker's loop in which copies would end. */
+/** Number of turns of a worker's loop within which copies would be complete. */
 const TURNS = 50
 
 /** Returns how many changelog records each started task has restored, in order. */
@@ -37,7 +37,7 @@ function startLog(): { log: Log; starts: { task: string; restored: number }[]; e
 
 /**
  * Wraps a transport. Its first fetcher, which is that of the tasks, reads no changelog until `release` is called. The
- * others, which are those of copies, return nothing until `beginCopies` is called.
+ * other fetchers, which are those of copies, return nothing until `beginCopies` is called.
  */
 function lateRestores(transport: Transport): { transport: Transport; release(): void; beginCopies(): void } {
   const waiting: (() => void)[] = []
@@ -115,7 +115,7 @@ test('a copy answers queries on request, and reports its position', async () => 
       ['active', 0],
       ['standby', 0],
     ])
-    // Owners are cached briefly, so an answer may predate the rebalance.
+    // Owners are cached briefly, so an answer may still name the owner from before the rebalance.
     await until(async () => (await ask(false)).some(({ outcome }) => outcome === 'other-worker'), `the owner of ${key} is known`)
     const outcomes = (await ask(false)).map(({ outcome }) => outcome)
     expect(outcomes.sort()).toEqual(['answered', 'other-worker'])

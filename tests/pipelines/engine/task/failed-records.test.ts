@@ -399,7 +399,7 @@ test('failures and skipped records are logged at once, and then every 10 s with 
     const place = { topic, partition: 0, offset }
     const fault = { stage: 'process', code: 'process_failed', message: 'a bug', processor: 'add' } as const
     failed.add(new RecordFailure('adding/add failed', place, fault, cause))
-    // The engine repeats the work a second time because another record fails.
+    // The engine processes the records a second time, because another record fails.
     for (let i = 0; i < 2; i++) failed.skipped(place, fault, 'drop')
   }
 

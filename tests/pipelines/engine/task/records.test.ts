@@ -231,7 +231,10 @@ test('a processor that emits endlessly stops the worker before its memory is exh
   )
 })
 
-/** Returns fetched records 0 to 3 of `numbers`. Records 1 and 2 are in a batch that is too large when decompressed. */
+/**
+ * Returns fetched records 0 to 3 of `numbers`. Records 1 and 2 are in a batch that is too large when it is
+ * decompressed.
+ */
 function fetchedBomb() {
   const number = (value: string) => ({ ...textRecord(value), key: Buffer.from('k') })
   const bomb = [{ ...number('1'), value: Buffer.alloc(65 * MIB) }, number('2')]

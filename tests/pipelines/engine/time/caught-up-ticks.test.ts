@@ -56,7 +56,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
     driver.restart()
     driver.settle()
     driver.advanceWallClock(EVERY_MS)
-    // The last time may be repeated after a restart, with the same value.
+    // After a restart, the last time may be published again, with the same value.
     expect([...new Set(told(driver))]).toEqual(['00:01 1', '00:02 1'])
   },
 )

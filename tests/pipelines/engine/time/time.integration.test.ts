@@ -40,7 +40,7 @@ async function campaign() {
       }
       await producer.commit(new Map(), undefined)
       count += CANDIDATES
-      // Records count as sent before a time only if they were in the log when this time passed.
+      // A record counts as sent before a time only if it was in the log at that time.
       sent.push({ time: Date.now() + ELECTION_DELAY_MS, count })
       await delay(5)
     }

@@ -13,7 +13,7 @@ export const DEADLINE_MS = 40_000
 const READ_POLL_MS = 200
 const WORKER = join(import.meta.dirname, 'worker-process.ts')
 
-/** Topics and workers of one word count on a real broker. */
+/** The topics and workers of one word-count topology on a real broker. */
 export interface WordBench {
   readonly transport: Transport
   readonly topology: string

@@ -44,7 +44,7 @@ interface Names {
 const isBroken = (value: number) => value % BROKEN_EVERY === 0
 const isTooLarge = (value: number) => !isBroken(value) && value % TOO_LARGE_EVERY === 0
 
-/** Counts the records of each key. @param mended whether the code that fails is fixed */
+/** Counts the records of each key. @param mended whether the failing code has been repaired */
 function counting({ name, input, output, large }: Names, mended: boolean): Topology {
   const [numbers, counts, texts] = [numberTopic(input, 2), numberTopic(output, 2), textTopic(large, 1)]
   return topology(name, (t) => {

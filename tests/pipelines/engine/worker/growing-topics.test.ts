@@ -90,7 +90,7 @@ test('state does not follow the keys of its source, so the worker is not ready a
   expect(words.status().withoutTask).toEqual([
     expect.stringMatching(/^words-by-word-repartition has 4 partitions, but the state \(totals\) was built with 3: .*docs\/operations\.md/),
   ])
-  // The stateless stage continues. The counts do not change, because the next word could be one whose partition has
+  // The stateless stage continues. The stage with the counts stops, because the partition of the next word may have
   // changed.
   b.send(lines, 'ann', 'be be be')
   await until(() => b.all({ ...numberTopic('words-by-word-repartition'), partitions: 4 }).length === 5, 'the words are split')
@@ -103,7 +103,7 @@ test('state does not follow the keys of its source, so the worker is not ready a
   expect(workerRunner(again).notReady()).toMatch(/^words-by-word-repartition has 4 partitions/)
   await again.stop()
 
-  // The remedy from the documentation: without its group and changelogs the topology starts from scratch.
+  // This is the remedy in the documentation: without its group and changelogs the topology starts from scratch.
   b.broker.groups.forgetOffsets('words')
   b.broker.deleteTopic('words-totals-changelog')
   b.broker.deleteTopic('words-by-word-repartition')

@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 
 /**
- * Creates a topology that expands every text, appends it to the earlier ones of its key, and emits the total length.
+ * Creates a topology that expands every text, appends it to the earlier texts of its key, and emits their total length.
  */
 function inflating(name: string, input: string, output: string): Topology {
   const [texts, lengths] = [textTopic(input, 1), numberTopic(output, 1)]

@@ -64,7 +64,7 @@ test('a worker without a port runs, answers queries and stops', async () => {
 test('SIGTERM stops a worker with `stopOnSignals`', async () => {
   const worker = await run(counting(), options({ stopOnSignals: true }))
   const before = process.listenerCount('SIGTERM')
-  // Calls the listener instead of sending a signal, to which other parts of the test process listen as well.
+  // The test calls the listener, because other parts of the test process would react to a real signal as well.
   process.listeners('SIGTERM').at(-1)?.('SIGTERM')
   await worker.done
   expect(worker.status().state).toBe('stopped')

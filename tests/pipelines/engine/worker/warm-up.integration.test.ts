@@ -14,7 +14,7 @@ import { newIdentity } from '../harness.ts'
 import { numberTopic, textTopic, wordCount } from '../words.ts'
 import { authorLines, broken, DEADLINE_MS, wordBench } from './broker-bench.ts'
 
-/** Maximum delay of a record by a move. The heartbeats of the test broker are a second apart. */
+/** Maximum delay that a move may cause to a record. The heartbeats of the test broker are a second apart. */
 const LONGEST_STALL_MS = 3_000
 const LOOK_MS = 20
 const TASKS = 5

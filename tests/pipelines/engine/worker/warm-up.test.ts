@@ -66,7 +66,7 @@ test('the owners process until a new worker has copies, which it continues witho
 
 test('other workers also have copies before partitions move between them', async () => {
   const at = bench()
-  // The third worker gets the last partition from the second worker, which gets a partition from the first.
+  // The third worker gets the last partition from the second worker, which gets a partition from the first worker.
   const identities = [newIdentity(), newIdentity(), newIdentity()].sort((a, b) => (a.memberId < b.memberId ? -1 : 1))
   const workers: Worker[] = []
   const logs = identities.map(() => startLog())

@@ -36,7 +36,7 @@ async function overlapped({ broker, worker, send }: Bench, options: { guarantee?
       if (step === 'written') written++
     },
   })
-  // The commit must end before the worker is stopped, because stopping waits for the commit.
+  // The commit must end before the worker is stopped, because a stopping worker waits for the commit.
   onTestFinished(() => gate.resolve())
   await until(() => counted.status().ready, 'the worker is ready')
   broker.commitGate = gate.promise

@@ -71,7 +71,7 @@ test('a long time handler yields to the event loop, and no partial result is com
         turns++
         published += broker.records('results').length
       }, 1)
-      // A handler that blocks the event loop never gets a second turn.
+      // A handler that blocks the event loop must not get a second turn.
       const deadline = performance.now() + LONGEST_HANDLER_MS
       while (turns < 5 && performance.now() < deadline) yield
       clearInterval(probe)
@@ -86,7 +86,7 @@ test('a long time handler yields to the event loop, and no partial result is com
 
 /**
  * Creates a transport whose producer always has enough data to flush early. `isOpen` reports whether a transaction is
- * open, because a real broker would then count its time-out.
+ * open: on a real broker, the transaction time-out would then be running.
  */
 function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: () => boolean; flushes: () => number } {
   const transport = memoryTransport(broker)

@@ -296,7 +296,7 @@ test('processes that end before their first commit leave nothing that the next o
   const backend = memoryBackend()
   const counting = wordCount()
   await (await worker(counting, { backend })).stop()
-  // An aborted transaction leaves offsets without visible records.
+  // An aborted transaction leaves offsets in the log that have no visible records.
   for (let partition = 0; partition < (broker.partitionCount(CHANGELOG) ?? 0); partition++) broker.log(CHANGELOG, partition).appendControl()
   for (let life = 0; life < 2; life++) {
     const running = await worker(counting, { backend })

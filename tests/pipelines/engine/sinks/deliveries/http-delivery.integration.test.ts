@@ -128,7 +128,7 @@ test(
     await killed(worker)
     worker = start()
     await expect.poll(missing, SOON).toEqual([])
-    // A record is in flight until its answer arrives and, a few milliseconds later, its offset is committed.
+    // A record counts as in flight until its answer has arrived and, a few milliseconds later, its offset is committed.
     expect(repeats()).toBeLessThanOrEqual(3 * CONNECTIONS)
 
     // The receiver is down. The records wait in the retry topic, where the next process finds them, too.

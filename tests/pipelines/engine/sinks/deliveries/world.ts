@@ -35,7 +35,7 @@ export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs =
   broker.createTopic({ name: TOPIC, partitions })
   const calls: Call[] = []
   const control = {
-    /** Decides the outcome of an attempt, and may wait before that. */
+    /** Determines the outcome of an attempt, and may wait before it returns. */
     answer: (_value: string, _attempt: number): DeliveryOutcome | Promise<DeliveryOutcome> => DELIVERED,
     running: 0,
     mostRunning: 0,
@@ -66,7 +66,9 @@ export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs =
     return calls.filter((call) => call.value === value).length
   }
 
-  /** Starts a process with the sink. Each process is alone in its group, as after the death of its predecessor. */
+  /**
+   * Starts a process with the sink. The process is the only member of its group, as after the death of its predecessor.
+   */
   function run(transport: Transport = memoryTransport(broker)): Sink & { crash(): void } {
     const seat = sinkGroup({ groupId: `members-${++processes}`, memberId: 'only' }, { transport, runtime }).seat()
     let isDead = false
