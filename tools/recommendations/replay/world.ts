@@ -107,6 +107,7 @@ export function replayWorld(): ReplayWorld {
   function settle(): void {
     unsettled = 0
     for (const [itemId, activity] of happened.take()) {
+      if (!items.isItem(items.rowOf(itemId))) continue
       const counted = withActivity(signals.get(itemId) ?? NO_SIGNALS, activity)
       if (areStatsDue(counted)) {
         items.putStats(itemId, statsOf(counted))

@@ -122,7 +122,7 @@ test(
     const { authorization } = await stack.bearer('10', 'seller admin')
     const target = { url: stack.apis[0].url, authorization, examples: FUZZ_EXAMPLES, folder: stack.folder.path }
     await fuzz({ ...target, routes: ['--include-path-regex', '^/api/v1/seller/', '--exclude-path', BULK] })
-    // A bulk with one wrong product violates the schema, but is answered as documented: 200 with a 400 for this product.
+    // A bulk with one wrong product violates the schema, but gets the documented 200, with a 400 for this product.
     await fuzz({ ...target, routes: ['--include-path', BULK], leftOut: ['negative_data_rejection'] })
   },
   FUZZ_TIMEOUT_MS,
