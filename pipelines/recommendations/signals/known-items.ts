@@ -14,8 +14,8 @@ import {
 } from '../../engine/index.ts'
 
 /**
- * Tells known items from ids that events have made up. Anybody can send events about any id, so without a limit one user
- * could fill the state and the lists of trending items with made-up ids.
+ * Tells known items from ids that events have made up. Anybody can send events about any id, so without a limit one
+ * user could fill the state and the lists of trending items with made-up ids.
  */
 export interface KnownItems {
   readonly stores: readonly EngineStore[]
