@@ -28,7 +28,7 @@ export function expectedActivities({ logs }: Pick<Evidence, 'logs'>): Map<string
       event_type: event.event_type,
       at: event.timestamp,
       weight: weightIn(event),
-      is_chosen: event.rec_request_id !== null && saysYes(event),
+      mayBeChosen: saysYes(event) && isFromOwnList(event, logs.served),
       rating: event.rating,
       country,
       age_bucket,
@@ -41,6 +41,14 @@ export function expectedActivities({ logs }: Pick<Evidence, 'logs'>): Map<string
   }
   for (const { value } of logs.served) for (const { item_id } of value?.items ?? []) of(String(item_id)).shown.push(value!.served_at)
   return found
+}
+
+/** Returns whether a list with the id that the event names was served to its user and contained the item. */
+function isFromOwnList({ user, item_id, rec_request_id }: UserEvent, served: Evidence['logs']['served']): boolean {
+  return served.some(
+    ({ key, value }) =>
+      String(key) === user && value?.request_id === rec_request_id && value.items.some((item) => item.item_id === item_id),
+  )
 }
 
 function viewedAround(event: UserEvent, own: readonly UserEvent[]): { readonly before: string[]; readonly after: string[] } {

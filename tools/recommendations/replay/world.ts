@@ -157,7 +157,7 @@ export function replayWorld(): ReplayWorld {
         const own = watched.get(userId) ?? new Map<bigint, number>()
         watched.set(userId, own.set(event.item_id, event.timestamp))
       }
-      happened.addInteraction(event, before, after)
+      happened.addInteraction(event, before, after, event.rec_request_id !== null)
       unsettled++
       if (unsettled === MOST_UNSETTLED) settle()
     },
