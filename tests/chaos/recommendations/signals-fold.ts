@@ -43,12 +43,11 @@ export function expectedActivities({ logs }: Pick<Evidence, 'logs'>): Map<string
   return found
 }
 
-/** Returns whether a list with the id that the event names was served to its user and contained the item. */
+/** Returns whether the event names a list that was served to its user, and the item was in a list of this user. */
 function isFromOwnList({ user, item_id, rec_request_id }: UserEvent, served: Evidence['logs']['served']): boolean {
-  return served.some(
-    ({ key, value }) =>
-      String(key) === user && value?.request_id === rec_request_id && value.items.some((item) => item.item_id === item_id),
-  )
+  const own = served.flatMap(({ key, value }) => (String(key) === user && value !== null ? [value] : []))
+  const isOffered = own.some(({ items }) => items.some((item) => item.item_id === item_id))
+  return isOffered && own.some(({ request_id }) => request_id === rec_request_id)
 }
 
 function viewedAround(event: UserEvent, own: readonly UserEvent[]): { readonly before: string[]; readonly after: string[] } {
