@@ -196,7 +196,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const query = check(definition.query, queryOf(call.url), 'query')
       const params = check(definition.params, call.params, 'path')
       assertValid(query, params)
-      const idempotencyKey = definition.idempotent ? idempotencyKeyFrom(call.header('idempotency-key')) : undefined
+      const takesKey = definition.idempotent === true || definition.derivesIds === true
+      const idempotencyKey = takesKey ? idempotencyKeyFrom(call.header('idempotency-key')) : undefined
       const offeredKey = definition.idempotent ? (idempotencyKey ?? randomUUID()) : undefined
       const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(call.request!, limits), 'body')
       if (body !== undefined) assertValid(body)

@@ -37,7 +37,14 @@ const VersionHeaders = z.object({
   }),
 })
 
-function headersOf({ idempotent, versioned }: BoundRoute['definition']) {
+const DerivingHeaders = z.object({
+  'Idempotency-Key': IdempotencyHeaders.shape['Idempotency-Key'].openapi({
+    description: 'A key that you choose for this request. What the request creates counts once, however often you repeat it within a day.',
+  }),
+})
+
+function headersOf({ idempotent, versioned, derivesIds }: BoundRoute['definition']) {
+  if (derivesIds === true) return DerivingHeaders
   if (versioned !== true) return idempotent === true ? IdempotencyHeaders : undefined
   return idempotent === true ? IdempotencyHeaders.extend(VersionHeaders.shape) : VersionHeaders
 }
@@ -50,7 +57,7 @@ function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): Er
   const takesInput =
     definition.query !== undefined || definition.params !== undefined || definition.body !== undefined || definition.streamed !== undefined
   return [
-    ...(takesInput || definition.idempotent || definition.versioned ? [errors.invalid_request] : []),
+    ...(takesInput || definition.idempotent || definition.derivesIds || definition.versioned ? [errors.invalid_request] : []),
     ...(definition.idempotent ? [errors.idempotency_conflict] : []),
     errors.invalid_encoding,
     ...(definition.auth.kind === 'open' ? [] : [errors.unauthorized, errors.forbidden]),

@@ -80,6 +80,11 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly streamed?: StreamedBody
   /** Whether the route accepts an Idempotency-Key. */
   readonly idempotent?: boolean
+  /**
+   * Whether the handler derives ids from the caller's Idempotency-Key. Unlike for idempotent routes, nothing is stored
+   * under the key, so there are no conflicts, and no answer offers a key.
+   */
+  readonly derivesIds?: boolean
   /** Whether the route accepts If-Match with the version that the caller expects. */
   readonly versioned?: boolean
   /**
@@ -140,7 +145,7 @@ export interface HandlerInput<Q, P, B> {
   isForeignPage(): boolean
   /** Set for routes with a streamed body. */
   readonly arriving: ArrivingBody | undefined
-  /** For idempotent routes, the caller's key; undefined if the caller sent none. */
+  /** For routes that accept one, the caller's Idempotency-Key; undefined if the caller sent none. */
   readonly idempotencyKey: string | undefined
   /**
    * For idempotent routes, the key with which to repeat the request after a 503. It is the caller's key, or a new key

@@ -10,7 +10,7 @@ import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
-import { type People, personJson, userOf } from './people.ts'
+import { type People, personJson, placeTimeOf, userOf } from './people.ts'
 import { feedRoute } from './routes.ts'
 import type { StackFor } from './stacks.ts'
 
@@ -45,7 +45,7 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
     if ((lat === undefined) !== (lon === undefined))
       throw invalidRequest(`query.${lat === undefined ? 'lat' : 'lon'}`, 'lat and lon belong together')
     if (lat !== undefined && lon !== undefined) {
-      const at = now()
+      const at = placeTimeOf(state, now())
       await people.checkJump(userId, state, { lat, lon })
       void facts.publish(locationUpdates, userId, { user_id: userId, lat, lon, accuracy_m: null, ts: at }).catch(onPlaceDropped)
       await people.tryToNote(userId, placeField({ lat, lon }, at))
@@ -62,7 +62,7 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
    * another report.
    */
   function reportActivity(userId: string, state: UserState): void {
-    const at = now()
+    const at = Math.max(now(), state.profile.created_at + 1)
     if (at - lastActiveOf(state) < ACTIVITY_EVERY_MS) return
     void people.tryToNote(userId, activeField(at))
     facts.publish(locationUpdates, userId, { user_id: userId, lat: null, lon: null, accuracy_m: null, ts: at }).catch(() => undefined)

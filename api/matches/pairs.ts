@@ -11,6 +11,7 @@ import { ApiError } from '../kit/errors.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
+import { hiddenMatches, type OpenMatch } from './hidden-matches.ts'
 import { type People, personJson, userOf } from './people.ts'
 import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblockRoute, unmatchRoute } from './routes.ts'
 
@@ -18,9 +19,6 @@ import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblock
 const MAX_LIKES = 1_000
 /** Maximum number of likes that are examined for the list, because each of them costs the read of a profile. */
 const MAX_EXAMINED_LIKES = 10_000
-
-/** Number of profiles that the list of matches reads at once, so that they do not fill the memory. */
-const PROFILES_AT_ONCE = 1_000
 
 export interface PairDeps {
   readonly commands: Commands
@@ -31,6 +29,8 @@ export interface PairDeps {
 
 /** Creates the routes that concern two users: likes, matches, blocks and reports. */
 export function pairRoutes({ commands, people, now }: PairDeps) {
+  const hiddenOnes = hiddenMatches({ people, now })
+
   async function decide(from: CommandRequest, otherId: string, command: Pick<PairCommand, 'action'> & Partial<PairCommand>) {
     const actor_id = command.actor_id ?? userOf(from)
     if (actor_id === otherId) throw new ApiError(matchesErrors.invalid_target)
@@ -53,27 +53,28 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
 
   async function matches(userId: string, page: number, limit: number) {
     const { relations, recent } = await people.own(userId)
-    const open = [...relations].filter(
-      ([otherId, relation]) => relation.matchedAt !== undefined && !isSevered(relation) && !recent.severed.has(otherId),
-    )
-    open.sort(([, a], [, b]) => b.matchedAt! - a.matchedAt!)
-    const list = []
-    let total = 0
-    // All profiles are read, because the total must not count users who are switched off.
-    for (let from = 0; from < open.length; from += PROFILES_AT_ONCE) {
-      const next = open.slice(from, from + PROFILES_AT_ONCE)
-      const profiles = await people.shown(next.map(([otherId]) => otherId))
-      for (const [otherId, { matchedAt }] of next) {
-        const profile = profiles.get(otherId)
-        if (profile === undefined) continue
-        const isOnPage = total >= (page - 1) * limit && total < page * limit
-        total++
-        if (!isOnPage) continue
-        const ids = { match_id: matchIdOf(userId, otherId), conversation_id: conversationIdOf(userId, otherId) }
-        list.push({ ...ids, ...personJson(profile, now()), matched_at: new Date(matchedAt!).toISOString() })
-      }
+    const open = [...relations].flatMap(([otherId, relation]): OpenMatch[] => {
+      const isOpen = relation.matchedAt !== undefined && !isSevered(relation) && !recent.severed.has(otherId)
+      return isOpen ? [{ otherId, matchedAt: relation.matchedAt }] : []
+    })
+    open.sort((a, b) => b.matchedAt - a.matchedAt)
+    const hidden = await hiddenOnes.of(userId, open)
+    for (;;) {
+      const visible = open.filter(({ otherId }) => !hidden.has(otherId))
+      const wanted = visible.slice((page - 1) * limit, page * limit)
+      const profiles = await people.shown(wanted.map(({ otherId }) => otherId))
+      const gone = wanted.filter(({ otherId }) => !profiles.has(otherId))
+      // A user may have been switched off or deleted since the check. The next ones then move up.
+      for (const { otherId } of gone) hidden.add(otherId)
+      if (gone.length > 0) continue
+      const matches = wanted.map(({ otherId, matchedAt }) => ({
+        match_id: matchIdOf(userId, otherId),
+        conversation_id: conversationIdOf(userId, otherId),
+        ...personJson(profiles.get(otherId)!, now()),
+        matched_at: new Date(matchedAt).toISOString(),
+      }))
+      return { matches, total: visible.length, page, limit }
     }
-    return { matches: list, total, page, limit }
   }
 
   async function likes(userId: string) {

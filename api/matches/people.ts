@@ -162,6 +162,17 @@ export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
   return caller!.subject.toLowerCase()
 }
 
+/**
+ * Returns the time of a new place of a user, epoch ms. The clock of this process may be behind the clock of the worker
+ * that has created the profile, or of the process that has reported the last place. A place from before the profile, or
+ * from before the last place, would not count.
+ */
+export function placeTimeOf(state: Pick<OwnState, 'profile' | 'self' | 'recent'> | undefined, now: number): number {
+  if (state === undefined) return now
+  // A place at the time of a deletion does not count, and the new profile may be from the same millisecond.
+  return Math.max(now, state.profile.created_at + 1, (placeOf(state)?.at ?? 0) + 1)
+}
+
 /** Returns the partition of the view that contains a user's keys. */
 export function partitionOfUser(facts: Pick<Facts, 'partitionOf'>, userId: string): number {
   return facts.partitionOf(matchRelations, userId)

@@ -12,7 +12,7 @@ import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
-import { type People, userOf } from './people.ts'
+import { type People, placeTimeOf, userOf } from './people.ts'
 import { deleteProfileRoute, locationRoute, patchProfileRoute, putProfileRoute, readProfileRoute } from './routes.ts'
 
 const ADULT_YEARS = 18
@@ -95,7 +95,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       const user = userOf(input)
       const state = await people.stateOf(user)
       if (state !== undefined) await people.checkJump(user, state, { lat, lon })
-      const ts = now()
+      const ts = placeTimeOf(state, now())
       await facts.publish(locationUpdates, user, { user_id: user, lat, lon, accuracy_m: accuracy_m ?? null, ts })
       await people.tryToNote(user, placeField({ lat, lon }, ts))
       return noContent()

@@ -174,7 +174,7 @@ export interface ModelFile {
 export interface ModelRequest {
   request_id: string
   action: ModelAction
-  /** of PROMOTE, and of CHALLENGE, where null ends the trial */
+  /** of PROMOTE, and of CHALLENGE, where null ends the trial; of ROLL_BACK: the version that was in force for the caller */
   version: null | string
   /** of CHALLENGE: the share of the users, 0 to 50 */
   percent: number

@@ -174,12 +174,17 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         const product = await ownProduct(caller!, productId)
         const asked = { list: body.images, uploads, skus: skusOf(body) }
         const present = product ?? { ...NO_PRODUCT, product_id: productId }
-        const content = contentOf(body, offeredImages(asked, present), categories.tree)
+        const imagesFor = () => offeredImages(asked, present)
+        // A repetition may name images that the product has no longer, and must send the images of the first request.
+        const namesImages = body.images?.some(({ image_id }) => image_id !== undefined) ?? false
+        const uploaded = namesImages ? null : imagesFor()
+        const content = contentOf(body, uploaded, categories.tree)
         const open = await commands.open(input, ['replaceProduct', productId, expectedVersion ?? null, body, hashesOf(given)])
+        const images = namesImages ? await open.once('images', imagesFor) : uploaded
         const written = {
           actor: who.actor,
           seller_id: who.owner,
-          content,
+          content: { ...content, images },
           status: body.status ?? null,
           mayForce: mayForce(who, body.force),
         }

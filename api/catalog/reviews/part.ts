@@ -11,10 +11,10 @@ import { catalogErrors } from '../errors.ts'
 import type { CatalogPart } from '../part.ts'
 import { postReviewRoute } from './routes.ts'
 
-export type ReviewsDeps = Pick<ServiceKit, 'views' | 'facts' | 'commands'>
+export type ReviewsDeps = Pick<ServiceKit, 'views' | 'facts' | 'commands' | 'now'>
 
 /** Stars that users give to products. */
-export function reviewsPart({ views, facts, commands }: ReviewsDeps): CatalogPart {
+export function reviewsPart({ views, facts, commands, now }: ReviewsDeps): CatalogPart {
   return {
     routes: [
       bind(postReviewRoute, async (input) => {
@@ -27,7 +27,7 @@ export function reviewsPart({ views, facts, commands }: ReviewsDeps): CatalogPar
         const product = await readProduct(views, facts.partitionOf(productDecisions, key), key)
         if (product === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
         if (product?.status !== 'ACTIVE') throw new ApiError(catalogErrors.product_not_found)
-        const at = await open.firstAt()
+        const at = await open.once('at', now)
         await facts.publish(reviews, key, { product_id, user_id: BigInt(input.caller!.subject), stars, at })
         return jsonAnswer(201, { product_id, stars, at: new Date(at).toISOString() }, PRIVATE)
       }),

@@ -9,15 +9,28 @@ const DIGITS = /^\d+$/
  * valid check digit. Without this exception, one of 8,000 random UUIDs would be refused as a card number.
  */
 const UUID = /(?<![\p{L}\p{N}])(?=[\d-]*[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}(?![\p{L}\p{N}])/giu
+/**
+ * The hexadecimal digits of a hash or another random token, of 96 bits or more. Of random tokens of 96 bits, one in 900
+ * has 13 to 19 adjacent digits with a valid check digit. Shorter ones are not distinguished from card numbers.
+ */
+const HEX = /[\da-f]{24,}/gi
+/**
+ * Minimum number of letters of a hash. Data of a magnetic stripe in hexadecimal digits has two: the separator D after
+ * the card number, and the padding F. One of 700 random tokens of 96 bits has fewer letters, and one of 17,000 of 128
+ * bits. Few of these also have a valid check digit: docs/services/fraud.md#scoring has the measured shares.
+ */
+const MIN_HASH_LETTERS = 3
 const RADIX = 10
+/** Stands for a token in a text, so that the digits around it do not become neighbours. */
+const BREAK = '.'
 const ASCII = /^[\x20-\x7e]*$/
 /** Largest parsed number that has certainly lost no digits. */
 const MAX_EXACT = Number.MAX_SAFE_INTEGER
 
 /**
  * Returns whether any text, number or name in a JSON value contains the number of a payment card. A card number has 13
- * to 19 digits with a valid check digit, in one piece or in groups that are separated by spaces or dashes. Digits that
- * are part of a longer word do not count, because tokens contain such digits by chance.
+ * to 19 digits with a valid check digit, in one piece or in groups that are separated by spaces or dashes. Letters may
+ * be next to it. Digits of UUIDs and of hexadecimal hashes do not count, because they contain such digits by chance.
  */
 export function hasCardNumber(value: unknown): boolean {
   if (typeof value === 'string') return isCardText(value)
@@ -40,8 +53,12 @@ function isCardNumber(value: number): boolean {
 function isCardText(text: string): boolean {
   if (text.length < MIN_DIGITS) return false
   const plain = ASCII.test(text) ? text : text.normalize('NFKC')
-  const words = plain.replaceAll(UUID, '').split(/[^\p{L}\p{N}\s\-\u2010-\u2015]+/u)
-  return words.some(hasCardGroups)
+  const tokens = plain.replaceAll(UUID, BREAK).replaceAll(HEX, (digits) => (isHash(digits) ? BREAK : digits))
+  return tokens.split(/[^\d\s\-\u2010-\u2015]+/).some(hasCardGroups)
+}
+
+function isHash(digits: string): boolean {
+  return digits.replaceAll(/\d/g, '').length >= MIN_HASH_LETTERS
 }
 
 /** Checks all runs of adjacent groups, because other numbers may precede or follow the card number. */

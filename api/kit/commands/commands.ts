@@ -50,10 +50,13 @@ export interface OpenCommand {
    */
   run<C, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C, step?: string): Promise<A>
   /**
-   * Returns when a request with this Idempotency-Key first asked for this time, epoch ms. Without such a key, returns
-   * the current time. Throws ApiError `unavailable`.
+   * Computes a value once per Idempotency-Key: a repeated request gets the value of the first request that computed it,
+   * even if the computation would fail now. Without such a key, computes the value. Throws what `compute` throws, and
+   * ApiError `unavailable`.
+   * @param name distinguishes the values of a command
+   * @param compute returns a value that JSON can represent
    */
-  firstAt(): Promise<number>
+  once<T>(name: string, compute: () => T): Promise<T>
 }
 
 export interface CommandsDeps {
@@ -82,6 +85,8 @@ const MAX_WAITING = 20_000
 const RETRY_AFTER_SECONDS = 1
 const LATENCY_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5]
 const MS_PER_SECOND = 1_000
+/** Stored in place of a value whose computation has failed. It is not JSON. */
+const NO_VALUE = ''
 
 export function createCommands(deps: CommandsDeps): Commands {
   const { facts, bindings, channel, now, newKey = randomUUID, monotonic = () => performance.now() } = deps
@@ -112,13 +117,17 @@ export function createCommands(deps: CommandsDeps): Commands {
       return JSON.parse(result.answer) as A
     }
 
-    async function firstAt(): Promise<number> {
-      const at = now()
-      if (from.idempotencyKey === undefined) return at
-      return Number((await answering(shownId, () => bindings.bind(`${id}:first-at`, String(at)))) ?? at)
+    async function once<T>(name: string, compute: () => T): Promise<T> {
+      if (from.idempotencyKey === undefined) return compute()
+      const computed = attempt(compute)
+      const text = 'value' in computed ? JSON.stringify(computed.value) : NO_VALUE
+      const before = await answering(shownId, () => bindings.bind(`${id}:${name}`, text))
+      if (before !== undefined && before !== NO_VALUE) return JSON.parse(before) as T
+      if ('value' in computed) return computed.value
+      throw computed.error
     }
 
-    return { id, run, firstAt }
+    return { id, run, once }
   }
 
   interface Asked {
@@ -167,6 +176,14 @@ export function createCommands(deps: CommandsDeps): Commands {
       check: async () => (channel.isOpen ? undefined : 'not subscribed yet'),
     },
     close: room.close,
+  }
+}
+
+function attempt<T>(compute: () => T): { readonly value: T } | { readonly error: unknown } {
+  try {
+    return { value: compute() }
+  } catch (error) {
+    return { error }
   }
 }
 

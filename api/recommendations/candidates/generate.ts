@@ -2,6 +2,7 @@ import type { RecommendationContext } from '../../../schemas/recommendations/ran
 import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import type { ItemTable } from '../items/item-table.ts'
 import type { Leaders } from '../items/leaders.ts'
+import { isAboutGenre, traitOf } from '../items/traits.ts'
 import type { RecommendationModel } from '../model/model.ts'
 import type { RequestUser } from '../users/request-user.ts'
 import { type Candidate, type CandidateSet, type Channel, candidateSet } from './candidate.ts'
@@ -132,10 +133,11 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   }
 
   function addPreferences(): void {
-    for (const { value, weight } of user.preferences) {
-      const genre = items.genreNumber(value)
-      if (weight <= 0 || genre === 0) continue
-      for (const row of leaders.ofGenre(genre).slice(0, PER_PREFERENCE)) set.of(row, 'preference')
+    for (const stated of user.preferences) {
+      if (stated.weight <= 0) continue
+      const genre = isAboutGenre(stated) ? items.genreNumber(stated.value) : 0
+      const best = genre === 0 ? leaders.ofTrait(traitOf(stated.category, stated.value)) : leaders.ofGenre(genre)
+      for (const row of best.slice(0, PER_PREFERENCE)) set.of(row, 'preference')
     }
   }
 

@@ -32,7 +32,7 @@ export const eventBody = z
       .optional()
       .openapi({
         description:
-          'Id of the event. Events with the same id count once. Without an id, events with the same user, item, type and second count once.',
+          'Id of the event. Events with the same id count once. Without an id and an Idempotency-Key, events with the same user, item, type and second count once.',
       }),
     context: z
       .strictObject({
@@ -72,11 +72,12 @@ export function timeFault({ timestamp }: EventBody, now: number): string | undef
   return at < now - MAX_AGE_MS ? 'is more than 90 days old' : undefined
 }
 
-export function interactionOf(body: EventBody, now: number): Interaction {
+/** @param id the id of an event whose body has none; by default, its item, type and second are the id */
+export function interactionOf(body: EventBody, now: number, id?: string): Interaction {
   const { item_id, event_type, context, metadata } = body
   const timestamp = body.timestamp === undefined ? now : Math.floor(body.timestamp * MS_PER_SECOND)
   return {
-    event_id: body.event_id ?? `${item_id}-${event_type}-${Math.floor(timestamp / MS_PER_SECOND)}`,
+    event_id: body.event_id ?? id ?? `${item_id}-${event_type}-${Math.floor(timestamp / MS_PER_SECOND)}`,
     item_id,
     event_type,
     withdrawn: false,

@@ -1,6 +1,7 @@
 import { interactions } from '../../../schemas/recommendations/topics.ts'
 import type { Interaction } from '../../../schemas/recommendations/types.ts'
 import { jsonAnswer } from '../../kit/answer.ts'
+import { hashOf } from '../../kit/commands/idempotency.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
@@ -24,6 +25,11 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
     if (details.length > 0) throw new ApiError(errors.invalid_request, { details })
   }
 
+  /** Returns the id of an event in a request with an Idempotency-Key. It does not depend on the time of the request. */
+  function idOf(key: string | undefined, index: number, { item_id, event_type }: EventBody): string | undefined {
+    return key === undefined ? undefined : `key-${hashOf([key, index, String(item_id), event_type])}`
+  }
+
   /** Hiding an item and allowing it again have separate ids, so that each of them counts every time. */
   function hiding(itemId: bigint, withdrawn: boolean): Interaction {
     const at = now()
@@ -33,17 +39,21 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
 
   return {
     routes: [
-      bind(postEventRoute, async ({ caller, body }) => {
+      bind(postEventRoute, async ({ caller, body, idempotencyKey }) => {
         const userId = userOf(caller!, body.user_id, 'body.user_id')
         assertTimes([body], () => 'body')
-        await facts.publish(interactions, userId, interactionOf(body, now()))
+        await facts.publish(interactions, userId, interactionOf(body, now(), idOf(idempotencyKey, 0, body)))
         return accepted()
       }),
-      bind(postEventsRoute, async ({ caller, body: { events } }) => {
+      bind(postEventsRoute, async ({ caller, body: { events }, idempotencyKey }) => {
         const users = events.map((event, index) => userOf(caller!, event.user_id, `body.events.${index}.user_id`))
         assertTimes(events, (index) => `body.events.${index}`)
         const time = now()
-        await Promise.all(events.map((event, index) => facts.publish(interactions, users[index], interactionOf(event, time))))
+        await Promise.all(
+          events.map((event, index) =>
+            facts.publish(interactions, users[index], interactionOf(event, time, idOf(idempotencyKey, index, event))),
+          ),
+        )
         return accepted({ events: events.length })
       }),
       bind(hideRoute, async ({ caller, body }) => {

@@ -16,6 +16,7 @@ export const postEventRoute = defineRoute({
   description:
     'A 202 means that every in-sync replica has stored the event. Recommendations take the event into account within two seconds. Repeated events count once.',
   auth: USER,
+  derivesIds: true,
   body: eventBody,
   bodyExample: { item_id: '318', event_type: 'VIEW', context: { page: 'homepage', position: 3 }, metadata: { watch_pct: 0.9 } },
   answers: { 202: { description: 'taken', schema: accepted } },
@@ -28,8 +29,9 @@ export const postEventsRoute = defineRoute({
   operationId: 'postEvents',
   summary: 'Report up to 500 events',
   description:
-    'Either all events are accepted or none is. After a 503, send the same batch again. For rate limits, each event counts as one request.',
+    'Either all events are accepted or none is. After a 503, send the same batch again, with the same Idempotency-Key if its events have no ids or times. For rate limits, each event counts as one request.',
   auth: USER,
+  derivesIds: true,
   countsAs: '/api/v1/events',
   units: ({ events }) => events.length,
   body: batchBody,

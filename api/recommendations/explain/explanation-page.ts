@@ -3,6 +3,7 @@ import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranki
 import type { ShownItem } from '../../../state/views/recommendations/items.ts'
 import type { Html } from '../../kit/page/rendered.ts'
 import { CHANNELS } from '../candidates/candidate.ts'
+import { metPreference } from '../items/traits.ts'
 import type { Scored } from '../rank/rank.ts'
 import { explanationOf } from '../serve/explanation.ts'
 import type { AnswerItem, ServedList } from '../serve/serve.ts'
@@ -24,7 +25,7 @@ export interface Explained {
 export function explanationPage({ list, best, shown, genreOf }: Explained): Html {
   const title = (itemId: bigint) => shown.get(itemId)?.title ?? `Item ${itemId}`
   return html`${userSection(list, title)}
-${listSection(list, title, genreOf)}
+${listSection(list, shown, title, genreOf)}
 ${channelSection(list)}
 ${candidateSection(list, best, title)}`
 }
@@ -39,7 +40,9 @@ function userSection({ user, modelVersion, degraded }: ServedList, title: TitleO
     ['Age group', user.ageBucket ?? 'unknown'],
     [
       'Preferences',
-      user.preferences.length === 0 ? 'none stated' : user.preferences.map(({ value, weight }) => `${value} ${weight}`).join(', '),
+      user.preferences.length === 0
+        ? 'none stated'
+        : user.preferences.map(({ category, value, weight }) => `${category} ${value} ${weight}`).join(', '),
     ],
     ['Hidden items', String(user.hidden.size)],
     ['Features include events up to offset', String(user.throughOffset)],
@@ -52,10 +55,19 @@ function userSection({ user, modelVersion, degraded }: ServedList, title: TitleO
 ${user.recent.length === 0 ? html`<p class="note">Nothing is known of what this user watched.</p>` : html`<ol>${user.recent.map((itemId) => html`<li>${title(itemId)} <span class="soft">${itemId}</span></li>`)}</ol>`}</section>`
 }
 
-function listSection({ items, isCapRelaxed }: ServedList, title: TitleOf, genreOf: (itemId: bigint) => string): Html {
+function listSection(
+  { items, isCapRelaxed, user }: ServedList,
+  shown: Explained['shown'],
+  title: TitleOf,
+  genreOf: (itemId: bigint) => string,
+): Html {
+  const likedOf = (itemId: bigint) => {
+    const known = shown.get(itemId)
+    return (known && metPreference(user.preferences, known)) ?? genreOf(itemId)
+  }
   const row = (item: AnswerItem, place: number) => html`<tr><td>${place + 1}</td>
 <th scope="row">${title(item.itemId)} <span class="soft">${item.itemId}</span></th><td>${genreOf(item.itemId)}</td>
-<td>${explanationOf(item, item.sourceItemId === undefined ? undefined : title(item.sourceItemId), () => genreOf(item.itemId))}</td>
+<td>${explanationOf(item, item.sourceItemId === undefined ? undefined : title(item.sourceItemId), () => likedOf(item.itemId))}</td>
 <td>${item.channel}</td><td class="number">${numberText(item.score)}</td><td class="number">${moved(item, place)}</td></tr>`
   return html`<section aria-labelledby="list"><h2 id="list">The list</h2>
 <p class="soft">“Moved” compares the place with the one by score alone: arranging puts items of a full genre and similar items later, and new items at places of their own.${isCapRelaxed ? ' Fewer than 20 items were left within the limit per genre, so it was exceeded.' : ''}</p>

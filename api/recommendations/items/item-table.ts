@@ -4,6 +4,7 @@ import type { ItemStats, RecommendationItem } from '../../../schemas/recommendat
 import { DAY_MS } from '../../../schemas/retention.ts'
 import { genreOf } from './genre.ts'
 import { idIndex } from './id-index.ts'
+import { MAX_TRAITS, NO_TRAIT, type Trait, traitsOf } from './traits.ts'
 
 /**
  * All properties of items that ranking needs, in typed arrays. Ranking 500 candidates therefore needs no requests, and
@@ -29,6 +30,8 @@ export interface ItemTable {
   genreName(genre: number): string
   /** Returns the number of a genre; 0 for a genre to which no item belongs. */
   genreNumber(name: string): number
+  /** Returns one of the traits of an item; NO_TRAIT after the last one. @param place 0 to MAX_TRAITS - 1 */
+  traitAt(row: number, place: number): Trait
   createdAt(row: number): number
   /** Returns the `updated_at` of the item; 0 for an unknown item. */
   updatedAt(row: number): number
@@ -101,6 +104,8 @@ export function itemTable(): ItemTable {
   const genres = new Map<string, number>([['', 0]])
   const genreNames = ['']
   const pages = [columnsOf(PAGE_ROWS)]
+  /** The traits of the rows of each page. A page whose items have no traits has no array. */
+  const traitPages: (Uint32Array | undefined)[] = []
   const ranked = {
     popularity: 0,
     recentActivity: 0,
@@ -134,6 +139,13 @@ export function itemTable(): ItemTable {
     return genreNames.push(genre) - 1
   }
 
+  function putTraits(row: number, traits: readonly Trait[]): void {
+    const page = row >>> PAGE_BITS
+    if (traits.length > 0) traitPages[page] ??= new Uint32Array(PAGE_ROWS * MAX_TRAITS)
+    const start = (row & PAGE_MASK) * MAX_TRAITS
+    traitPages[page]?.fill(NO_TRAIT, start, start + MAX_TRAITS).set(traits, start)
+  }
+
   function fadeOf(at: number, now: number, halfLifeMs: number): number {
     return decay(Math.max(0, now - at * MS_PER_SECOND), halfLifeMs)
   }
@@ -157,6 +169,7 @@ export function itemTable(): ItemTable {
       if (item.updated_at < columns.updated[at]) return
       columns.flags[at] = IS_ITEM | (item.status === 'ACTIVE' ? IS_ACTIVE : 0)
       columns.genre[at] = numberOf(genreOf(item))
+      putTraits(row, traitsOf(item))
       columns.created[at] = Math.min(LAST_SECOND, Math.max(0, Math.floor(item.created_at / MS_PER_SECOND)))
       columns.updated[at] = item.updated_at
       // Programs other than the API may write items. A popularity of NaN would turn scores into NaN.
@@ -186,6 +199,7 @@ export function itemTable(): ItemTable {
     genreAt: (row) => pageOf(row).genre[row & PAGE_MASK],
     genreName: (genre) => genreNames[genre],
     genreNumber: (name) => genres.get(name) ?? 0,
+    traitAt: (row, place) => traitPages[row >>> PAGE_BITS]?.[(row & PAGE_MASK) * MAX_TRAITS + place] ?? NO_TRAIT,
     createdAt: (row) => valueAt('created', row) * MS_PER_SECOND,
     updatedAt: (row) => (row < 0 ? 0 : valueAt('updated', row)),
     enteredAt: (row) => (row < 0 ? 0 : pageOf(row).entered[row & PAGE_MASK]),

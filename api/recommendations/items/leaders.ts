@@ -1,9 +1,15 @@
 import { type ItemTable, NEW_ITEM_INTERACTIONS } from './item-table.ts'
+import { MAX_TRAITS, NO_TRAIT, type Trait } from './traits.ts'
 
 /** Lists of items that require a pass over all items. They are rebuilt at most once a minute, on request. */
 export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */
   ofGenre(genre: number): readonly number[]
+  /**
+   * Rows of the most popular active items with a trait, best first. There are too many traits to list the items of all
+   * of them, so a list is made after the first request for it.
+   */
+  ofTrait(trait: Trait): readonly number[]
   /** Rows of the most popular active items. */
   overall(): readonly number[]
   /** Rows of new items that should be tried, best first, by the upper confidence bound of their clicks. */
@@ -11,6 +17,11 @@ export interface Leaders {
 }
 
 const KEPT_MS = 60_000
+/** How long a pass for the list of a further trait waits after the last pass. */
+const NEW_TRAIT_MS = 5_000
+/** Maximum number of traits whose items are listed: those that were requested last. */
+const MAX_LISTED_TRAITS = 1_000
+const PER_TRAIT = 100
 const PER_GENRE = 100
 const OVERALL = 200
 const EXPLORED = 200
@@ -37,14 +48,23 @@ export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
   let madeAt = Number.NEGATIVE_INFINITY
   let madeOf = 0
   let isMaking = false
-  let made: MadeLeaders = { byGenre: new Map(), overall: [], explored: [] }
+  let made: MadeLeaders = { byGenre: new Map(), byTrait: new Map(), overall: [], explored: [] }
+  /** The listed traits, the one that was requested last at the end. */
+  const wanted = new Set<Trait>()
 
-  function fresh(): void {
+  function want(trait: Trait): void {
+    wanted.delete(trait)
+    wanted.add(trait)
+    for (const oldest of wanted) if (wanted.size > MAX_LISTED_TRAITS) wanted.delete(oldest)
+  }
+
+  function fresh(trait?: Trait): void {
     const time = now()
     // The lists are also rebuilt when the number of items grows, because a process that has just started is still
     // reading thousands of items.
     const hasGrown = items.size > 1.1 * madeOf
-    if (isMaking || (time - madeAt < KEPT_MS && !hasGrown)) return
+    const isMissing = trait !== undefined && !made.byTrait.has(trait) && (madeOf <= ROWS_AT_ONCE || time - madeAt >= NEW_TRAIT_MS)
+    if (isMaking || (time - madeAt < KEPT_MS && !hasGrown && !isMissing)) return
     const isFirst = madeOf === 0
     madeAt = time
     madeOf = items.size
@@ -53,7 +73,7 @@ export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
   }
 
   function make(time: number): MadeLeaders {
-    const visit = visitor(items, time)
+    const visit = visitor(items, time, wanted)
     for (let row = 0; row < madeOf; row++) visit.count(row)
     for (let row = 0; row < madeOf; row++) visit.offer(row)
     return visit.take()
@@ -61,7 +81,7 @@ export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
 
   async function makeInPieces(time: number, pause: () => Promise<unknown>): Promise<void> {
     isMaking = true
-    const visit = visitor(items, time)
+    const visit = visitor(items, time, wanted)
     for (const each of [visit.count, visit.offer]) {
       for (let start = 0; start < madeOf; start += ROWS_AT_ONCE) {
         for (let row = start; row < Math.min(madeOf, start + ROWS_AT_ONCE); row++) each(row)
@@ -77,6 +97,11 @@ export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
       fresh()
       return made.byGenre.get(genre) ?? []
     },
+    ofTrait(trait) {
+      want(trait)
+      fresh(trait)
+      return made.byTrait.get(trait) ?? []
+    },
     overall() {
       fresh()
       return made.overall
@@ -90,6 +115,7 @@ export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
 
 interface MadeLeaders {
   readonly byGenre: ReadonlyMap<number, readonly number[]>
+  readonly byTrait: ReadonlyMap<Trait, readonly number[]>
   readonly overall: readonly number[]
   readonly explored: readonly { readonly row: number; readonly bound: number }[]
 }
@@ -98,8 +124,9 @@ interface MadeLeaders {
  * Collects the lists in two passes over all items. The first pass counts all items, and the second offers them to the
  * lists.
  */
-function visitor(items: ItemTable, time: number) {
+function visitor(items: ItemTable, time: number, wanted: ReadonlySet<Trait>) {
   const groups = new Map<number, BestRows>()
+  const traits = new Map(Array.from(wanted, (trait) => [trait, bestRows(PER_TRAIT)]))
   const overall = bestRows(OVERALL)
   const unknown = bestRows(EXPLORED)
   let shown = 1
@@ -120,10 +147,16 @@ function visitor(items: ItemTable, time: number) {
         groups.set(genre, group)
       }
       group.offer(row, popularity)
+      for (let place = 0; traits.size > 0 && place < MAX_TRAITS; place++) {
+        const trait = items.traitAt(row, place)
+        if (trait === NO_TRAIT) break
+        traits.get(trait)?.offer(row, popularity)
+      }
       if (interactions < NEW_ITEM_INTERACTIONS) unknown.offer(row, boundOf(items.shownAt(row, time), items.chosenAt(row, time), logShown))
     },
     take: (): MadeLeaders => ({
-      byGenre: new Map([...groups].map(([genre, best]) => [genre, best.take().map(({ row }) => row)])),
+      byGenre: rowsOf(groups),
+      byTrait: rowsOf(traits),
       overall: overall.take().map(({ row }) => row),
       explored: unknown.take().map(({ row, value }) => ({ row, bound: value })),
     }),
@@ -134,6 +167,10 @@ function visitor(items: ItemTable, time: number) {
 function boundOf(shown: number, chosen: number, logShown: number): number {
   const times = shown + PRIOR_SHOWN
   return (chosen + PRIOR_CHOSEN) / times + CONFIDENCE * Math.sqrt(logShown / times)
+}
+
+function rowsOf(groups: ReadonlyMap<number, BestRows>): Map<number, readonly number[]> {
+  return new Map([...groups].map(([group, best]) => [group, best.take().map(({ row }) => row)]))
 }
 
 interface BestRows {

@@ -73,7 +73,8 @@ export function modelsPart({ facts, tables, now, log, models }: ModelsDeps): Rec
       }),
       bind(rollBackModelRoute, async ({ caller }) => {
         if ((models.history()?.earlier.length ?? 0) === 0) throw new ApiError(recommendationErrors.no_earlier_model)
-        return await ask(caller, 'ROLL_BACK')
+        // The request names the version that the caller sees in force, because a training may be about to replace it.
+        return await ask(caller, 'ROLL_BACK', { version: models.history()?.champion ?? null })
       }),
       bind(challengeModelRoute, async ({ caller, body: { version, percent } }) => {
         if (version !== null) {

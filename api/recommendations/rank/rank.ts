@@ -10,7 +10,7 @@ import type { ItemTable } from '../items/item-table.ts'
 import type { RecommendationModel } from '../model/model.ts'
 import type { RequestUser } from '../users/request-user.ts'
 import { scoreByRules } from './rules.ts'
-import type { Tastes } from './tastes.ts'
+import { preferenceFor, type Tastes } from './tastes.ts'
 
 /** A candidate with its score. */
 export interface Scored {
@@ -50,7 +50,7 @@ export function rankCandidates(items: ItemTable, candidates: readonly Candidate[
       isEditorial: candidate.isEditorial,
       sessionGenreShare: tastes.session.get(genre) ?? 0,
       historyGenreShare: tastes.history.get(genre) ?? 0,
-      preferenceWeight: tastes.preferences.get(genre) ?? 0,
+      preferenceWeight: preferenceFor(items, tastes, candidate.row),
       timesShown: user.timesShown.get(candidate.itemId) ?? 0,
     })
   })

@@ -1,4 +1,5 @@
 import type { ItemTable } from '../items/item-table.ts'
+import { isAboutGenre, MAX_TRAITS, NO_TRAIT, type Trait, traitOf } from '../items/traits.ts'
 import type { RequestUser } from '../users/request-user.ts'
 
 /** A user's preference for each genre, by the number of the genre. */
@@ -7,8 +8,10 @@ export interface Tastes {
   readonly session: ReadonlyMap<number, number>
   /** Share of each genre among the positive interactions of the user's last 100. */
   readonly history: ReadonlyMap<number, number>
-  /** Weights of stated preferences. */
-  readonly preferences: ReadonlyMap<number, number>
+  /** Weights of stated preferences for genres. */
+  readonly genres: ReadonlyMap<number, number>
+  /** Weights of stated preferences for categories and values of attributes. */
+  readonly traits: ReadonlyMap<Trait, number>
 }
 
 /**
@@ -17,12 +20,25 @@ export interface Tastes {
  */
 export function tastesOf(items: ItemTable, { session, history, preferences }: RequestUser): Tastes {
   const liked = history.filter(({ weight }) => weight > 0).map(({ itemId }) => itemId)
-  const stated = new Map<number, number>()
-  for (const { value, weight } of preferences) {
-    const genre = items.genreNumber(value)
-    if (genre !== 0) stated.set(genre, weight)
+  const genres = new Map<number, number>()
+  const traits = new Map<Trait, number>()
+  for (const stated of preferences) {
+    const genre = isAboutGenre(stated) ? items.genreNumber(stated.value) : 0
+    if (genre !== 0) genres.set(genre, stated.weight)
+    traits.set(traitOf(stated.category, stated.value), stated.weight)
   }
-  return { session: sharesOf(items, session), history: sharesOf(items, liked), preferences: stated }
+  return { session: sharesOf(items, session), history: sharesOf(items, liked), genres, traits }
+}
+
+/** Returns how much the stated preferences speak for an item, -1 to 1. */
+export function preferenceFor(items: ItemTable, { genres, traits }: Tastes, row: number): number {
+  let weight = genres.get(items.genreAt(row)) ?? 0
+  for (let place = 0; traits.size > 0 && place < MAX_TRAITS; place++) {
+    const trait = items.traitAt(row, place)
+    if (trait === NO_TRAIT) break
+    weight += traits.get(trait) ?? 0
+  }
+  return Math.min(1, Math.max(-1, weight))
 }
 
 function sharesOf(items: ItemTable, itemIds: readonly bigint[]): Map<number, number> {

@@ -10,6 +10,7 @@ import type { ServiceKit } from '../../service.ts'
 import { userOf } from '../caller.ts'
 import type { RecType } from '../candidates/generate.ts'
 import { genreOf } from '../items/genre.ts'
+import { metPreference } from '../items/traits.ts'
 import type { RecommendationsPart } from '../part.ts'
 import type { RequestUser } from '../users/request-user.ts'
 import { explanationOf } from './explanation.ts'
@@ -64,7 +65,7 @@ export function servePart(deps: ServePartDeps): ServePart {
     log: deps.log,
   })
 
-  function recommendationOf(item: AnswerItem, { shown }: ServedList, isExplained: boolean) {
+  function recommendationOf(item: AnswerItem, { shown, user }: ServedList, isExplained: boolean) {
     const { itemId, score, recType, sourceItemId, details, channel } = item
     const known = shown.get(itemId)
     const source = sourceItemId === undefined ? undefined : shown.get(sourceItemId)?.title
@@ -73,7 +74,9 @@ export function servePart(deps: ServePartDeps): ServePart {
       score,
       title: known?.title ?? null,
       thumbnail_url: absolute(known?.thumbnail_url ?? null),
-      explanation: explanationOf(item, source, () => (known === undefined ? '' : genreOf(known))),
+      explanation: explanationOf(item, source, () =>
+        known === undefined ? '' : (metPreference(user.preferences, known) ?? genreOf(known)),
+      ),
       rec_type: recType,
       source_item_id: sourceItemId?.toString() ?? null,
       ...(isExplained &&

@@ -13,7 +13,11 @@ const short = (characters: number) => z.string().min(1).max(characters).nullable
 
 const preference = z
   .strictObject({
-    category: z.string().min(1).max(CATEGORY_CHARACTERS).openapi({ example: 'genre' }),
+    category: z
+      .string()
+      .min(1)
+      .max(CATEGORY_CHARACTERS)
+      .openapi({ description: '`genre`, `category`, or the name of an attribute such as `brand`.', example: 'genre' }),
     value: z.string().min(1).max(VALUE_CHARACTERS).openapi({ example: 'Comedy' }),
     weight: z.number().min(-1).max(1).openapi({ description: 'Below 0: rather not.', example: 1 }),
   })

@@ -8,7 +8,7 @@ import { row } from '../../harness/table.ts'
 import { runTopology } from '../../harness/topology-run.ts'
 import { loadRemark } from '../../matches/rounds.ts'
 import type { PartInput } from './part.ts'
-import { seedInteractions } from './seed.ts'
+import { seedInteractions, seedItems } from './seed.ts'
 
 const FEATURES = { module: 'pipelines/recommendations/users/topology.ts', export: 'userFeaturesTopology', group: 'user-features' }
 const SIGNALS = { module: 'pipelines/recommendations/signals/topology.ts', export: 'itemSignals', group: 'item-signals' }
@@ -22,6 +22,8 @@ export async function measureBacklog({ world, values, folder, say }: Omit<PartIn
   try {
     await transport.connect()
     const target = { transport, registry: registryClient({ url: servers.addresses.registry }) }
+    // Statistics and trending items count known items only.
+    await seedItems(target, world)
     const records = await seedInteractions(target, world, values.backlog)
     say(`\n### A backlog of ${records} interactions of ${world.users} users, one worker; ${loadRemark()}\n`)
     say(row(['topology', 'interactions/s', 'second half', 'CPU s per million', 'records/s', 'target']))

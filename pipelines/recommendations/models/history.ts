@@ -22,14 +22,22 @@ export function withTrainedInForce(models: ModelHistory, version: ModelVersion, 
   return recordOf(promoted(added, version.version) ?? added, models.challenger_percent, now)
 }
 
-/** Carries out a request of an operator. Returns undefined when the request is not possible or changes nothing. */
-export function withRequest(models: ModelHistory, request: ModelRequest, now: number): ModelHistory | undefined {
+/**
+ * Carries out a request of an operator. Returns undefined when the request is not possible or changes nothing.
+ * @param byTraining the version in force, if a training has put it in force and no operator has chosen it since then
+ */
+export function withRequest(
+  models: ModelHistory,
+  request: ModelRequest,
+  now: number,
+  byTraining: string | undefined,
+): ModelHistory | undefined {
   const history = historyOf(models)
   switch (request.action) {
     case 'PROMOTE':
       return changed(request.version === null ? undefined : promoted(history, request.version), models.challenger_percent)
     case 'ROLL_BACK':
-      return changed(rolledBack(history), models.challenger_percent)
+      return changed(rolledBackFrom(history, request.version, byTraining), models.challenger_percent)
     case 'CHALLENGE':
       return changed(withChallenger(history, request.version ?? undefined), request.version === null ? 0 : request.percent)
     case 'TRAIN':
@@ -39,6 +47,23 @@ export function withRequest(models: ModelHistory, request: ModelRequest, now: nu
   function changed(after: VersionHistory<ModelVersion> | undefined, percent: number): ModelHistory | undefined {
     return after === undefined || after === history ? undefined : recordOf(after, percent, now)
   }
+}
+
+/**
+ * Takes a version out of force. If a training has just replaced it, the caller did not know the new version yet, so the
+ * request comes first: the version before the named one answers again, and the new one is kept like a version that was
+ * trained meanwhile.
+ * @param version null in requests of earlier releases, which meant whichever version was in force
+ */
+function rolledBackFrom(
+  history: VersionHistory<ModelVersion>,
+  version: string | null,
+  byTraining: string | undefined,
+): VersionHistory<ModelVersion> | undefined {
+  if (version === null || version === history.champion) return rolledBack(history)
+  const isReplaced = byTraining !== undefined && byTraining === history.champion && history.earlier[0] === version
+  const before = isReplaced ? rolledBack(history) : undefined
+  return before && rolledBack(before)
 }
 
 function historyOf({ versions, champion, challenger, earlier }: ModelHistory): VersionHistory<ModelVersion> {

@@ -55,6 +55,8 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     let dueAt = cut.length > 0 ? runtime.now() : firstDue(lastAt)
     let running: Running | undefined
     let training: Promise<void> = Promise.resolve()
+    /** The version that a training of this turn has put in force, until an operator chooses one. */
+    let byTraining: string | undefined
 
     function firstDue(last: number): number {
       if (trainEveryMs === undefined) return Number.POSITIVE_INFINITY
@@ -88,6 +90,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
         const { version, learnedUntil: learned_until, files, metrics } = result
         const sequence = (models.versions[0]?.sequence ?? 0) + 1
         const trained = { version, sequence, trained_at: run.started_at, learned_until, files, metrics }
+        if (!isOverruled) byTraining = version
         models = (isOverruled ? withTrained : withTrainedInForce)(models, trained, runtime.now())
         await turn.publishAll([jobRecord(recommendationModels, MODELS_KEY, models), jobRecord(modelRuns, run.run_id, over)])
       } else await turn.publish(modelRuns, run.run_id, over)
@@ -105,21 +108,36 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
         }
         if (running === undefined) await begin()
       } else {
-        const after = withRequest(models, value, runtime.now())
+        const after = withRequest(models, value, runtime.now(), byTraining)
         if (after === undefined) runtime.log.warn({ action: value.action, version: value.version }, 'model_request_without_effect')
         else {
           await turn.publish(recommendationModels, MODELS_KEY, after)
           models = after
-          if (running !== undefined && value.action !== 'CHALLENGE') running.isOverruled = true
+          if (value.action !== 'CHALLENGE') {
+            byTraining = undefined
+            if (running !== undefined) running.isOverruled = true
+          }
         }
       }
       await turn.completed(request)
     }
 
+    /** Takes the requests that have arrived. They come before the end of a training, whose model they do not know. */
+    async function takeArrived(): Promise<void> {
+      for (;;) {
+        const request = await turn.nextRequest(0)
+        if (request === undefined) return
+        await take(request)
+      }
+    }
+
     try {
       for (const lost of cut) await turn.publish(modelRuns, lost.run_id, failed(lost, 'the worker that ran it ended', runtime.now()))
       while (!turn.signal.aborted) {
-        if (running?.ended !== undefined) await finish(running)
+        if (running?.ended !== undefined) {
+          await takeArrived()
+          await finish(running)
+        }
         if (running === undefined && runtime.now() >= dueAt) await begin()
         const untilDue = Math.max(0, dueAt - runtime.now())
         const request = await turn.nextRequest(running ? WAIT_WHILE_TRAINING_MS : Math.min(untilDue, LONGEST_WAIT_MS))

@@ -2,9 +2,10 @@ import { catalogDocuments } from '../../../schemas/catalog/documents/topics.ts'
 import { packNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import { itemEvents, itemNeighbours, itemStats, items } from '../../../schemas/recommendations/topics.ts'
 import type { ItemActivity } from '../../../schemas/recommendations/types.ts'
-import { avro, type Context, decimalId, keyedStore, type RecordContext, topology, utf8 } from '../../engine/index.ts'
+import { avro, type Context, decimalId, drop, keyedStore, type RecordContext, topology, utf8 } from '../../engine/index.ts'
 import { declareCatalogItems } from '../items/catalog-items.ts'
 import { isDue as areStatsDue, NO_SIGNALS, statsOf, withActivity } from './item-counts.ts'
+import { declareKnownItems } from './known-items.ts'
 import { isDue, NO_NEIGHBOURS, publishedOf, withNear } from './neighbourhood.ts'
 import { byGroup } from './trend-groups.ts'
 import { declareTrending, TRENDING_EVERY_MS } from './trending.ts'
@@ -35,22 +36,28 @@ export const itemSignals = topology(
     function declareItems(): void {
       const signals = keyedStore('signals', { key: decimalId, value: avro('recommendations/ItemSignals') })
       const neighbourhoods = keyedStore('neighbours', { key: decimalId, value: avro('recommendations/ItemNeighbourhood') })
-      const stores = [signals, neighbourhoods]
+      const known = declareKnownItems(t, add)
+      const stores = [signals, neighbourhoods, ...known.stores]
       const emits = [itemStats, itemNeighbours, trends]
-      /** Activities of each item since the last commit. */
+      /** Activities of each known item since the last commit. */
       let pending = new Map<bigint, ItemActivity>()
 
-      function collect(activity: ItemActivity, ctx: RecordContext<bigint>): void {
-        const known = pending.get(ctx.key)
-        if (known === undefined) {
-          pending.set(ctx.key, activity)
+      function collect(activity: ItemActivity, ctx: RecordContext<bigint>) {
+        if (known.has(ctx.key)) add(ctx.key, activity)
+        else if (!known.park(ctx.key, activity, ctx.now)) return drop('unknown_item')
+      }
+
+      function add(itemId: bigint, activity: ItemActivity): void {
+        const before = pending.get(itemId)
+        if (before === undefined) {
+          pending.set(itemId, activity)
           return
         }
         // Events are added to the existing list. Joining lists would copy all events of a hot item with every record.
-        for (const event of activity.events) known.events.push(event)
-        for (const pair of activity.near) known.near.push(pair)
-        for (const time of activity.entered) known.entered.push(time)
-        for (const time of activity.shown) known.shown.push(time)
+        for (const event of activity.events) before.events.push(event)
+        for (const pair of activity.near) before.near.push(pair)
+        for (const time of activity.entered) before.entered.push(time)
+        for (const time of activity.shown) before.shown.push(time)
       }
 
       function fold(ctx: Context): void {
@@ -88,6 +95,7 @@ export const itemSignals = topology(
           'collect',
           {
             reads({ near }, itemId) {
+              known.prefetch(itemId)
               signals.prefetch(itemId)
               if (near.length > 0) neighbourhoods.prefetch(itemId)
             },

@@ -4,8 +4,12 @@ import type { Interaction, ItemActivity, UserState } from '../../../schemas/reco
 
 /** Collects the activities of items between two commits, so that a hot item costs no more than others. */
 export interface Activities {
-  /** Adds an interaction. @param before,after the user before and after the interaction */
-  addInteraction(event: Interaction, before: UserState, after: UserState): void
+  /**
+   * Adds an interaction.
+   * @param before,after the user before and after the interaction
+   * @param followsList whether the event names a list that its user got
+   */
+  addInteraction(event: Interaction, before: UserState, after: UserState, followsList: boolean): void
   addShown(itemId: bigint, at: number): void
   take(): ReadonlyMap<bigint, ItemActivity>
 }
@@ -45,10 +49,11 @@ export function activities(): Activities {
   }
 
   return {
-    addInteraction(event, before, after) {
-      const { item_id, event_type, timestamp, rating, rec_request_id } = event
+    addInteraction(event, before, after, followsList) {
+      const { item_id, event_type, timestamp, rating } = event
       const { country, age_bucket } = after
-      const is_chosen = rec_request_id !== null && isViewed(event_type)
+      // A shown item is removed from the shown ones when it is chosen, so one list cannot give it many choices.
+      const is_chosen = followsList && isViewed(event_type) && placeOf(before.shown, item_id) >= 0
       of(item_id).events.push({ event_type, at: timestamp, weight: weightOf(event), is_chosen, rating, country, age_bucket })
       if (isViewed(event_type)) addPairs(item_id, timestamp, before, after)
     },

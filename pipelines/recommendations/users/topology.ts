@@ -31,6 +31,7 @@ import {
 } from '../../engine/index.ts'
 import { activities } from './activities.ts'
 import { eventFault } from './event-fault.ts'
+import { isOwnList, withList } from './own-lists.ts'
 import { rememberedUntil, withEvent } from './recent-events.ts'
 import {
   FORGET_AFTER_MS,
@@ -64,9 +65,10 @@ export const userFeaturesTopology = topology(
   function declareUserFeatures(t) {
     const users = keyedStore('users', { key: decimalId, value: avro('recommendations/UserState') })
     const recent = keyedStore('recent-events', { key: decimalId, value: avroValue<Buffer>('bytes') })
+    const lists = keyedStore('lists', { key: decimalId, value: avroValue<Buffer>('bytes') })
     const watched = seenSetStore('watched', { key: decimalId, item: decimalId, ...WATCHED_SHAPE, collectChanges: true })
     const idle = timerStore('idle', { key: decimalId })
-    const stores = [users, recent, watched, idle]
+    const stores = [users, recent, lists, watched, idle]
     const emits = [userFeatures, itemEvents]
     const reads = (_value: unknown, key: bigint) => users.prefetch(key)
 
@@ -93,7 +95,8 @@ export const userFeaturesTopology = topology(
       }
       const after = withInteraction(before, event, ctx.offset)
       if (isWatched(event)) watched.add(userId, event.item_id, event.timestamp)
-      happened.addInteraction(event, before, after)
+      const followsList = event.rec_request_id !== null && isOwnList(lists.get(userId), event.rec_request_id)
+      happened.addInteraction(event, before, after, followsList)
       // The timer is set by the first event after a pause. When it is due, the handler checks the time of the last
       // event.
       if (before.last_event_at === null) idle.schedule(userId, event.timestamp + FORGET_AFTER_MS)
@@ -102,6 +105,8 @@ export const userFeaturesTopology = topology(
 
     function takeServed(served: ServedRecommendations, ctx: RecordContext<bigint>): void {
       for (const { item_id } of served.items) happened.addShown(item_id, served.served_at)
+      const known = withList(lists.get(ctx.key), served.request_id)
+      if (known !== undefined) lists.put(ctx.key, known)
       keep(ctx.key, withServed(users.get(ctx.key) ?? NEW_USER, served))
     }
 
@@ -134,6 +139,7 @@ export const userFeaturesTopology = topology(
           continue
         }
         if (user !== undefined && lastAt !== undefined) keep(key, withoutVisit(user))
+        lists.delete(key)
         forgetEvents(key, now)
       }
     }
@@ -156,7 +162,8 @@ export const userFeaturesTopology = topology(
       .process(
         'take-interaction',
         {
-          reads({ item_id }, userId) {
+          reads({ item_id, rec_request_id }, userId) {
+            if (rec_request_id !== null) lists.prefetch(userId)
             users.prefetch(userId)
             recent.prefetch(userId)
             watched.prefetch(userId, item_id)
@@ -171,7 +178,18 @@ export const userFeaturesTopology = topology(
         watched.expire(now, FORGOTTEN_PER_TICK)
       })
       .beforeCommit('show', { stores, emits }, show)
-    t.source(recommendationsServed, { onError: SKIPPED }).process('take-served', { reads, stores, emits }, takeServed)
+    t.source(recommendationsServed, { onError: SKIPPED }).process(
+      'take-served',
+      {
+        reads(_served, userId) {
+          users.prefetch(userId)
+          lists.prefetch(userId)
+        },
+        stores,
+        emits,
+      },
+      takeServed,
+    )
     t.source(recommendationUsers, { onError: SKIPPED, tombstones: 'deliver' }).process('take-user', { reads, stores, emits }, takeUser)
     t.source(userPreferences, { onError: SKIPPED, tombstones: 'deliver' }).process(
       'take-preferences',

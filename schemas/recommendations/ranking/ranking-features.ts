@@ -101,7 +101,7 @@ export interface RankedMatch {
    */
   readonly sessionGenreShare: number
   readonly historyGenreShare: number
-  /** Weight of the user's preference for the candidate's genre; 0 without a preference. */
+  /** Weight of the user's preferences that the candidate meets, from -1 to 1; 0 without a preference. */
   readonly preferenceWeight: number
   /** Number of times that the candidate was recently shown to the user, who did not choose it. */
   readonly timesShown: number

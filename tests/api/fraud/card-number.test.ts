@@ -17,6 +17,12 @@ test.each([
   ['American Express', '3782 822463 10005'],
   ['other numbers beside it', '12 4111 1111 1111 1111 12/29 123'],
   ['words beside it', 'card:4111111111111111;exp'],
+  ['letters next to it', `card${VISA}x`],
+  ['letters next to its groups', 'card4111 1111 1111 1111x'],
+  ['letters that are hexadecimal digits', `a${VISA}f`],
+  ['data of a magnetic stripe', `${VISA}D25122010000012345678F`],
+  ['beside a hash', `${'0123456789abcdef'.repeat(4)} ${VISA}`],
+  ['inside a token', `tok_${VISA}_QxZ`],
   ['full-width digits', '\uff14111111111111111'],
   ['beside a UUID', '09239179-5708-4188-9fbf-c4db127086b1 4111-1111-1111-1111'],
   ['digits in the form of a UUID', '41111111-1111-1111-1111-111111111111'],
@@ -32,8 +38,10 @@ test.each([
   ['a wrong check digit', '4111111111111112'],
   ['12 digits', '411111111116'],
   ['20 digits', '41111111111111111111'],
-  ['a token that contains digits', `a${VISA}`],
-  ['a token that ends in letters', `${VISA}f`],
+  ['20 digits in letters', `card${VISA}1111x`],
+  ['a hash that contains digits', `${VISA}fade`.padEnd(32, '0')],
+  ['a hash after a word', `token${VISA}fade`.padEnd(64, '0')],
+  ['letters between the groups', '4111a1111b1111c1111'],
   ['a UUID whose first groups have a check digit', '09239179-5708-4188-9fbf-c4db127086b1'],
   ['such a UUID after a word', 'card-09239179-5708-4188-9FBF-C4DB127086B1'],
   ['a fraction', 41111111111.11111],
@@ -63,8 +71,14 @@ test('every number with a check digit is found, however it is grouped', () => {
   )
 })
 
-test('hashes are hardly ever taken for card numbers', () => {
-  const hashes = Array.from({ length: 20_000 }, (_, index) => createHash('sha256').update(String(index)).digest('hex'))
+test.each<[string, (hash: Buffer) => string]>([
+  ['SHA-256 in hexadecimal digits', (hash) => hash.toString('hex')],
+  ['128 bits in hexadecimal digits', (hash) => hash.toString('hex').slice(0, 32)],
+  ['UUIDs', (hash) => hash.toString('hex').replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*/, '$1-$2-4$3-8$4-$5')],
+  ['SHA-256 in base64', (hash) => hash.toString('base64url')],
+  ['64 bits in base 36', (hash) => `tok_${hash.readBigUInt64LE().toString(36)}`],
+])('random tokens are hardly ever taken for card numbers: %s', (_what, tokenOf) => {
+  const hashes = Array.from({ length: 20_000 }, (_, index) => tokenOf(createHash('sha256').update(String(index)).digest()))
   expect(hashes.filter(hasCardNumber)).toEqual([])
 })
 

@@ -12,7 +12,12 @@ test('the place of a feed request that Kafka does not take is used and counted',
   const searchedAt: object[] = []
   const deps = {
     facts: { publish },
-    people: { active: async () => ({}), checkJump: async () => undefined, tryToNote: async () => undefined, shown: async () => new Map() },
+    people: {
+      active: async () => ({ profile: { created_at: 0 }, recent: {} }),
+      checkJump: async () => undefined,
+      tryToNote: async () => undefined,
+      shown: async () => new Map(),
+    },
     stackFor: async (_userId: string, _state: object, place: object) => {
       searchedAt.push(place)
       return { stack: { builtAt: NOW, candidates: [] }, left: [] }

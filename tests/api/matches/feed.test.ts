@@ -15,6 +15,7 @@ async function feed(
   lastActiveAt: number | undefined,
   isKafkaAway = false,
   left: readonly object[] = [],
+  { created_at = 0, place = {} }: { created_at?: number; place?: object } = {},
 ) {
   const publish = vi.fn(async (..._record: unknown[]) => {
     if (isKafkaAway) throw new Error('no answer')
@@ -23,13 +24,18 @@ async function feed(
   const self = lastActiveAt === undefined ? undefined : { last_active_at: lastActiveAt, lat: 1, lon: 2, location_updated_at: lastActiveAt }
   const deps = {
     facts: { publish },
-    people: { active: async () => ({ self, recent: parseRecent(fields) }), tryToNote, shown: async () => new Map([[BOB, profile]]) },
+    people: {
+      active: async () => ({ profile: { created_at }, self, recent: parseRecent(fields) }),
+      tryToNote,
+      checkJump: async () => undefined,
+      shown: async () => new Map([[BOB, profile]]),
+    },
     stackFor: async () => ({ stack: { builtAt: NOW, candidates: [] }, left }),
     onPlaceDropped: () => undefined,
     now: () => NOW,
   } as unknown as Parameters<typeof feedRoutes>[0]
   const [{ handler }] = feedRoutes(deps)
-  const answer = await handler({ query: { limit: 20 }, caller: { subject: ANN } } as Parameters<typeof handler>[0])
+  const answer = await handler({ query: { limit: 20, ...place }, caller: { subject: ANN } } as Parameters<typeof handler>[0])
   return {
     status: answer.status,
     candidates: JSON.parse(answer.body as string).candidates,
@@ -47,6 +53,17 @@ test('a feed request counts as activity, which is reported once in ten minutes',
   expect(await feed({}, NOW - 10 * MINUTE_MS + 1)).toEqual(silent)
   expect(await feed(activeField(NOW - MINUTE_MS), NOW - 24 * 60 * MINUTE_MS)).toEqual(silent)
   expect(await feed(placeField(PLACE, NOW - MINUTE_MS), undefined)).toEqual(silent)
+})
+
+test('the place and the activity of a feed count although the clock of the worker that made the profile is ahead', async () => {
+  const update = { user_id: ANN, accuracy_m: null, ts: NOW + 101 }
+  const placed = await feed({}, undefined, false, [], { created_at: NOW + 100, place: PLACE })
+  expect(placed).toMatchObject({
+    published: [[locationUpdates, ANN, { ...update, ...PLACE }]],
+    noted: [[ANN, placeField(PLACE, NOW + 101)]],
+  })
+  const active = await feed({}, NOW - 11 * MINUTE_MS, false, [], { created_at: NOW + 100 })
+  expect(active.published).toEqual([[locationUpdates, ANN, { ...update, lat: null, lon: null }]])
 })
 
 test('a feed needs no Kafka to report activity', async () => {

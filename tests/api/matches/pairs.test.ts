@@ -3,7 +3,7 @@ import { pairRoutes } from '../../../api/matches/pairs.ts'
 import { likesRoute, matchesRoute, notifyRoute } from '../../../api/matches/routes.ts'
 import { matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
 import type { MatchProfile, PairCommand } from '../../../schemas/matches/types.ts'
-import { parseRecent } from '../../../state/views/matches/recent.ts'
+import { parseRecent, severedField } from '../../../state/views/matches/recent.ts'
 import { parseRelation } from '../../../state/views/matches/relation.ts'
 import { ANN, BOB } from '../../pipelines/matches/swipes.ts'
 import { matchesApi } from './harness.ts'
@@ -34,11 +34,14 @@ function routesOf(likers: readonly Partial<MatchProfile>[], sent: PairCommand[] 
   const profiles = new Map(
     likers.map((liker, index) => [ids[index], { ...profile, gender: 'm', seeking_gender: [], ...liker, user_id: ids[index] }]),
   )
+  const state = { now: NOW, relations, profiles, recent: {} as Record<string, string>, reads: 0 }
   const deps = {
     people: {
-      own: async () => ({ profile, self: undefined, relations, recent: parseRecent({}), seenPages: {}, stack: undefined }),
-      shown: async (wanted: readonly string[]) =>
-        new Map(wanted.filter((id) => profiles.get(id)?.is_active).map((id) => [id, profiles.get(id)])),
+      own: async () => ({ profile, self: undefined, relations, recent: parseRecent(state.recent), seenPages: {}, stack: undefined }),
+      async shown(wanted: readonly string[]) {
+        state.reads += wanted.length
+        return new Map(wanted.filter((id) => profiles.get(id)?.is_active).map((id) => [id, profiles.get(id)]))
+      },
     },
     commands: {
       open: async () => ({
@@ -49,13 +52,14 @@ function routesOf(likers: readonly Partial<MatchProfile>[], sent: PairCommand[] 
         },
       }),
     },
-    now: () => NOW,
+    now: () => state.now,
   } as unknown as Parameters<typeof pairRoutes>[0]
   const routes = pairRoutes(deps)
-  return async (route: object, input: object) => {
+  async function ask(route: object, input: object) {
     const { handler } = routes.find(({ definition }) => definition === route)!
     return await handler({ caller: { subject: ANN }, ...input } as Parameters<typeof handler>[0])
   }
+  return Object.assign(ask, { ids, state })
 }
 
 async function likesOf(likers: readonly Partial<MatchProfile>[]) {
@@ -90,6 +94,35 @@ test('users who are switched off are neither in the list of matches nor in its t
   const [first, second, third] = [await pageOf(1), await pageOf(2), await pageOf(3)]
   expect([first, second, third].map(({ total }) => total)).toEqual([3, 3, 3])
   expect([first, second, third].map(agesOf)).toEqual([[1, 3], [1_204], []])
+})
+
+test('pages of matches read few profiles, and their total follows blocks, ends of matches and deletions at once', async () => {
+  const matched = (at: number) => JSON.stringify({ m: at - 3_600_000 })
+  const ask = routesOf([{ is_active: false }, ...many(50, suitable)], [], matched)
+  const { ids, state } = ask
+  async function pageOf(page: number) {
+    const { body } = await ask(matchesRoute, { query: { page, limit: 5 } })
+    const { total, matches } = JSON.parse(body as string) as { total: number; matches: { user_id: string }[] }
+    return { total, ids: matches.map(({ user_id }) => user_id) }
+  }
+  expect(await pageOf(1)).toEqual({ total: 50, ids: ids.slice(1, 6) })
+  state.reads = 0
+  expect(await pageOf(2)).toEqual({ total: 50, ids: ids.slice(6, 11) })
+  expect(state.reads).toBe(5)
+  state.recent = { [severedField(ids[1], 'blocks')]: `${NOW} 1` }
+  state.relations.set(ids[2], parseRelation(JSON.stringify({ m: NOW, e: 1 })))
+  state.profiles.delete(ids[3])
+  expect(await pageOf(1)).toEqual({ total: 47, ids: ids.slice(4, 9) })
+  state.recent = {}
+  expect(await pageOf(1)).toEqual({ total: 48, ids: [ids[1], ...ids.slice(4, 8)] })
+  // A match that is new since the check is checked, and others are checked again after a minute.
+  const fresh = '0c000000-0000-4000-8000-000000000000'
+  state.relations.set(fresh, parseRelation(JSON.stringify({ m: NOW })))
+  expect((await pageOf(1)).total).toBe(48)
+  state.profiles.set(fresh, { ...profile, user_id: fresh })
+  state.profiles.set(ids[0], { ...profile, user_id: ids[0] })
+  state.now += 60_000
+  expect(await pageOf(1)).toEqual({ total: 50, ids: [fresh, ids[0], ids[1], ids[4], ids[5]] })
 })
 
 test('a report of a match goes to the partition of the pair, and is accepted whatever the pair says', async () => {

@@ -10,13 +10,13 @@ import { matchesApi } from './harness.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
-/** Sends a location. Returns the answer, and everything that the request publishes and notes. */
-async function locate(body: object, isKafkaAway = false) {
+/** Sends a location, and returns the answer with what is published and noted. */
+async function locate(body: object, isKafkaAway = false, state: object | undefined = undefined) {
   const publish = vi.fn(async (..._record: unknown[]) => {
     if (isKafkaAway) throw new ApiError(errors.unavailable)
   })
   const tryToNote = vi.fn(async () => undefined)
-  const deps = { facts: { publish }, people: { stateOf: async () => undefined, tryToNote }, now: () => NOW }
+  const deps = { facts: { publish }, people: { stateOf: async () => state, checkJump: async () => undefined, tryToNote }, now: () => NOW }
   const routes = profileRoutes(deps as unknown as Parameters<typeof profileRoutes>[0])
   const { handler } = routes.find(({ definition }) => definition === (locationRoute as object))!
   const answer = handler({ body: locationRoute.body!.parse(body), caller: { subject: ANN } } as unknown as Parameters<typeof handler>[0])
@@ -34,6 +34,21 @@ test('a location is published and noted, unless it is less accurate than 10 km',
   for (const accuracy_m of [10_000.1, 5e6, 1e300]) {
     const { answer, published, noted } = await locate({ ...place, accuracy_m })
     expect([accuracy_m, (await answer).status, published, noted]).toEqual([accuracy_m, 204, [], []])
+  }
+})
+
+test('a location counts although the clock of a worker or of another process is ahead', async () => {
+  const body = { lat: 1, lon: 2 }
+  for (const [created_at, lastAt, ts] of [
+    [NOW - 5, NOW - 5, NOW],
+    [NOW + 100, undefined, NOW + 101],
+    [NOW, undefined, NOW + 1],
+    [NOW - 5, NOW + 200, NOW + 201],
+  ]) {
+    const recent = { place: lastAt === undefined ? undefined : { ...body, at: lastAt } }
+    const { answer, published, noted } = await locate(body, false, { profile: { created_at }, self: undefined, recent })
+    expect((await answer).status).toBe(204)
+    expect([published[0][2], noted]).toEqual([{ user_id: ANN, ...body, accuracy_m: null, ts }, [[ANN, placeField(body, ts!)]]])
   }
 })
 

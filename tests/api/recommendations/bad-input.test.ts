@@ -66,6 +66,34 @@ test('an event without an id has one that its repetition shares', async () => {
   expect(one).toMatchObject({ key: 42n, value: { item_id: 5n, event_id: `5-VIEW-${NOW_SECONDS}` } })
 })
 
+test('an event without an id and a time counts once if its repetition has the same Idempotency-Key', async () => {
+  const send = async (key: string | undefined, path: string, body: object) => {
+    api.state.now += 5_000
+    const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key }
+    expect((await api.send('POST', path, { user: '42', body, headers })).status).toBe(202)
+  }
+  const idsOf = (count: number) => api.published.slice(-count).map(({ value }) => value.event_id as string)
+  const batch = { events: [VIEW, VIEW, { ...VIEW, event_id: 'own' }, { ...VIEW, item_id: '6' }] }
+  for (const path of ['/api/v1/events', '/api/v1/events/batch']) {
+    const [body, count] = path.endsWith('batch') ? [batch, 4] : [VIEW, 1]
+    await send('k', path, body)
+    const first = idsOf(count)
+    expect(new Set(first).size).toBe(count)
+    await send('k', path, body)
+    expect(idsOf(count)).toEqual(first)
+    await send('other', path, body)
+    expect(idsOf(count).filter((id) => first.includes(id))).toEqual(path.endsWith('batch') ? ['own'] : [])
+  }
+  await send('k', '/api/v1/events', VIEW)
+  const [one] = idsOf(1)
+  await send('k', '/api/v1/events', { ...VIEW, item_id: '7' })
+  expect(idsOf(1)).not.toEqual([one])
+  await send(undefined, '/api/v1/events', VIEW)
+  expect(idsOf(1)).toEqual([`5-VIEW-${api.state.now / 1_000}`])
+  const long = { 'idempotency-key': 'k'.repeat(129) }
+  expect((await api.send('POST', '/api/v1/events', { user: '42', body: VIEW, headers: long })).status).toBe(400)
+})
+
 test.each([
   ['limit=0'],
   ['limit=51'],

@@ -171,9 +171,14 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
     putNeighbours: (itemId: bigint, neighbours: readonly Neighbour[]) =>
       apply(itemNeighboursView.operationsFor(0, itemId, { at: START, neighbours: packNeighbours(neighbours) })),
     putUser: (key: string, features: UserFeatures) => apply(userFeaturesView.operationsFor(0, key, features)),
-    async send(method: string, path: string, options: { user?: string; scope?: string; body?: unknown } = {}) {
+    async send(
+      method: string,
+      path: string,
+      options: { user?: string; scope?: string; body?: unknown; headers?: Record<string, string> } = {},
+    ) {
       const headers: Record<string, string> =
         options.user === undefined ? {} : await app.bearer({ sub: options.user, scope: options.scope })
+      Object.assign(headers, options.headers)
       if (options.body !== undefined) headers['content-type'] = 'application/json'
       const body = options.body === undefined ? undefined : JSON.stringify(options.body)
       const response = await app.app.request(path, { method, headers, body })

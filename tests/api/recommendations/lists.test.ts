@@ -234,3 +234,28 @@ test('editors place items and change the boost of new ones, in their period', as
   api.state.now = START + 1_000
   expect((await pick('limit=50'))?.explanation).not.toBe('Picked by our editors')
 })
+
+test('a preference is about the genre, a category or the attribute that it names, and about nothing else', async () => {
+  for (const id of [71n, 72n]) api.putItem(id, { attributes: { genres: 'Drama', brand: 'Comedy', maker: 'Acme' } })
+  for (const id of [73n, 74n]) api.putItem(id, { attributes: {}, category_path: 'Tools/Saws' })
+  const preferring = async (category: string, value: string, weight = 1) => {
+    const preferences = [{ category, value, weight }]
+    api.putUser('42:self', { page: null, self: self([], { interactions: 0, preferences }) })
+    const { recommendations } = await list('limit=50&explain=true', 'internal')
+    return recommendations as { item_id: string; explanation: string; explain: { features: { preference_weight: number } } }[]
+  }
+  const bestOf = async (category: string, value: string) => {
+    const found = await preferring(category, value)
+    const liked = found.filter(({ explanation }) => explanation === `Because you like ${value}`)
+    expect(liked.every(({ explain }) => explain.features.preference_weight === 1)).toBe(true)
+    return liked.map(({ item_id }) => item_id).sort()
+  }
+  expect(await bestOf('brand', 'Comedy')).toEqual(['71', '72'])
+  expect(await bestOf('maker', 'Acme')).toEqual(['71', '72'])
+  expect(await bestOf('category', 'Tools')).toEqual(['73', '74'])
+  expect(await bestOf('category', 'Tools/Saws')).toEqual(['73', '74'])
+  expect(await bestOf('colour', 'Comedy')).toEqual([])
+  expect(await bestOf('genre', 'Comedy')).toEqual(expect.arrayContaining(['10', '20']))
+  const disliking = await preferring('maker', 'Acme', -1)
+  expect(disliking.find(({ item_id }) => item_id === '71')?.explain.features.preference_weight ?? -1).toBe(-1)
+})

@@ -131,7 +131,7 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
         return {
           id,
           run: (flow, key, body, step) => run(flow, key, body, step === undefined ? id : `${id}:${step}`),
-          firstAt: async () => now,
+          once: async (_name, compute) => compute(),
         }
       },
       probe: { name: 'results', check: async () => undefined },

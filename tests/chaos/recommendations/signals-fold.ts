@@ -28,7 +28,7 @@ export function expectedActivities({ logs }: Pick<Evidence, 'logs'>): Map<string
       event_type: event.event_type,
       at: event.timestamp,
       weight: weightIn(event),
-      is_chosen: event.rec_request_id !== null && saysYes(event),
+      mayBeChosen: saysYes(event) && isFromOwnList(event, logs.served),
       rating: event.rating,
       country,
       age_bucket,
@@ -41,6 +41,13 @@ export function expectedActivities({ logs }: Pick<Evidence, 'logs'>): Map<string
   }
   for (const { value } of logs.served) for (const { item_id } of value?.items ?? []) of(String(item_id)).shown.push(value!.served_at)
   return found
+}
+
+/** Returns whether the event names a list that was served to its user, and the item was in a list of this user. */
+function isFromOwnList({ user, item_id, rec_request_id }: UserEvent, served: Evidence['logs']['served']): boolean {
+  const own = served.flatMap(({ key, value }) => (String(key) === user && value !== null ? [value] : []))
+  const isOffered = own.some(({ items }) => items.some((item) => item.item_id === item_id))
+  return isOffered && own.some(({ request_id }) => request_id === rec_request_id)
 }
 
 function viewedAround(event: UserEvent, own: readonly UserEvent[]): { readonly before: string[]; readonly after: string[] } {

@@ -28,10 +28,34 @@ export function signals(evidence: Evidence): string[] {
 
 function activities(item: string, expected: ReturnType<typeof joined> = joined([]), records: readonly Logged<ItemActivity>[]): string[] {
   const is = joined(records)
-  const names = ['events', 'near', 'entered'] as const
-  const wrong = names.flatMap((name) => firstDifference(`${name} of item ${item}`, expected[name], is[name]))
+  const wrong = [
+    ...firstDifference(`events of item ${item}`, expected.events.map(withoutChoice), is.events.map(withoutChoice)),
+    ...choices(item, expected.events, is.events),
+    ...firstDifference(`near of item ${item}`, expected.near, is.near),
+    ...firstDifference(`entered of item ${item}`, expected.entered, is.entered),
+  ]
   // Answers are in a separate topic, so the order in which the pipeline has read them is unknown.
   return [...wrong, ...firstDifference(`times shown of item ${item}`, expected.shown.toSorted(), is.shown.toSorted())]
+}
+
+/** An event as it was counted, or as it should have been counted. */
+interface Choice {
+  readonly is_chosen?: boolean
+  readonly mayBeChosen?: boolean
+}
+
+function withoutChoice(event: unknown): unknown {
+  const { is_chosen: _is, mayBeChosen: _may, ...rest } = event as Choice
+  return rest
+}
+
+/**
+ * Checks that only events from the user's own lists count as choices. An event that the pipeline reads before its list
+ * does not count, nor does a further event about an item that was already chosen.
+ */
+function choices(item: string, expected: readonly unknown[], is: readonly unknown[]): string[] {
+  const wrong = is.findIndex((event, at) => (event as Choice).is_chosen === true && !(expected[at] as Choice | undefined)?.mayBeChosen)
+  return wrong < 0 ? [] : [`event ${wrong} of item ${item} counts as a choice, but no list of its user offered the item`]
 }
 
 function firstDifference(what: string, expected: readonly unknown[], is: readonly unknown[]): string[] {

@@ -1,4 +1,4 @@
-import type { Interaction, ServedRecommendations } from '../../../schemas/recommendations/types.ts'
+import type { Interaction, RecommendationItem, ServedRecommendations } from '../../../schemas/recommendations/types.ts'
 import type { ModelEvent } from './offline-model.ts'
 
 export function interaction(event: Partial<Interaction> & Pick<Interaction, 'item_id' | 'timestamp'>): Interaction {
@@ -34,4 +34,9 @@ export function served(itemIds: readonly bigint[], served_at: number): ServedRec
     features_offset: -1,
     items: itemIds.map((item_id, position) => ({ ...item, item_id, position })),
   }
+}
+
+export function itemNamed(title: string): RecommendationItem {
+  const nothing = { description: '', category_path: '', attributes: {}, popularity: 0, thumbnail_url: null }
+  return { title, ...nothing, status: 'ACTIVE', created_at: 0, updated_at: 0 }
 }

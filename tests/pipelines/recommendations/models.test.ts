@@ -34,6 +34,8 @@ async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
   const begun: Begun[] = []
   const swept: ModelHistory[] = []
   const warned: string[] = []
+  /** Results of the next trainings, which end at once. */
+  const results: TrainingResult[] = []
   let ids = 0
 
   function start(worker: string): Runner {
@@ -41,6 +43,8 @@ async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
     const train: Train = (order) =>
       new Promise((resolve, reject) => {
         order.signal.addEventListener('abort', () => reject(new Error('the training was stopped')))
+        const [atOnce] = results.splice(0, 1)
+        if (atOnce !== undefined) resolve(atOnce)
         begun.push({ worker, order, end: (result) => (result instanceof Error ? reject(result) : resolve(result)) })
       })
     const { log } = systemRuntime()
@@ -73,6 +77,7 @@ async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
     begun,
     swept,
     warned,
+    results,
     start,
     ask,
     models: () => values(recommendationModels).at(-1),
@@ -161,6 +166,41 @@ test('a choice of an operator during a training stays, and a further request joi
   begun[3].end(good('v4'))
   await eventually(() => run('run-4')?.state).toBe('IN_FORCE')
   expect(models()).toMatchObject({ champion: 'v4', challenger: 'v1', challenger_percent: 20 })
+})
+
+test('a roll back that nobody has read when a training ends comes before the new version', async () => {
+  const { start, ask, begun, models, run, results } = await world()
+  for (const version of ['v1', 'v2', 'v3']) results.push(good(version))
+  start('a')
+  for (const version of ['v1', 'v2']) {
+    ask(version, 'TRAIN')
+    await eventually(() => models()?.champion).toBe(version)
+  }
+  // Both requests arrive together, and the training ends before the second one is read.
+  ask('three', 'TRAIN')
+  ask('back', 'ROLL_BACK', { version: 'v2' })
+  await eventually(() => run('run-3')?.state).toBe('REFUSED')
+  expect(models()).toMatchObject({ champion: 'v1', earlier: [''], versions: [{ version: 'v3' }, { version: 'v2' }, { version: 'v1' }] })
+  expect(begun).toHaveLength(3)
+})
+
+test('a roll back names its version: one that a training has just replaced is skipped, another one changes nothing', async () => {
+  const { start, ask, models, results, warned } = await world()
+  for (const version of ['v1', 'v2', 'v3']) results.push(good(version))
+  start('a')
+  for (const version of ['v1', 'v2', 'v3']) {
+    ask(version, 'TRAIN')
+    await eventually(() => models()?.champion).toBe(version)
+  }
+  ask('late', 'ROLL_BACK', { version: 'v2' })
+  await eventually(() => models()?.champion).toBe('v1')
+  expect(models()?.versions.map(({ version }) => version)).toEqual(['v3', 'v2', 'v1'])
+  ask('use', 'PROMOTE', { version: 'v3' })
+  await eventually(() => models()?.champion).toBe('v3')
+  ask('stale', 'ROLL_BACK', { version: 'v1' })
+  await eventually(() => warned).toEqual(['model_request_without_effect'])
+  ask('back', 'ROLL_BACK', { version: 'v3' })
+  await eventually(() => models()?.champion).toBe('v1')
 })
 
 test('a request for a version that is not kept changes nothing', async () => {

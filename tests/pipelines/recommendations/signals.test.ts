@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { testDriver } from '../../../pipelines/engine/testing.ts'
+import { MAX_PARKED_ENTRIES, MAX_PARKED_ITEMS } from '../../../pipelines/recommendations/signals/known-items.ts'
 import { itemSignals } from '../../../pipelines/recommendations/signals/topology.ts'
 import { userFeaturesTopology } from '../../../pipelines/recommendations/users/topology.ts'
 import { unpackHistory } from '../../../schemas/recommendations/events/packed-history.ts'
@@ -10,16 +11,19 @@ import {
   itemEvents,
   itemNeighbours,
   itemStats,
+  items,
   trendingItems,
   userFeatures,
 } from '../../../schemas/recommendations/topics.ts'
 import type { UserSelf } from '../../../schemas/recommendations/types.ts'
+import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
-import { interactionOf } from './events.ts'
+import { interactionOf, itemNamed } from './events.ts'
 import { type ModelEvent, modelNeighbours, modelStats, modelTrending, modelUser } from './offline-model.ts'
 
 const START = Date.UTC(2026, 0, 10)
 const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 const TYPES = ['VIEW', 'VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL'] as const
 
 /** Generates events of a few users and items over two days, not always in chronological order. */
@@ -53,6 +57,7 @@ function run(events: readonly ModelEvent[], perCommit: number) {
     for (const { key, value } of signals.read(itemNeighbours)) neighbours.set(key!, unpackNeighbours(value!.neighbours))
     for (const { key, value } of signals.read(itemStats)) stats.set(key!, value)
   }
+  for (const item of new Set(events.map((event) => event.item))) signals.pipe(items, item, itemNamed(String(item)))
   events.forEach((event, index) => {
     users.pipe(interactions, event.user, interactionOf(event, String(index)), { timestamp: event.at })
     if (index % perCommit === perCommit - 1) settle()
@@ -128,4 +133,53 @@ test('trending items are ranked by what happened lately, and published every 30 
   signals.advanceWallClock(60_000)
   signals.settle()
   expect(signals.read(trendingItems)).toEqual([])
+})
+
+/** Runs `item-signals` alone, with items and views of items. */
+function viewedItems() {
+  const driver = testDriver(itemSignals, { startAt: START })
+  return {
+    driver,
+    put: (item: bigint) => driver.pipe(items, item, itemNamed(String(item))),
+    view(item: bigint, times = 1) {
+      const event = { event_type: 'VIEW' as const, at: START, weight: 1, is_chosen: false, rating: null, country: 'DE', age_bucket: null }
+      driver.pipe(itemEvents, item, { events: Array(times).fill(event), near: [], entered: [], shown: [] })
+    },
+    trending() {
+      driver.advanceWallClock(2 * MINUTE)
+      return driver.read(trendingItems).findLast(({ key }) => key === 'all')?.value?.item_ids ?? []
+    },
+    stats: () => driver.read(itemStats).map(({ key, value }) => [key, value!.interactions]),
+    parked: () => [...driver.store<KeyedStore<bigint, unknown>>('parked').scan()].length,
+  }
+}
+
+test('made-up ids neither enter the trending items nor fill the state, however many there are', () => {
+  const { driver, put, view, trending, stats, parked } = viewedItems()
+  for (let item = 1n; item <= 3n; item++) put(item)
+  for (let item = 1n; item <= 3n; item++) view(item)
+  for (let made = 0; made < MAX_PARKED_ITEMS + 500; made++) view(1_000n + BigInt(made), 3)
+  expect(trending()).toEqual([1n, 2n, 3n])
+  expect(stats()).toEqual([1n, 2n, 3n].map((item) => [item, 1]))
+  expect(parked()).toBe(MAX_PARKED_ITEMS)
+  expect([...driver.store<KeyedStore<bigint, unknown>>('signals').scan()]).toHaveLength(3)
+  driver.advanceWallClock(2 * HOUR)
+  expect(parked()).toBe(0)
+  view(5_000n)
+  expect(parked()).toBe(1)
+})
+
+test('events that arrive before their item count as soon as the item is known', () => {
+  const { put, view, trending, stats, parked } = viewedItems()
+  view(7n, 2)
+  view(7n)
+  view(7n, MAX_PARKED_ENTRIES)
+  expect([trending(), stats(), parked()]).toEqual([[], [], 1])
+  put(7n)
+  expect(stats()).toEqual([[7n, 3]])
+  expect(trending()).toEqual([7n])
+  expect(parked()).toBe(0)
+  put(7n)
+  view(7n)
+  expect(stats()).toEqual([[7n, 4]])
 })

@@ -147,5 +147,32 @@ test('shown items are remembered until the user chooses them, and count for the 
   ])
   send(1, { event_type: 'CLICK', rec_request_id: 'r' })
   expect(unpackIds(look().shown)).toEqual([2n])
-  expect(driver.read(itemEvents)[0].value!.events[0].is_chosen).toBe(true)
+  expect(chosen()).toEqual([true])
+})
+
+function chosen(): boolean[] {
+  return driver.read(itemEvents).flatMap(({ value }) => value!.events.map(({ is_chosen }) => is_chosen))
+}
+
+test('an event counts as a choice only if a list with this id offered the item to the same user, and only once', () => {
+  const byList = { event_type: 'CLICK', rec_request_id: 'r' } as const
+  send(1, byList)
+  driver.pipe(recommendationsServed, ADA + 1n, { ...served([1n], START), request_id: 'of another user' })
+  driver.pipe(recommendationsServed, ADA, served([1n, 2n, 3n], START))
+  driver.read(itemEvents)
+  send(1, { event_type: 'CLICK', rec_request_id: 'of another user', event_id: 'a' })
+  driver.pipe(recommendationsServed, ADA, served([1n], START + 1_000))
+  send(4, byList)
+  send(2)
+  expect(chosen()).toEqual([false, false, false])
+  driver.restart({ wipeState: true })
+  send(3, { ...byList, event_type: 'SKIP' })
+  send(3, { ...byList, event_type: 'VIEW' })
+  send(1, { ...byList, event_id: 'b' })
+  send(1, { ...byList, event_id: 'c' })
+  expect(chosen()).toEqual([false, true, true, false])
+  driver.pipe(recommendationsServed, ADA, served([1n], START + 2_000))
+  for (let list = 0; list < 20; list++) driver.pipe(recommendationsServed, ADA, { ...served([], START), request_id: `later ${list}` })
+  send(1, { ...byList, event_id: 'd' })
+  expect(chosen()).toEqual([false])
 })

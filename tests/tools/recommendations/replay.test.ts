@@ -9,6 +9,7 @@ import {
   itemEvents,
   itemNeighbours,
   itemStats,
+  items,
   recommendationsServed,
   trendingItems,
   userFeatures,
@@ -73,11 +74,16 @@ test('a list of the replay has the items, the scores and the ranking features th
   for (let id = 100n; id < 100n + BigInt(ITEMS); id++) {
     api.putItem(id, itemOf(id))
     world.putItem(id, itemOf(id))
+    signals.pipe(items, id, itemOf(id))
   }
   const picks = listOf([103n, 131n, 144n], START)
   api.putEditorial('picks', picks)
   world.putEditorial('picks', picks)
-  const events = randomEvents(3, 200)
+  // The last events are about an unknown item.
+  const events = randomEvents(3, 200).map(({ userId, event }, index) => ({
+    userId,
+    event: index < 195 ? event : { ...event, item_id: 999n },
+  }))
   const shown = new Map<Interaction, ShownList>()
   for (const [index, { userId, event }] of events.entries()) {
     users.pipe(interactions, userId, event, { timestamp: event.timestamp })

@@ -107,6 +107,7 @@ export function replayWorld(): ReplayWorld {
   function settle(): void {
     unsettled = 0
     for (const [itemId, activity] of happened.take()) {
+      if (!items.isItem(items.rowOf(itemId))) continue
       const counted = withActivity(signals.get(itemId) ?? NO_SIGNALS, activity)
       if (areStatsDue(counted)) {
         items.putStats(itemId, statsOf(counted))
@@ -156,7 +157,7 @@ export function replayWorld(): ReplayWorld {
         const own = watched.get(userId) ?? new Map<bigint, number>()
         watched.set(userId, own.set(event.item_id, event.timestamp))
       }
-      happened.addInteraction(event, before, after)
+      happened.addInteraction(event, before, after, event.rec_request_id !== null)
       unsettled++
       if (unsettled === MOST_UNSETTLED) settle()
     },

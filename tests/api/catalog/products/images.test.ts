@@ -56,6 +56,23 @@ test('a repeated form gets the first answer, and another one with its key is a c
   expect((await send('POST', 'products', { body: form(NEW_PRODUCT, 'two'), headers })).body.error).toBe('idempotency_conflict')
 })
 
+test('a repeated replacement that names images gets the first answer, whatever became of the images', async () => {
+  const { send } = await productsApi()
+  const { body: made } = await send('POST', 'products', { body: form(NEW_PRODUCT, 'one', 'two') })
+  const path = `products/${made.product_id}`
+  const [, two] = made.images
+  const naming = { body: { ...NEW_PRODUCT, images: [{ image_id: two.image_id }] }, headers: { 'idempotency-key': 'k2' } }
+  const first = await send('PUT', path, naming)
+  expect(first).toMatchObject({ status: 200, body: { version: 2, images: [{ image_id: two.image_id }] } })
+  expect((await send('PUT', path, { body: { ...NEW_PRODUCT, images: [] } })).status).toBe(200)
+  expect(await send('PUT', path, naming)).toMatchObject({ status: 200, body: first.body })
+  expect((await send('GET', path)).body).toMatchObject({ version: 3, images: [] })
+  expect((await send('DELETE', path)).status).toBe(204)
+  expect(await send('PUT', path, naming)).toMatchObject({ status: 200, body: first.body })
+  const unknown = { ...naming, headers: { 'idempotency-key': 'k3' } }
+  expect((await send('PUT', path, unknown)).status).toBe(400)
+})
+
 test('the images of a replacement are not read for a product of another seller', async () => {
   const { send, kept } = await productsApi()
   const { body: made } = await send('POST', 'products', { body: NEW_PRODUCT })

@@ -45,7 +45,7 @@ function world(random: Random) {
 
   const open = (id: string): OpenCommand => ({
     id,
-    firstAt: () => Promise.reject(new Error('no request of skus asks for its first time')),
+    once: () => Promise.reject(new Error('no request of skus computes a value once')),
     run: (flow, key, body, step) =>
       new Promise<never>((resolve, reject) => {
         const driver = (flow.name === productFlow.name ? ofProducts : ofSkus) as typeof ofProducts

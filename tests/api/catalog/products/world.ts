@@ -46,6 +46,8 @@ export async function productsApi() {
   /** The images that were read, whether they are valid or not. */
   const kept: Buffer[] = []
   const faults = { lost: undefined as string | undefined }
+  /** What requests with an Idempotency-Key computed once. */
+  const values = new Map<string, unknown>()
   let ids = 0
 
   const facts = {
@@ -89,7 +91,15 @@ export async function productsApi() {
     async open({ idempotencyKey }, request): Promise<OpenCommand> {
       const id = idempotencyKey ?? `command-${++ids}`
       const hash = JSON.stringify(request)
-      return { id, run: (flow, key, command, step) => run(id, hash, flow, key, command, step), firstAt: async () => clock.now }
+      async function once<T>(name: string, compute: () => T): Promise<T> {
+        if (idempotencyKey === undefined) return compute()
+        const known = values.get(`${id}:${name}`)
+        if (known !== undefined) return known as T
+        const value = compute()
+        values.set(`${id}:${name}`, value)
+        return value
+      }
+      return { id, run: (flow, key, command, step) => run(id, hash, flow, key, command, step), once }
     },
     probe: { name: 'results', check: async () => undefined },
     close() {},

@@ -23,11 +23,11 @@ async function opened() {
     commands: {
       async open(_from: unknown, request: unknown) {
         opens.push(request)
-        return { firstAt: async () => NOW }
+        return { once: async (_name: string, compute: () => unknown) => compute() }
       },
     },
   }
-  const { routes } = reviewsPart(deps as unknown as Parameters<typeof reviewsPart>[0])
+  const { routes } = reviewsPart({ ...deps, now: () => NOW } as unknown as Parameters<typeof reviewsPart>[0])
   const service = { name: 'catalog', description: '', isUserId: isDecimalUserId, errors: Object.values(catalogErrors), probes: [], routes }
   const { app, bearer } = await testApp({ services: [service] })
   const user = await bearer({ sub: '9' })

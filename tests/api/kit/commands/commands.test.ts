@@ -115,14 +115,30 @@ describe('an answer', () => {
 })
 
 describe('a key', () => {
-  test('keeps the time of its first request', async () => {
+  test('keeps a value of its first request', async () => {
     const { commands, clock } = world()
-    const first = async (key?: string) => await (await commands.open(anonymous(key), ['review'])).firstAt()
+    const first = async (key?: string) => await (await commands.open(anonymous(key), ['review'])).once('at', () => clock.now)
     expect(await first('key')).toBe(START)
     clock.now += 1_000
     expect(await first('key')).toBe(START)
     expect(await first('other')).toBe(START + 1_000)
     expect(await first()).toBe(START + 1_000)
+  })
+
+  test('keeps a value of its first request even if it could not be computed again, and no failure', async () => {
+    const { commands } = world()
+    const compute = async (key: string | undefined, value?: object) =>
+      await (await commands.open(anonymous(key), ['replace'])).once('images', () => {
+        if (value === undefined) throw new Error('unknown image')
+        return value
+      })
+    expect(await compute('key', { image: 1 })).toEqual({ image: 1 })
+    expect(await compute('key')).toEqual({ image: 1 })
+    expect(await compute('key', { image: 2 })).toEqual({ image: 1 })
+    await expect(compute('failing')).rejects.toThrow('unknown image')
+    await expect(compute('failing')).rejects.toThrow('unknown image')
+    expect(await compute('failing', { image: 3 })).toEqual({ image: 3 })
+    await expect(compute(undefined)).rejects.toThrow('unknown image')
   })
 
   test('responds with a conflict when the key is reused for another request', async () => {

@@ -1,0 +1,64 @@
+import { LRUCache } from 'lru-cache'
+import type { People } from './people.ts'
+
+/** A match of a user. */
+export interface OpenMatch {
+  readonly otherId: string
+  /** Epoch ms. */
+  readonly matchedAt: number
+}
+
+/**
+ * Knows which matches of a user are hidden because the other user is switched off. Relations do not say this, and
+ * reading the profiles of all matches for the total of each page would be costly.
+ */
+export interface HiddenMatches {
+  /** Returns the ids of the hidden users. The caller adds users whose profile it misses. */
+  of(userId: string, matches: readonly OpenMatch[]): Promise<Set<string>>
+}
+
+/** How long a check counts: a user who is switched on or off may be counted wrongly for this time. */
+const CHECKED_MS = 60_000
+/** How much later than its time a match may appear in the view. Newer matches than a check are checked again. */
+const MATCH_DELAY_MS = 600_000
+/** Maximum number of users whose checks are kept, with a few hidden users each. */
+const MAX_KEPT = 10_000
+/** Number of profiles that are read at once, so that they do not fill the memory. */
+const PROFILES_AT_ONCE = 1_000
+
+interface Checked {
+  /** Epoch ms. */
+  readonly at: number
+  readonly hidden: Set<string>
+}
+
+export function hiddenMatches({ people, now }: { readonly people: Pick<People, 'shown'>; now(): number }): HiddenMatches {
+  const kept = new LRUCache<string, Checked>({ max: MAX_KEPT })
+
+  async function check(matches: readonly OpenMatch[], hidden: Set<string>): Promise<void> {
+    for (let from = 0; from < matches.length; from += PROFILES_AT_ONCE) {
+      const ids = matches.slice(from, from + PROFILES_AT_ONCE).map(({ otherId }) => otherId)
+      const profiles = await people.shown(ids)
+      for (const id of ids) if (!profiles.has(id)) hidden.add(id)
+    }
+  }
+
+  return {
+    async of(userId, matches) {
+      const at = now()
+      const known = kept.get(userId)
+      if (known === undefined || at - known.at >= CHECKED_MS) {
+        const checked: Checked = { at, hidden: new Set() }
+        await check(matches, checked.hidden)
+        kept.set(userId, checked)
+        return checked.hidden
+      }
+      const since = known.at - MATCH_DELAY_MS
+      await check(
+        matches.filter(({ otherId, matchedAt }) => matchedAt > since && !known.hidden.has(otherId)),
+        known.hidden,
+      )
+      return known.hidden
+    },
+  }
+}
