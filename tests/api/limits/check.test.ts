@@ -53,6 +53,18 @@ test('a gateway gets a decision, and the request is counted and recorded', async
   ])
 })
 
+test('IPv4 callers of a gateway with an IPv6 socket are counted separately, and with their IPv4 requests', async () => {
+  const { check } = gateway()
+  const ids = []
+  for (const ip of ['::ffff:192.0.2.1', '192.0.2.1', '::ffff:c000:201', '::ffff:192.0.2.2']) ids.push(await check({ ip }))
+  expect(ids.map(({ client_id, allowed }) => [client_id, allowed])).toEqual([
+    ['ip:192.0.2.1', true],
+    ['ip:192.0.2.1', true],
+    ['ip:192.0.2.1', false],
+    ['ip:192.0.2.2', true],
+  ])
+})
+
 test('attempts to guess a key count against the address', async () => {
   const { check, counts } = gateway()
   const guesses = []
