@@ -101,7 +101,7 @@ export const RuleListSchema = z
   .openapi('RateLimitRules')
 
 export const NewKeyBody = z
-  .strictObject({ client_id: ClientId, tier: z.enum(TIERS).default('free'), label: z.string().max(MAX_LABEL).default('') })
+  .strictObject({ client_id: ClientId, tier: z.enum(TIERS).default('free'), label: z.string().normalize('NFC').max(MAX_LABEL).default('') })
   .openapi('NewApiKey')
 
 const keyFields = {
