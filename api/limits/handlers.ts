@@ -82,7 +82,7 @@ export function limitsHandlers({
   tables,
   now,
 }: LimitsDeps): ServiceRoutes {
-  const usages = usage({ settings, counters, forget })
+  const usages = usage({ settings, counters, forget, isMemoryShort })
 
   async function change(from: CommandRequest, subject: string, asked: readonly unknown[], command: Omit<LimitCommand, 'actor'>) {
     const open = await commands.open(from, asked)
@@ -147,7 +147,7 @@ export function limitsHandlers({
     { caller, limited }: Pick<HandlerInput<undefined, undefined, undefined>, 'caller' | 'limited'>,
     clientId: string,
   ): void {
-    const isOwn = limited !== undefined && limited.clientId === limitedClientId(clientId)
+    const isOwn = limited !== undefined && limited.clientId === limitedClientId(clientId, isMemoryShort())
     if (isOwn || caller?.scopes.has('admin') === true) return
     if (caller === undefined && limited?.apiKeyId === undefined) throw unauthorized()
     throw new ApiError(errors.forbidden, { message: 'This usage belongs to another client.' })
