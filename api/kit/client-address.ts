@@ -21,6 +21,8 @@ const IPV6_GROUPS = 8
 /** Maximum number of entries of X-Forwarded-For that are read. No real chain of proxies is longer. */
 const MAX_HOPS = 20
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
+/** The first groups of an IPv4 address in IPv6 form (RFC 4291, 2.5.5.2). The address is in the last two groups. */
+const MAPPED_GROUPS = [0, 0, 0, 0, 0, 0xffff]
 
 /** The addresses of this machine. */
 export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128']
@@ -114,14 +116,17 @@ function plainAddress(text: string): string | undefined {
 }
 
 /**
- * Returns the address by which limits count: IPv4 unchanged, and IPv6 as its /64 in the shortest form.
+ * Returns the address by which limits count: IPv4 unchanged, and IPv6 as its /64 in the shortest form. An IPv4 address
+ * in IPv6 form counts as IPv4, because all such addresses are in one /64.
  * @param isWide whether IPv6 is counted by /48, so that a customer with many networks cannot fill the memory of the
  * counters
  */
 export function limitedAddress(address: string, isWide = false): string {
   if (!address.includes(':')) return address
   const size = isWide ? WIDE_PREFIX_GROUPS : IPV6_PREFIX_GROUPS
-  const groups = expanded(address).slice(0, size)
+  const all = expanded(address)
+  if (MAPPED_GROUPS.every((group, index) => all[index] === group)) return dotted(all[6], all[7])
+  const groups = all.slice(0, size)
   while (groups.length > 0 && groups[groups.length - 1] === 0) groups.pop()
   return `${groups.map((group) => group.toString(16)).join(':')}::/${size * BITS_PER_GROUP}`
 }
@@ -132,6 +137,11 @@ function expanded(address: string): number[] {
   if (right === undefined) return head
   const tail = groupsOf(right)
   return [...head, ...Array.from({ length: IPV6_GROUPS - head.length - tail.length }, () => 0), ...tail]
+}
+
+/** Formats the last two groups of an IPv4 address in IPv6 form. */
+function dotted(high: number, low: number): string {
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }
 
 /** Splits an IPv6 address into groups. The last part may be an IPv4 address, which replaces two groups. */

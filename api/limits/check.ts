@@ -17,7 +17,8 @@ const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowe
  * @param isMemoryShort the same function as for requests to this API
  */
 export async function checkFor(input: CheckInput, limiter: Limiter, clients: ApiClients, isMemoryShort: () => boolean) {
-  const { method, path, cost, api_key: apiKey, user_id: userId } = input
+  const { method, cost, api_key: apiKey, user_id: userId } = input
+  const path = withoutQuery(input.path)
   const ip = addressOf(input, isMemoryShort())
   const { caller, isKeyRefused, areKeysLoading } = callerOf({ apiKey, userId, ip }, clients)
   // Until the keys are loaded, callers that only have a key must not share one counter.
@@ -42,6 +43,15 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
 function reasonOf(verdict: Verdict) {
   const isAlone = verdict.outcome === 'allowed' && verdict.withoutStore !== undefined
   return isAlone ? REASONS.undecided : REASONS[verdict.outcome]
+}
+
+/**
+ * Removes the query, which many gateways treat as part of the path. Otherwise a query would make a request bypass the
+ * rule for its exact path.
+ */
+function withoutQuery(target: string): string {
+  const end = target.search(/[?#]/)
+  return end < 0 ? target : target.slice(0, end)
 }
 
 function addressOf({ ip }: CheckInput, isWide: boolean): string {

@@ -6,7 +6,7 @@ import { readAudit } from '../../state/tables/limits/audit.ts'
 import { readViolations } from '../../state/tables/limits/violations.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
-import { isDecimalUserId } from '../kit/auth/authorize.ts'
+import { isDecimalUserId, unauthorized } from '../kit/auth/authorize.ts'
 import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/commands.ts'
 import { hashOf } from '../kit/commands/idempotency.ts'
 import { ApiError, errors } from '../kit/errors.ts'
@@ -82,7 +82,7 @@ export function limitsHandlers({
   tables,
   now,
 }: LimitsDeps): ServiceRoutes {
-  const usages = usage({ settings, counters, forget })
+  const usages = usage({ settings, counters, forget, isMemoryShort })
 
   async function change(from: CommandRequest, subject: string, asked: readonly unknown[], command: Omit<LimitCommand, 'actor'>) {
     const open = await commands.open(from, asked)
@@ -109,6 +109,8 @@ export function limitsHandlers({
   }
 
   async function issueKey(from: CommandRequest, body: { client_id: string; tier: string; label: string }): Promise<Answer> {
+    // Throws `not_ready` before the key exists. After the command, an error would lose the key, which is nowhere else.
+    settings.allClients()
     const apiKey = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url')
     const open = await commands.open(from, ['issueApiKey', body])
     const key_hash = hashOfKey(apiKey)
@@ -145,9 +147,9 @@ export function limitsHandlers({
     { caller, limited }: Pick<HandlerInput<undefined, undefined, undefined>, 'caller' | 'limited'>,
     clientId: string,
   ): void {
-    const isOwn = limited !== undefined && limited.clientId === limitedClientId(clientId)
+    const isOwn = limited !== undefined && limited.clientId === limitedClientId(clientId, isMemoryShort())
     if (isOwn || caller?.scopes.has('admin') === true) return
-    if (caller === undefined && limited?.apiKeyId === undefined) throw new ApiError(errors.unauthorized)
+    if (caller === undefined && limited?.apiKeyId === undefined) throw unauthorized()
     throw new ApiError(errors.forbidden, { message: 'This usage belongs to another client.' })
   }
 

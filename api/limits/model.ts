@@ -46,6 +46,7 @@ const Match = z.strictObject({
     .string()
     .max(MAX_PATTERN)
     .refine((text) => parsePattern(text) !== undefined, 'must be an exact path, /a/prefix/* or *, optionally after a method: POST /a/*')
+    .refine((text) => parsePattern(text)?.method !== 'HEAD', 'must name GET instead of HEAD, because HEAD counts as GET')
     .openapi({ description: '`/exact/path`, `/a/prefix/*` or `*`. An HTTP method may precede it.', example: 'GET /api/v1/products/*' }),
   key: z
     .array(z.enum(['client', 'api_key', 'user', 'ip', 'endpoint']))
@@ -101,7 +102,7 @@ export const RuleListSchema = z
   .openapi('RateLimitRules')
 
 export const NewKeyBody = z
-  .strictObject({ client_id: ClientId, tier: z.enum(TIERS).default('free'), label: z.string().max(MAX_LABEL).default('') })
+  .strictObject({ client_id: ClientId, tier: z.enum(TIERS).default('free'), label: z.string().normalize('NFC').max(MAX_LABEL).default('') })
   .openapi('NewApiKey')
 
 const keyFields = {

@@ -16,6 +16,8 @@ export interface UsageDeps {
   readonly counters: CounterStore
   /** Deletes counters. */
   forget(keys: readonly string[]): Promise<void>
+  /** Whether IPv6 addresses are counted by /48, because the memory of the counters is almost full. */
+  isMemoryShort(): boolean
 }
 
 /** Maximum number of counters in one read. */
@@ -27,14 +29,17 @@ const USER = 'user:'
 const CERTIFICATE = 'certificate:'
 const ADDRESS = 'ip:'
 
-/** Normalises a client id in the same way as the counters, which treat all addresses of an IPv6 /64 as one client. */
-export function limitedClientId(clientId: string): string {
+/**
+ * Normalises a client id in the same way as the counters, which treat all addresses of an IPv6 /64 as one client.
+ * @param isWide whether the counters treat all addresses of a /48 as one client
+ */
+export function limitedClientId(clientId: string, isWide: boolean): string {
   if (!clientId.startsWith(ADDRESS)) return clientId
   const address = clientId.slice(ADDRESS.length)
-  return isIP(address) === 0 ? clientId : ADDRESS + limitedAddress(address)
+  return isIP(address) === 0 ? clientId : ADDRESS + limitedAddress(address, isWide)
 }
 
-export function usage({ settings, counters, forget }: UsageDeps) {
+export function usage({ settings, counters, forget, isMemoryShort }: UsageDeps) {
   /** Returns the callers of a client. Each API key of a client is a separate caller. Throws `client_not_found`. */
   function callersOf(clientId: string): LimitedCaller[] {
     if (clientId.startsWith(USER)) return [{ clientId, tier: FREE_TIER, userId: clientId.slice(USER.length), ip: NO_ADDRESS }]
@@ -42,7 +47,7 @@ export function usage({ settings, counters, forget }: UsageDeps) {
       return [{ clientId, tier: FREE_TIER, certificate: clientId.slice(CERTIFICATE.length), ip: NO_ADDRESS }]
     }
     if (clientId.startsWith(ADDRESS)) {
-      const limitedId = limitedClientId(clientId)
+      const limitedId = limitedClientId(clientId, isMemoryShort())
       return [{ clientId: limitedId, tier: FREE_TIER, ip: limitedId.slice(ADDRESS.length) }]
     }
     const keys = settings.allClients().filter((key) => key.client_id === clientId)

@@ -22,7 +22,7 @@ const RESERVED: ReadonlySet<string> = new Set(
     ...['login', 'logout', 'signin', 'signup', 'sign-in', 'sign-up', 'register', 'account', 'user', 'users', 'me', 'settings', 'profile'],
     ...['help', 'support', 'about', 'contact', 'terms', 'privacy', 'legal', 'security', 'abuse', 'pricing', 'billing', 'blog', 'home'],
     ...['index', 'new', 'create', 'delete', 'edit', 'search', 'stats', 'links', 'link', 'urls', 'url', 'short', 'bulk', 'qr', 'null'],
-    ...['undefined', 'well-known', 'p', 'trends', 'pastes'],
+    ...['undefined', 'well-known', 'p', 'trends', 'pastes', 'match', 'fraud', 'shop', 'internal', 'session'],
   ].filter((word) => CODE_PATTERN.test(word)),
 )
 

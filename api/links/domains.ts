@@ -9,20 +9,28 @@ export interface ShortDomain {
 export interface ShortDomains {
   readonly first: ShortDomain
   readonly all: readonly ShortDomain[]
+  /** @param host a Host header in any of its forms: in capitals, with the default port, or with the root's final dot */
   byHost(host: string): ShortDomain | undefined
   /** Returns whether a URL points to one of the short domains. */
   leadsBack(url: URL): boolean
 }
 
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': ':80', 'https:': ':443' }
+/** Matches the root's final dot in `example.com.` and `example.com.:8080`. */
+const ROOT_DOT = /\.(?=$|:)/
+
 /** @param bases `https://sho.rt`, at least one */
 export function shortDomains(bases: readonly string[]): ShortDomains {
   const urls = bases.map((base) => new URL(base))
   const domains = urls.map(({ host, origin }) => ({ host, base: origin }))
-  const byHost = new Map(domains.map((domain) => [domain.host, domain]))
+  const withDefaultPort = urls.flatMap(({ host, port, protocol }, index): [string, ShortDomain][] =>
+    port === '' ? [[host + DEFAULT_PORTS[protocol], domains[index]]] : [],
+  )
+  const byHost = new Map([...withDefaultPort, ...domains.map((domain): [string, ShortDomain] => [domain.host, domain])])
   return {
     first: domains[0],
     all: domains,
-    byHost: (host) => byHost.get(host.toLowerCase()),
+    byHost: (host) => byHost.get(host) ?? byHost.get(host.toLowerCase().replace(ROOT_DOT, '')),
     leadsBack(url) {
       const name = withoutRootDot(url.hostname)
       // A short domain without a port matches all ports, because any server with that name may belong to the domain.

@@ -149,11 +149,15 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   }
 
   return {
-    listener: (request, response) => start(request, response, domains.byHost(request.headers.host ?? ''), codeOf(request.url as string)),
+    listener(request, response) {
+      const { host, path } = targetOf(request)
+      return start(request, response, domains.byHost(host), codeOf(path))
+    },
     front(request, response) {
-      const domain = domains.byHost(request.headers.host ?? '')
+      const { host, path } = targetOf(request)
+      const domain = domains.byHost(host)
       if (domain === undefined) return false
-      const code = codeOf(request.url as string)
+      const code = codeOf(path)
       return isCode(code) && !isReserved(code) && start(request, response, domain, code)
     },
   }
@@ -187,6 +191,20 @@ function keptSeconds({ expiresAt }: LinkRecord, now: number): number {
 /** Returns whether a browser requests the link before the user has clicked it. */
 function isPrefetch({ headers }: IncomingMessage): boolean {
   return isPrefetchPurpose(headers['sec-purpose'] ?? headers.purpose ?? headers['x-purpose'] ?? headers['x-moz'])
+}
+
+/** Matches a request target in absolute form, which clients send to a proxy. */
+const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
+
+/**
+ * Returns the host and the path that a request is for. The host of a target in absolute form takes precedence over the
+ * Host header (RFC 9112, 3.2.2).
+ */
+function targetOf({ url, headers }: IncomingMessage): { readonly host: string; readonly path: string } {
+  const target = url as string
+  const absolute = target.startsWith('/') ? null : ABSOLUTE.exec(target)
+  if (absolute === null) return { host: headers.host ?? '', path: target }
+  return { host: absolute[1], path: target.slice(absolute[0].length) }
 }
 
 /** Returns the path without its leading slash and without the query. */

@@ -121,7 +121,8 @@ function mayBeAnybody(rule: AuthRule, { scopes }: Caller): boolean {
   return (rule.kind === 'optional' || rule.kind === 'user') && rule.anySubjectOf !== undefined && scopes.has(rule.anySubjectOf)
 }
 
-function unauthorized(message?: string, headers: Record<string, string> = {}): ApiError {
+/** Returns the error for a caller without a proof of identity, with the header that every 401 for a token has. */
+export function unauthorized(message?: string, headers: Record<string, string> = {}): ApiError {
   return new ApiError(errors.unauthorized, { message, headers: { 'WWW-Authenticate': 'Bearer realm="millrace"', ...headers } })
 }
 

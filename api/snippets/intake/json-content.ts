@@ -1,5 +1,5 @@
 import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
-import { assertCleanText } from '../../kit/text.ts'
+import { assertCleanText, decodeUtf8 } from '../../kit/text.ts'
 import { invalidJson, type JsonEscapes, jsonEscapes } from './json-escapes.ts'
 
 /** Reads a JSON body whose string `content` is too long to be kept in memory. Decodes the content as it arrives. */
@@ -148,13 +148,14 @@ export function jsonContentReader(): JsonContentReader {
     piece,
     end() {
       if (place !== places.between) throw invalidJson('it ends within a string')
-      const text = Buffer.concat(rest).toString()
+      const text = decodeUtf8(Buffer.concat(rest))
       if (text.trim() === '') throw invalidRequest('body', 'the body is empty')
       let fields: unknown
       try {
         fields = JSON.parse(text)
-      } catch (error) {
-        throw invalidJson((error as Error).message)
+      } catch {
+        // V8's message quotes the body, and its position is not that in the body of the client.
+        throw invalidJson('a syntax error outside of content')
       }
       assertCleanText(fields)
       return { fields, hasContent }

@@ -96,16 +96,16 @@ function note(html: string): string {
 
 /**
  * Wraps each line, so that the style sheet can number the lines. Copied text has no line numbers. A trailing line break
- * is ignored.
+ * is ignored. The lines after those that `linesOf` separates are shown without numbers.
  */
 function numbered(html: string): string {
-  const lines = linesOf(html)
-  const endsWithBreak = lines.length > 1 && lines.at(-1)!.replaceAll(/<[^>]*>/g, '') === ''
+  const { lines, rest } = linesOf(html)
+  const hasRest = rest !== ''
+  const endsWithBreak = !hasRest && lines.length > 1 && lines.at(-1)!.replaceAll(/<[^>]*>/g, '') === ''
   const shown = endsWithBreak ? lines.slice(0, -1) : lines
-  return shown
-    .map((line, index) => {
-      const end = index < shown.length - 1 || endsWithBreak ? '\n' : ''
-      return `<span class="l" id="L${index + 1}"><a href="#L${index + 1}" data-n="${index + 1}" aria-label="line ${index + 1}"></a>${line}${end}</span>`
-    })
-    .join('')
+  const wrapped = shown.map((line, index) => {
+    const end = index < shown.length - 1 || endsWithBreak || hasRest ? '\n' : ''
+    return `<span class="l" id="L${index + 1}"><a href="#L${index + 1}" data-n="${index + 1}" aria-label="line ${index + 1}"></a>${line}${end}</span>`
+  })
+  return wrapped.join('') + (hasRest ? `<span class="rest">${rest}</span>` : '')
 }

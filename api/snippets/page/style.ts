@@ -18,6 +18,7 @@ button:focus-visible,a:focus-visible{outline:2px solid var(--link);outline-offse
 pre{margin:0;padding:.5rem 0;overflow-x:auto;border:1px solid var(--line);border-radius:0 0 6px 6px;font:13px/1.55 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;tab-size:4}
 code{display:block;min-width:max-content;font:inherit}
 .l{display:block;padding:0 1rem 0 0;scroll-margin-top:30vh}
+.rest{display:block;padding:0 1rem 0 6.25em}
 .l:target{background:var(--mark)}
 .l a{display:inline-block;width:4.5em;margin-right:1em;padding-right:.75em;text-align:right;color:var(--soft);text-decoration:none;border-right:1px solid var(--line);user-select:none}
 .l a::before{content:attr(data-n)}

@@ -33,7 +33,7 @@ function gateway() {
       return hash === hashOfKey(KEY) ? ACME : undefined
     },
   }
-  const check = (more: { api_key?: string; user_id?: string; ip?: string; cost?: number }) =>
+  const check = (more: { api_key?: string; user_id?: string; ip?: string; cost?: number; path?: string }) =>
     checkFor({ ...ASKED, ...more }, limits, clients, () => state.isMemoryShort)
   return { ...counters, told, keys: state, check }
 }
@@ -51,6 +51,24 @@ test('a gateway gets a decision, and the request is counted and recorded', async
     ['/other/gateway', 'acme', 1, 'allowed'],
     ['/other/gateway', 'acme', 2, 'refused'],
   ])
+})
+
+test('IPv4 callers of a gateway with an IPv6 socket are counted separately, and with their IPv4 requests', async () => {
+  const { check } = gateway()
+  const ids = []
+  for (const ip of ['::ffff:192.0.2.1', '192.0.2.1', '::ffff:c000:201', '::ffff:192.0.2.2']) ids.push(await check({ ip }))
+  expect(ids.map(({ client_id, allowed }) => [client_id, allowed])).toEqual([
+    ['ip:192.0.2.1', true],
+    ['ip:192.0.2.1', true],
+    ['ip:192.0.2.1', false],
+    ['ip:192.0.2.2', true],
+  ])
+})
+
+test('a query is not part of the path, so it does not make a request bypass the rule for its exact path', async () => {
+  const { check, told } = gateway()
+  for (const path of ['/other/gateway?a=/b', '/other/gateway#c', '/other/gateway']) await check({ user_id: '42', path })
+  expect(told.records.map(([{ path }]) => path)).toEqual(['/other/gateway', '/other/gateway', '/other/gateway'])
 })
 
 test('attempts to guess a key count against the address', async () => {

@@ -5,9 +5,15 @@ test.each([
   ['ip:192.0.2.1', 'ip:192.0.2.1'],
   ['ip:2001:db8::1', 'ip:2001:db8::/64'],
   ['ip:2001:db8::/64', 'ip:2001:db8::/64'],
+  ['ip:::ffff:192.0.2.1', 'ip:192.0.2.1'],
   ['ip:nowhere', 'ip:nowhere'],
   ['user:42', 'user:42'],
   ['acme', 'acme'],
 ])('counts %s as %s', (asked, counted) => {
-  expect(limitedClientId(asked)).toBe(counted)
+  expect(limitedClientId(asked, false)).toBe(counted)
+})
+
+test('counts an IPv6 address by its /48 while memory is short, as requests are', () => {
+  expect(limitedClientId('ip:2001:db8:1:2::1', true)).toBe('ip:2001:db8:1::/48')
+  expect(limitedClientId('ip:192.0.2.1', true)).toBe('ip:192.0.2.1')
 })

@@ -139,6 +139,36 @@ test('links that are unknown, switched off, deleted or of another domain are not
   expect((await visit(`/${elsewhere}`, { host: 'other.example' })).status).toBe(404)
 })
 
+test.each([
+  ['/', 'SHO.rt'],
+  ['/', 'sho.rt:80'],
+  ['/', 'sho.rt.'],
+  ['/', 'sho.rt.:80'],
+  ['http://sho.rt/', 'another.example'],
+  ['HTTP://SHO.RT:80/', 'sho.rt'],
+])('finds the short domain in the target %s with the host %s', async (base, host) => {
+  const { visit, link, clicks } = await shortApi()
+  const code = await link()
+  expect(await visit(`${base}${code}?a=b`, { host })).toMatchObject({ status: 302, headers: { location: URL_1 } })
+  expect(await visit(`${base}${code}`, { host, 'x-listener': 'front' })).toMatchObject({ status: 302 })
+  expect(clicks.map(({ short_code }) => short_code)).toEqual([code, code])
+})
+
+test.each([
+  ['/', 'sho.rt:443'],
+  ['/', 'sho.rt..'],
+  ['/', 'go.example:443'],
+  ['/', 'sho.rt@evil.example'],
+  ['http://evil.example/', 'sho.rt'],
+  ['http://sho.rt@evil.example/', 'sho.rt'],
+  ['ftp://sho.rt/', 'sho.rt'],
+])('does not find a link of sho.rt in the target %s with the host %s', async (base, host) => {
+  const { visit, link } = await shortApi()
+  const code = await link()
+  expect((await visit(`${base}${code}`, { host })).status).toBe(404)
+  expect((await visit(`${base}${code}`, { host, 'x-listener': 'front' })).status).not.toBe(302)
+})
+
 test('answers other methods with 405 and the allowed ones, which OPTIONS lists as well', async () => {
   const { visit, link } = await shortApi()
   const code = await link()

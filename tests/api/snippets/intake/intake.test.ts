@@ -55,6 +55,10 @@ function escapeSome(value: string, escaped: (index: number) => boolean): string 
 }
 
 describe('a JSON body', () => {
+  it('may begin with a byte order mark, which belongs to no field', async () => {
+    expect(await json('\ufeff{"content":"\ufeffa","title":"t"}')).toEqual({ content: '\ufeffa', fields: { title: 't' } })
+  })
+
   it('is parsed as JSON.parse does, for all chunk boundaries and escapes', async () => {
     const others = fc.dictionary(
       fc.string({ maxLength: 8 }).filter((name) => !['content', '__proto__'].includes(name) && !name.includes('\0')),
@@ -126,6 +130,7 @@ describe('a JSON body', () => {
     ['a raw line break in content', '{"content":"a\nb"}', 'the body is not valid JSON: an unescaped control character in content'],
     ['an unknown escape', '{"content":"a\\x41"}', 'the body is not valid JSON: an unknown escape in content'],
     ['a short escape', '{"content":"\\u12"}', 'the body is not valid JSON: an unknown escape in content'],
+    ['a syntax error', '{"content":"abc","title":secret}', 'the body is not valid JSON: a syntax error outside of content'],
     ['no end', '{"content":"abc', 'the body is not valid JSON: it ends within a string'],
   ])('is refused if it contains %s', async (_name, body, details) => {
     for (const size of [1, 1_000]) expect(await json(body, size)).toMatchObject({ code: 'invalid_request', details })

@@ -38,7 +38,8 @@ describe('lines', () => {
     fc.assert(
       fc.property(code, (parts) => {
         const text = parts.join('')
-        const lines = linesOf(hljs.highlight(text, { language: 'javascript', ignoreIllegals: true }).value)
+        const { lines, rest } = linesOf(hljs.highlight(text, { language: 'javascript', ignoreIllegals: true }).value)
+        expect(rest).toBe('')
         expect(lines.map(textOf)).toEqual(text.split('\n'))
         for (const line of lines) expect(line.match(/<span/g)?.length ?? 0).toBe(line.match(/<\/span>/g)?.length ?? 0)
       }),
@@ -58,6 +59,22 @@ describe('the page', () => {
     expect(textOf(code)).toBe(text)
     expect(code.match(/id="L\d+"/g)).toEqual(['id="L1"', 'id="L2"', 'id="L3"'])
     expect(textOf(/<code id="code">(.*)<\/code>/s.exec(snippetPage(snippet, { html: 'one line', isCut: false }))![1])).toBe('one line')
+  })
+
+  test('stays small and complete if every character is a line break, or the spans are nested deeply', () => {
+    const codeOf = (html: string) => /<code id="code">(.*)<\/code>/s.exec(snippetPage(snippet, { html, isCut: false }))![1]
+    const breaks = '\n'.repeat(524_288)
+    const ofBreaks = codeOf(breaks)
+    expect(ofBreaks.length).toBeLessThan(4_000_000)
+    expect(textOf(ofBreaks)).toBe(breaks)
+    // Highlighting this text takes a few milliseconds. With its spans in every line, the page would have 16 GB.
+    const nested = `${'`${'.repeat(3_000)}${'\n'.repeat(100_000)}end`
+    const ofNested = codeOf(hljs.highlight(nested, { language: 'javascript', ignoreIllegals: true }).value)
+    expect(ofNested.length).toBeLessThan(4_000_000)
+    expect(textOf(ofNested)).toBe(nested)
+    expect(ofNested.match(/<span/g)!.length).toBe(ofNested.match(/<\/span>/g)!.length)
+    const exact = `${'a\n'.repeat(20_000)}`
+    expect(textOf(codeOf(exact))).toBe(exact)
   })
 
   test('shows nothing of a burning snippet before the button is pressed', () => {

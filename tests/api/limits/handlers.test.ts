@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import type { Commands } from '../../../api/kit/commands/commands.ts'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import { compileRules } from '../../../api/limits/core/matching.ts'
+import type { LimitSettings } from '../../../api/limits/core/settings.ts'
+import { type LimitsDeps, limitsHandlers } from '../../../api/limits/handlers.ts'
+import type { LimitClient } from '../../../schemas/limits/types.ts'
+import { testApp } from '../kit/harness.ts'
+
+/** Serves the handlers with settings and commands in memory. Each test uses only some of the other dependencies. */
+async function limitsApi() {
+  const state = { areKeysLoaded: true, commands: 0 }
+  const clients = new Map<string, LimitClient>()
+  function assertLoaded(): void {
+    if (!state.areKeysLoaded) throw new ApiError(errors.not_ready)
+  }
+  const settings: LimitSettings = {
+    rules: () => compileRules([]),
+    areRulesInForce: () => true,
+    allRules: () => [],
+    rule: () => undefined,
+    clients: {
+      find(hash) {
+        assertLoaded()
+        const found = clients.get(hash)
+        return found && { clientId: found.client_id, keyId: found.key_id, tier: found.tier }
+      },
+    },
+    allClients() {
+      assertLoaded()
+      return [...clients.values()]
+    },
+    probes: [],
+    close: async () => undefined,
+  }
+  const commands = {
+    async open() {
+      state.commands++
+      return {
+        id: 'command',
+        async run(_flow: unknown, _key: string, { client }: { client: LimitClient }) {
+          clients.set(client.key_hash, client)
+          return { outcome: 'done', rule: null, client }
+        },
+      }
+    },
+  } as unknown as Commands
+  const service = limitsHandlers({ settings, commands } as LimitsDeps)
+  const api = await testApp({ services: [service] })
+  async function issue(body: unknown) {
+    const headers = { 'content-type': 'application/json', ...(await api.bearer({ sub: '1', scope: 'admin' })) }
+    const init = { method: 'POST', headers, body: JSON.stringify(body) }
+    const response = await api.app.request('/api/v1/rate-limits/clients', init)
+    return { status: response.status, body: (await response.json()) as { error?: string; api_key?: string; label?: string } }
+  }
+  return { ...api, state, issue }
+}
+
+test('a key is issued only when its answer is certain to contain it', async () => {
+  const { issue, state } = await limitsApi()
+  state.areKeysLoaded = false
+  expect(await issue({ client_id: 'acme' })).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+  expect(state.commands).toBe(0)
+  state.areKeysLoaded = true
+  expect(await issue({ client_id: 'acme' })).toMatchObject({ status: 201, body: { api_key: expect.stringMatching(/^mr_/) } })
+})
+
+test('a label has at most 200 code points, and is stored in NFC', async () => {
+  const { issue } = await limitsApi()
+  expect(await issue({ client_id: 'acme', label: '🔑'.repeat(200) })).toMatchObject({ status: 201 })
+  expect(await issue({ client_id: 'acme', label: '🔑'.repeat(201) })).toMatchObject({ status: 400 })
+  expect(await issue({ client_id: 'acme', label: 'e\u0301' })).toMatchObject({ status: 201, body: { label: '\u00e9' } })
+})
+
+test('usage without any identity is a 401 that names the scheme', async () => {
+  const { app } = await limitsApi()
+  const response = await app.request('/api/v1/rate-limits/usage/user:42')
+  expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="millrace"'])
+})
