@@ -518,7 +518,8 @@ export interface Transport {
   /**
    * Returns, by `partitionKey`, the offset at which the batches of a leader epoch and of all earlier epochs end. State
    * that was copied from records beyond that offset contains records that the log has lost. The offset is -1 when the
-   * log does not contain the epoch.
+   * log contains only later epochs. Waits for a leader that has had the epoch, because an earlier leader knows nothing
+   * of it.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
   /** Returns the epoch of the partition's leader in the last metadata; -1 when it is unknown. */

@@ -16,8 +16,7 @@ export async function anonymousProducerId(context: Context, cluster: Cluster, si
   const retry = backoff(context)
   for (;;) {
     throwIfClosed(signal)
-    const connection = await cluster.anyBroker()
-    const answer = await ask(connection, initProducerIdV4.api, null, NO_TRANSACTION_TIMEOUT)
+    const answer = await cluster.askAny((connection) => ask(connection, initProducerIdV4.api, null, NO_TRANSACTION_TIMEOUT))
     const name = errorName(answer.errorCode)
     if (name === 'NONE') return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
     if (classify(name) === 'fatal') throw fatal(name, 'InitProducerId')

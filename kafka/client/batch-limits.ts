@@ -28,7 +28,7 @@ export async function maxBatchBytes(context: Context, cluster: Cluster, topics: 
   for (;;) {
     let reason = 'NONE'
     try {
-      const { results } = await ask(await cluster.anyBroker(), describeConfigsV4.api, topics.map(request))
+      const { results } = await cluster.askAny((connection) => ask(connection, describeConfigsV4.api, topics.map(request)))
       for (const { resourceName, errorCode, configs } of results) {
         const name = errorName(errorCode)
         if (name === 'NONE') for (const { value } of configs) limits.set(resourceName, Number(value))

@@ -1,4 +1,4 @@
-import { TransportError } from '../transport.ts'
+import { partitionKey, TransportError } from '../transport.ts'
 import { checkBrokerVersion } from './broker-version.ts'
 import { ask, type Broker, openConnections } from './connections.ts'
 import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
@@ -16,6 +16,13 @@ interface KnownTopic {
   readonly id: string
   /** The leader of each partition, by partition number; undefined while the partition has none. */
   readonly leaders: readonly (Leader | undefined)[]
+}
+
+/** The latest leader epochs of a topic that any answer, record or committed offset has named, by partition number. */
+interface SeenEpochs {
+  /** Undefined until the topic is found for the first time. */
+  id: string | undefined
+  readonly latest: number[]
 }
 
 /** A request for metadata and the topics for which it asks. */
@@ -45,15 +52,23 @@ export interface Cluster {
    */
   transactionVersion(): number
   /**
-   * Returns a connection to any broker that responds. Many callers share the connection, so their requests must be
-   * short.
+   * Sends a request to any broker, and to another one if the first does not answer. All callers share the connections,
+   * so the requests must be short. Several brokers may carry out the request.
+   * @throws Disconnected when no broker answers
    */
-  anyBroker(): Promise<Connection>
+  askAny<Answer>(request: (connection: Connection) => Promise<Answer>): Promise<Answer>
   /** Returns the brokers of the last metadata response. */
   brokers(): readonly Broker[]
   /** Returns the shared connection to one broker, for short requests only. */
   connectionTo(broker: Broker): Promise<Connection>
+  /** Returns the leader; undefined while there is none, or while only a leader of an earlier epoch is known. */
   leader(topic: string, partition: number): Leader | undefined
+  /**
+   * Records that a partition has had a leader of this epoch. A broker that is cut off from the controller, or has only
+   * fallen behind, still names the leaders of earlier epochs. Such a leader lacks the latest records, so its answers
+   * would be wrong.
+   */
+  sawEpoch(topic: string, partition: number, epoch: number): void
   topicId(topic: string): string | undefined
   topicName(id: string): string | undefined
   /** Returns the partition count; undefined for a topic that the last refresh did not find. */
@@ -72,6 +87,9 @@ export function openCluster(context: Context): Cluster {
   const bootstrap = options.brokers.map(parseBroker)
   const known = new Set<string>()
   const topics = new Map<string, KnownTopic>()
+  const seen = new Map<string, SeenEpochs>()
+  /** Addresses of brokers whose last answer is missing or was outdated. All other brokers are asked first. */
+  const unreliable = new Set<string>()
   const namesById = new Map<string, string>()
   let brokers: readonly Broker[] = []
   let transactionVersion = 0
@@ -81,22 +99,31 @@ export function openCluster(context: Context): Cluster {
   let refreshedAt = Number.NEGATIVE_INFINITY
   let refreshFailedAt = Number.NEGATIVE_INFINITY
 
-  async function anyBroker(): Promise<Connection> {
+  async function askAny<Answer>(request: (connection: Connection) => Promise<Answer>): Promise<Answer> {
     const errors: Error[] = []
-    for (const broker of [...brokers, ...bootstrap]) {
+    for (const [address, broker] of inOrder()) {
       try {
-        return await connections.get(broker)
+        const answer = await request(await connections.get(broker))
+        unreliable.delete(address)
+        return answer
       } catch (error) {
         if (!(error instanceof Disconnected)) throw error
-        errors.push(error as Error)
+        unreliable.add(address)
+        errors.push(error)
       }
     }
     throw new Disconnected(`none of the brokers ${options.brokers.join(', ')} can be reached: ${errors[0].message}`, errors[0])
   }
 
+  /** Returns all known brokers by address, reliable ones first. */
+  function inOrder(): [address: string, broker: Broker][] {
+    const all = new Map([...brokers, ...bootstrap].map((broker) => [addressOf(broker), broker]))
+    return [...all].sort(([a], [b]) => Number(unreliable.has(a)) - Number(unreliable.has(b)))
+  }
+
   async function connect(): Promise<void> {
     try {
-      transactionVersion = await checkBrokerVersion(await anyBroker())
+      transactionVersion = await askAny(checkBrokerVersion)
       await load([])
     } catch (error) {
       if (error instanceof Disconnected) {
@@ -111,8 +138,12 @@ export function openCluster(context: Context): Cluster {
 
   async function load(wanted: string[]): Promise<void> {
     const isWhole = wanted.length === known.size
-    const connection = await anyBroker()
-    const answer = await ask(connection, metadataV12.api, wanted, false, false)
+    let source: Connection | undefined
+    let outdated: string | undefined
+    const answer = await askAny((connection) => {
+      source = connection
+      return ask(connection, metadataV12.api, wanted, false, false)
+    })
     const byNode = new Map<number, Broker>()
     for (const { nodeId, host, port } of answer.brokers) byNode.set(nodeId, { host, port })
     if (byNode.size > 0) brokers = [...byNode.values()]
@@ -124,15 +155,27 @@ export function openCluster(context: Context): Cluster {
         topics.delete(name)
         continue
       }
+      const before = topics.get(name)
+      const { latest } = seenOf(name, topic.topicId)
       const leaders: (Leader | undefined)[] = []
       for (const { partitionIndex, leaderId, leaderEpoch } of topic.partitions) {
         const broker = byNode.get(leaderId)
+        if (leaderEpoch < (latest[partitionIndex] ?? leaderEpoch)) {
+          leaders[partitionIndex] = before?.leaders[partitionIndex]
+          outdated = partitionKey(name, partitionIndex)
+          continue
+        }
+        latest[partitionIndex] = leaderEpoch
         leaders[partitionIndex] = broker && { nodeId: leaderId, broker, epoch: leaderEpoch }
       }
       topics.set(name, { id: topic.topicId, leaders })
       namesById.set(topic.topicId, name)
     }
     if (isWhole) refreshedAt = runtime.monotonic()
+    if (outdated === undefined || source?.host === undefined || source.port === undefined) return
+    const address = addressOf({ host: source.host, port: source.port })
+    unreliable.add(address)
+    log.warn({ broker: address, partition: outdated }, 'kafka_metadata_outdated')
   }
 
   async function refresh(wanted: readonly string[]): Promise<void> {
@@ -171,8 +214,7 @@ export function openCluster(context: Context): Cluster {
     const retry = backoff(context, REFRESH_PAUSE_MS)
     for (;;) {
       throwIfClosed(signal)
-      const connection = await anyBroker()
-      const answer = await ask(connection, findCoordinatorV4.api, COORDINATOR_KEY_TYPES[kind], [key])
+      const answer = await askAny((connection) => ask(connection, findCoordinatorV4.api, COORDINATOR_KEY_TYPES[kind], [key]))
       const found = answer.coordinators[0]
       const name = errorName(found.errorCode)
       if (name === 'NONE') return { host: found.host, port: found.port }
@@ -185,16 +227,35 @@ export function openCluster(context: Context): Cluster {
   function leader(topic: string, partition: number): Leader | undefined {
     if (runtime.monotonic() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined && waiting === undefined)
       refresh([...known]).catch(() => {})
-    return topics.get(topic)?.leaders[partition]
+    const found = topics.get(topic)?.leaders[partition]
+    return found !== undefined && found.epoch >= (seen.get(topic)?.latest[partition] ?? found.epoch) ? found : undefined
+  }
+
+  /** Returns the epochs of a topic. A topic that was deleted and created again begins with new epochs. */
+  function seenOf(topic: string, id: string | undefined): SeenEpochs {
+    const found = seen.get(topic)
+    if (found !== undefined && (id === undefined || found.id === undefined || found.id === id)) {
+      found.id ??= id
+      return found
+    }
+    const fresh: SeenEpochs = { id, latest: [] }
+    seen.set(topic, fresh)
+    return fresh
+  }
+
+  function sawEpoch(topic: string, partition: number, epoch: number): void {
+    const { latest } = seenOf(topic, undefined)
+    latest[partition] = Math.max(latest[partition] ?? epoch, epoch)
   }
 
   return {
     connect,
     transactionVersion: () => transactionVersion,
-    anyBroker,
+    askAny,
     brokers: () => brokers,
     connectionTo: connections.get,
     leader,
+    sawEpoch,
     topicId: (topic) => topics.get(topic)?.id,
     topicName: (id) => namesById.get(id),
     partitionCount: (topic) => topics.get(topic)?.leaders.length,
@@ -202,6 +263,10 @@ export function openCluster(context: Context): Cluster {
     findCoordinator,
     close: connections.close,
   }
+}
+
+function addressOf({ host, port }: Broker): string {
+  return `${host}:${port}`
 }
 
 function parseBroker(address: string): Broker {

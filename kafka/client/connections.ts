@@ -64,7 +64,8 @@ export function openConnections({ options, newConnection = systemConnection }: P
       live.set(key, connection)
       return connection
     } catch (error) {
-      open.delete(key)
+      // After a `drop`, another connection may have taken the place of this one.
+      forget()
       throw connectError(broker, error)
     }
   }

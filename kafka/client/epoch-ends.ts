@@ -12,6 +12,9 @@ const NOT_A_FOLLOWER = -1
  * does not contain the epoch. Repeats the requests until all leaders have answered.
  */
 export function epochEnds(context: Context, cluster: Cluster, queries: readonly EpochQuery[]): Promise<Map<string, number>> {
+  // An earlier leader would answer that the log does not contain the epoch.
+  for (const { topic, partition, leaderEpoch } of queries) cluster.sawEpoch(topic, partition, leaderEpoch)
+
   async function askOne(connection: Connection, asked: readonly EpochQuery[]): Promise<Map<string, LeaderAnswer>> {
     const topics = Map.groupBy(asked, ({ topic }) => topic)
     const answer = await ask(

@@ -39,9 +39,15 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
   const cluster = openCluster(context)
   const open = new Set<() => Promise<unknown>>()
 
+  /** Remembers to close a part with the transport, unless the part is closed before. */
   function tracked<Part extends Fetcher | WorkerProducer | Publisher | MemberlessGroup>(part: Part): Part {
-    open.add(() => part.close())
-    return part
+    const { close } = part
+    async function end(timeoutMs?: number): Promise<void> {
+      open.delete(end)
+      await close(timeoutMs)
+    }
+    open.add(end)
+    return Object.assign(part, { close: end })
   }
 
   function groupMember(options: Parameters<Transport['groupMember']>[0]): GroupMember {

@@ -55,7 +55,9 @@ async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: rea
     const missing = specs.filter(({ name }) => cluster.partitionCount(name) === undefined)
     if (missing.length === 0) return undefined
     const validateOnly = false
-    const answer = await ask(await cluster.anyBroker(), createTopicsV7.api, missing.map(request), CREATE_TIMEOUT_MS, validateOnly)
+    const answer = await cluster.askAny((connection) =>
+      ask(connection, createTopicsV7.api, missing.map(request), CREATE_TIMEOUT_MS, validateOnly),
+    )
     for (const { name, errorCode, errorMessage } of answer.topics) {
       const reason = errorName(errorCode)
       if (reason === 'NONE' || reason === 'TOPIC_ALREADY_EXISTS') continue
@@ -92,7 +94,7 @@ export async function configureTopics(cluster: Cluster, specs: readonly TopicSpe
   }))
   if (resources.length === 0) return
   const validateOnly = false
-  const answer = await ask(await cluster.anyBroker(), incrementalAlterConfigsV1.api, resources, validateOnly)
+  const answer = await cluster.askAny((connection) => ask(connection, incrementalAlterConfigsV1.api, resources, validateOnly))
   for (const { resourceName, errorCode, errorMessage } of answer.responses) {
     const reason = errorName(errorCode)
     if (reason !== 'NONE') throw fatal(reason, `configuring topic ${resourceName}`, errorMessage)

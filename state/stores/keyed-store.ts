@@ -103,15 +103,21 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     return sorted.changes
   }
 
-  function valueOfChange({ entry }: Change<K, V>): [K, V] | undefined {
-    return entry.value === undefined ? undefined : [entry.key, entry.value]
+  function valueOfChange({ entry: noted }: Change<K, V>): [K, V] | undefined {
+    // If the change was committed and evicted while the scan ran, a later change of the key has another entry.
+    const cached = entries.peek(noted.key)
+    return shownOf(cached?.loaded ? cached : noted)
+  }
+
+  function shownOf({ key, value }: Entry<K, V>): [K, V] | undefined {
+    return value === undefined ? undefined : [key, value]
   }
 
   function valueOfRow([rowKey, bytes]: readonly [Buffer, Buffer]): [K, V] | undefined {
     const key = keys.decode(rowKey, 0, rowKey.length)
     const entry = entries.peek(key)
     if (!entry?.loaded) return [key, decodeStored(values, bytes, name)]
-    return valueOfChange({ bytes: rowKey, entry })
+    return shownOf(entry)
   }
 
   return {

@@ -27,9 +27,16 @@ export interface ScanParts<Change extends ChangedKey, Shown> {
   readonly column: StateColumn
   /** Returns all changes in key order. Scans that omit new keys do not call it. */
   readonly sortedChanges: () => readonly Change[]
-  /** @returns undefined if the key is deleted */
+  /**
+   * Returns what a change has led to, even if it was committed after the scan had begun. The rows of the column do not
+   * show such a commit, because they are as of the start of the scan.
+   * @returns undefined if the key is deleted
+   */
   readonly ofChange: (change: Change) => Shown | undefined
-  /** @returns the row, or what has become of it since; undefined if it is deleted */
+  /**
+   * Called for rows that were unchanged when the scan began.
+   * @returns the row, or what has become of it since; undefined if it is deleted
+   */
   readonly ofRow: (row: readonly [key: Buffer, value: Buffer]) => Shown | undefined
 }
 
@@ -57,7 +64,7 @@ export function* mergedScan<K, Change extends ChangedKey, Shown>(
       const change = changes[nextChange]
       const order = row.done ? 1 : change === undefined ? -1 : Buffer.compare(row.value[0], change.bytes) * direction
       if (order >= 0) nextChange++
-      const shown = row.done || order > 0 ? ofChange(change) : ofRow(row.value)
+      const shown = row.done || order >= 0 ? ofChange(change) : ofRow(row.value)
       if (!row.done && order <= 0) row = rows.next()
       if (shown === undefined) continue
       given++

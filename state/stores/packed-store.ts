@@ -137,6 +137,10 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
 
   function find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined {
     guard.check()
+    return rowOf(key, start, end, hash)
+  }
+
+  function rowOf(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined {
     let known = locate(key, start, end, hash)
     if (known === 'unknown') {
       const single = new PackedRows()
@@ -176,8 +180,9 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   }
 
   function ofChange({ bytes, key }: Change<K>): [K, V] | undefined {
-    const row = locate(bytes, 0, bytes.length, keyHash(bytes, 0, bytes.length))
-    return row === 'row' ? [key, decoded(found)] : undefined
+    // The change may have been committed and evicted from the cache while the scan ran.
+    const row = rowOf(bytes, 0, bytes.length, keyHash(bytes, 0, bytes.length))
+    return row && [key, decoded(row)]
   }
 
   function ofRow([bytes, value]: readonly [Buffer, Buffer]): [K, V] | undefined {

@@ -1,5 +1,5 @@
 import type { Transport, WorkerProducer } from '../../kafka/transport.ts'
-import { type Cluster, type Handle, simulatedCluster } from './cluster/cluster.ts'
+import { type Cluster, type ClusterFaults, type Handle, simulatedCluster } from './cluster/cluster.ts'
 import { handleRequest } from './cluster/requests.ts'
 import type { TransactionVersion } from './cluster/transactions.ts'
 import { type Network, network as newNetwork } from './network.ts'
@@ -13,23 +13,29 @@ const DEADLINE_MS = 60_000
 /** Time within which late requests and markers arrive. */
 const CALM_MS = 1_000
 
-/** A single broker with a topic of one partition, and a single producer, for tests of one schedule. */
+/** A few brokers with a topic of one partition, and a single producer, for tests of one schedule. */
 export interface ProducerWorld {
   readonly cluster: Cluster
+  readonly faults: ClusterFaults
   readonly network: Network
+  /** Returns the simulated time, ms. */
+  now(): number
+  /** Opens another client. */
+  open(name: string): Transport
   /** Runs the steps of an initialised producer. @throws the error of a step */
   run(steps: Steps): Promise<void>
 }
 
 type Steps = (producer: WorkerProducer, transport: Transport) => Promise<void>
 
-export function producerWorld(version: TransactionVersion, handle: Handle = handleRequest): ProducerWorld {
+export function producerWorld(version: TransactionVersion, handle: Handle = handleRequest, brokers = 1): ProducerWorld {
   const scheduler = newScheduler(1)
   const network = newNetwork(scheduler, (host) => find(host))
-  const { cluster, find } = simulatedCluster(scheduler, 1, handle, () => network)
+  const { cluster, faults, find } = simulatedCluster(scheduler, brokers, handle, () => network)
   cluster.transactions.version = version
   cluster.createTopic(TOPIC, 1, new Map())
-  const transport = openTransport(simulatedProcess('producer', scheduler), { network, cluster })
+  const open = (name: string) => openTransport(simulatedProcess(name, scheduler), { network, cluster })
+  const transport = open('producer')
 
   async function run(steps: Steps): Promise<void> {
     let isOver = false
@@ -50,7 +56,7 @@ export function producerWorld(version: TransactionVersion, handle: Handle = hand
     await steps(producer, transport)
   }
 
-  return { cluster, network, run }
+  return { cluster, faults, network, now: scheduler.now, open, run }
 }
 
 export function append(producer: WorkerProducer, text: string): void {

@@ -18,11 +18,11 @@ export async function fetchChangelogOffsets(places: readonly TaskPlace[], now: n
   const { transport, session, exactlyOnce } = deps
   const changelogs = places.flatMap((place) => place.changelogs)
   const topics = [...new Set(changelogs.map(({ topic }) => topic))]
-  const [changelogIds, changelogStarts, changelogEnds, changelogEpochEnds] = await Promise.all([
-    transport.topicIds(topics),
+  const topicIds = await transport.topicIds(topics)
+  const [changelogStarts, changelogEnds, changelogEpochEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),
     transport.offsets(changelogs, 'end'),
-    transport.epochEnds(epochQueries(session, places)),
+    transport.epochEnds(epochQueries(session, places, topicIds)),
   ])
-  return { committed: new Map(), changelogStarts, changelogEnds, changelogEpochEnds, changelogIds, now, exactlyOnce }
+  return { committed: new Map(), changelogStarts, changelogEnds, changelogEpochEnds, topicIds, now, exactlyOnce }
 }

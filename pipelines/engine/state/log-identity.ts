@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { StateSession } from '../../../state/stores/store.ts'
-import type { Changelog } from '../task/task-place.ts'
 
 /**
  * Number of bytes of the hash of a topic id. The hash is stored as a position, which is a number and exact up to 53
  * bits. Two ids agree in 48 bits with a probability of 1 in 3e14.
  */
 const FINGERPRINT_BYTES = 6
+
+/** A log whose topic the state remembers. */
+export interface KnownLog {
+  /** Name of the position that contains the fingerprint of the topic's id. */
+  readonly identityName: string
+}
 
 function fingerprintOf(topicId: string): number {
   return createHash('sha256').update(topicId).digest().readUIntBE(0, FINGERPRINT_BYTES)
@@ -17,12 +22,12 @@ function fingerprintOf(topicId: string): number {
  * engine has no topic id, and counts as built from the current topic.
  * @param topicId undefined when it is unknown; the result is then false
  */
-export function isFromOtherLog(session: StateSession, { identityName }: Changelog, topicId: string | undefined): boolean {
+export function isFromOtherLog(session: StateSession, { identityName }: KnownLog, topicId: string | undefined): boolean {
   const known = session.position(identityName)
   return known !== undefined && topicId !== undefined && known !== fingerprintOf(topicId)
 }
 
 /** Records in the session's open batch from which topic the state was built. */
-export function putLogIdentity(session: StateSession, { identityName }: Changelog, topicId: string | undefined): void {
+export function putLogIdentity(session: StateSession, { identityName }: KnownLog, topicId: string | undefined): void {
   if (topicId !== undefined) session.putPosition(identityName, fingerprintOf(topicId))
 }

@@ -32,8 +32,8 @@ export interface StartOffsets {
   readonly changelogEnds: ReadonlyMap<string, number>
   /** The answers to `epochQueries`, which show where the log ends for the epochs of the state. */
   readonly changelogEpochEnds: ReadonlyMap<string, number>
-  /** Ids of the changelog topics, by name. */
-  readonly changelogIds: ReadonlyMap<string, string>
+  /** Ids of the changelog topics, and of the sources of a task that is about to start, by name. */
+  readonly topicIds: ReadonlyMap<string, string>
   /** Epoch ms. */
   readonly now: number
   /** True when the changelogs are written in transactions. */
@@ -61,6 +61,16 @@ function streamTimeName(task: TaskPlace): string {
 /** Returns the name of the position of a source partition. */
 function sourceName({ topic, partition }: TopicPartition): string {
   return `source/${partitionKey(topic, partition)}`
+}
+
+/** Returns the name under which the state keeps the id of a source's topic. Its offsets are those of that topic. */
+function sourceIdentity({ topic, partition }: TopicPartition): { readonly identityName: string } {
+  return { identityName: `source-id/${partitionKey(topic, partition)}` }
+}
+
+/** Returns true if the stored offset of a source belongs to a topic of the same name that was deleted. */
+function isOtherSource(session: StateSession, source: TopicPartition, topicIds: ReadonlyMap<string, string>): boolean {
+  return isFromOtherLog(session, sourceIdentity(source), topicIds.get(source.topic))
 }
 
 /** Adds the positions of the state to a batch. This is part of step 5 of a commit. */
@@ -94,14 +104,17 @@ export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: S
 
 /**
  * Returns queries for `Transport.epochEnds`. Their answers show whether a changelog has lost records that the state
- * contains, for example in an unclean leader election. State without a known epoch needs no query.
+ * contains, for example in an unclean leader election. State without a known epoch needs no query, and the epochs of a
+ * log that was deleted mean nothing in the present one.
+ *   @param topicIds the ids of the changelog topics, by name
  */
-export function epochQueries(session: StateSession, tasks: readonly TaskPlace[]): EpochQuery[] {
+export function epochQueries(session: StateSession, tasks: readonly TaskPlace[], topicIds: ReadonlyMap<string, string>): EpochQuery[] {
   return tasks.flatMap(({ changelogs }) =>
-    changelogs.flatMap(({ topic, partition, positionName, epochName }): EpochQuery[] => {
+    changelogs.flatMap((changelog): EpochQuery[] => {
+      const { topic, partition, positionName, epochName } = changelog
       const leaderEpoch = session.position(epochName)
       if (leaderEpoch === undefined || session.position(positionName) === undefined) return []
-      return [{ topic, partition, leaderEpoch }]
+      return isFromOtherLog(session, changelog, topicIds.get(topic)) ? [] : [{ topic, partition, leaderEpoch }]
     }),
   )
 }
@@ -119,7 +132,7 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
   dropStaleUnlogged(session, task, offsets)
   const ranges = task.changelogs.map((changelog) => {
     const { start, to, inLog, stored, isOther, isUsable } = examine(session, task, changelog, offsets)
-    putLogIdentity(session, changelog, offsets.changelogIds.get(changelog.topic))
+    putLogIdentity(session, changelog, offsets.topicIds.get(changelog.topic))
     if (inputKnown && isUsable) {
       const leaderEpoch = session.position(changelog.epochName) ?? UNKNOWN_LEADER_EPOCH
       return { changelog, from: stored as number, leaderEpoch, to, bulk: false, lost: 0 }
@@ -167,7 +180,7 @@ function examine(session: StateSession, task: TaskPlace, changelog: Changelog, o
   const to = offsets.changelogEnds.get(key) ?? 0
   const inLog = Math.max(0, Math.min(to, offsets.changelogEpochEnds.get(key) ?? to))
   const stored = session.position(changelog.positionName)
-  const isOther = isFromOtherLog(session, changelog, offsets.changelogIds.get(changelog.topic))
+  const isOther = isFromOtherLog(session, changelog, offsets.topicIds.get(changelog.topic))
   const isWithin = stored !== undefined && stored >= start && stored <= inLog
   return { start, to, inLog, stored, isOther, isUsable: isWithin && !isOther && (!tooOld || isCurrent(stored, to, offsets)) }
 }
@@ -184,6 +197,7 @@ function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): 
 function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: StartOffsets): void {
   const current = task.sources.every((source) => {
     const committed = offsets.committed.get(partitionKey(source.topic, source.partition))
+    if (isOtherSource(session, source, offsets.topicIds)) return false
     return committed === undefined || committed.offset === session.position(sourceName(source))
   })
   if (!current) for (const store of task.unloggedStores) session.clear(store, task.partition)
@@ -216,7 +230,10 @@ export function statePosition(session: StateSession, task: TaskPlace, store: str
  * these positions no longer match it.
  */
 export function forgetSources(session: StateSession, task: TaskPlace): void {
-  for (const source of task.sources) session.putPosition(sourceName(source), null)
+  for (const source of task.sources) {
+    session.putPosition(sourceName(source), null)
+    session.putPosition(sourceIdentity(source).identityName, null)
+  }
   session.putPosition(streamTimeName(task), null)
 }
 
@@ -260,8 +277,20 @@ export function putComplete(session: StateSession, task: TaskPlace, at: number):
 }
 
 /**
+ * Records in the session's open batch to which topics the offsets of a task's sources belong. Removes offsets of topics
+ * that were deleted.
+ */
+export function putSourceIdentities(session: StateSession, task: TaskPlace, topicIds: ReadonlyMap<string, string>): void {
+  for (const source of task.sources) {
+    if (isOtherSource(session, source, topicIds)) session.putPosition(sourceName(source), null)
+    putLogIdentity(session, sourceIdentity(source), topicIds.get(source.topic))
+  }
+}
+
+/**
  * Returns the start position of each source: the group's committed offset or, if that has expired, the offset in the
- * state. A source for which neither offset exists is absent from the result, and its reset policy applies.
+ * state. A source without either is absent, and its reset policy decides. When a topic is deleted, Kafka deletes the
+ * committed offsets, and the offset in the state does not count either.
  */
 export function startPositions(session: StateSession, task: TaskPlace, offsets: StartOffsets): Map<string, StartPosition> {
   const positions = new Map<string, StartPosition>()
@@ -272,7 +301,8 @@ export function startPositions(session: StateSession, task: TaskPlace, offsets: 
     if (committed !== undefined) {
       const { offset, metadata, leaderEpoch } = committed
       positions.set(key, { offset, streamTime: streamTimeOf(metadata), leaderEpoch })
-    } else if (stored !== undefined) positions.set(key, { offset: stored, streamTime: session.position(streamTimeName(task)) ?? -1 })
+    } else if (stored !== undefined && !isOtherSource(session, source, offsets.topicIds))
+      positions.set(key, { offset: stored, streamTime: session.position(streamTimeName(task)) ?? -1 })
   }
   return positions
 }

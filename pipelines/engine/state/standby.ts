@@ -260,7 +260,9 @@ export function standbys(deps: StandbyDeps): Standbys {
     const copy = owners.get(key)
     const followed = copy?.logs.get(key)
     if (copy === undefined || followed === undefined) return false
-    const moved = data.nextOffset !== followed.position
+    // A log that has lost records may end again where it ended before.
+    const moved = data.wasReset === true || data.nextOffset !== followed.position
+    if (data.wasReset) followed.completeAt = undefined
     followed.position = data.nextOffset
     followed.behind = Math.max(0, data.lastStableOffset - data.nextOffset)
     if (followed.behind === 0) followed.completeAt = data.fetchedAt

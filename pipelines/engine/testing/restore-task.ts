@@ -19,7 +19,7 @@ export function restoreTask(task: StreamTask, group: string, session: StateSessi
     changelogStarts: new Map(logs.map((log, i) => [keys[i], log.startOffset])),
     changelogEnds: new Map(logs.map((log, i) => [keys[i], log.endOffset])),
     changelogEpochEnds: new Map(),
-    changelogIds: new Map(),
+    topicIds: new Map(),
     now,
     exactlyOnce: true,
   }

@@ -11,7 +11,15 @@ import {
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { changelogCopy } from '../state/copy-changelog.ts'
-import { epochQueries, planRestore, putComplete, putRestored, type StartOffsets, startPositions } from '../state/restore.ts'
+import {
+  epochQueries,
+  planRestore,
+  putComplete,
+  putRestored,
+  putSourceIdentities,
+  type StartOffsets,
+  startPositions,
+} from '../state/restore.ts'
 import type { StartPosition, StreamTask } from '../task/task.ts'
 import type { Changelog } from '../task/task-place.ts'
 import { TopologyError } from '../topology/errors.ts'
@@ -108,14 +116,13 @@ export async function fetchStartOffsets(
   const committed = await group.committed(sources)
   const now = runtime.now()
   const unknown = sources.filter((source) => !committed.has(partitionKey(source.topic, source.partition)))
-  // The ids are fetched first, because a changelog may be recreated between the requests. In that case the offsets
-  // belong to the newer topic and the id to the older one, so the next start notices the difference and clears the
-  // state.
-  const changelogIds = await transport.topicIds([...new Set(changelogs.map(({ topic }) => topic))])
+  // The ids are fetched first, because a changelog may be recreated between the requests. The offsets then belong to
+  // the newer topic but the id to the older one, so the next start clears the state that this start keeps.
+  const topicIds = await transport.topicIds([...new Set([...changelogs, ...sources].map(({ topic }) => topic))])
   const [changelogStarts, changelogEnds, changelogEpochEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),
     transport.offsets(changelogs, 'end'),
-    transport.epochEnds(epochQueries(session, tasks)),
+    transport.epochEnds(epochQueries(session, tasks, topicIds)),
     transport.offsets(unknown, 'earliest'),
     transport.offsets(unknown, 'end'),
   ])
@@ -128,7 +135,7 @@ export async function fetchStartOffsets(
     changelogStarts,
     changelogEnds,
     changelogEpochEnds,
-    changelogIds,
+    topicIds,
     sourceStarts,
     sourceEnds,
     now,
@@ -161,10 +168,12 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       records: 0,
     }
     tasks.add(restoring)
-    for (const { changelog, from, leaderEpoch, to, bulk, lost } of planRestore(session, task, offsets, known.size > 0)) {
+    const ranges = planRestore(session, task, offsets, known.size > 0)
+    putSourceIdentities(session, task, offsets.topicIds)
+    taken = true
+    for (const { changelog, from, leaderEpoch, to, bulk, lost } of ranges) {
       if (lost > 0) log.error({ topology, task: task.id, store: changelog.store, lost }, 'changelog_truncated')
       putRestored(session, changelog, from, leaderEpoch)
-      taken = true
       if (from >= to) continue
       log.info({ topology, task: task.id, store: changelog.store, from, to, bulk }, 'restore_started')
       restoring.open++
@@ -201,7 +210,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     if (deps.exactlyOnce && !committed && records > 0)
       throw new TopologyError(
         `topology ${topology}: task ${task.id} has state of ${records} changelog records, but the input position that belongs to it is unknown (the group's offsets ` +
-          `have expired, and the state folder is lost or old): commit the offsets for group ${topology}, or delete its changelog topics to start from scratch`,
+          `have expired and the state folder is lost or old, or a source was deleted and created again): commit the offsets for group ${topology}, or delete its changelog topics to start from scratch`,
       )
     task.start(positions)
     for (const source of task.sources) {

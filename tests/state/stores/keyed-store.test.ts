@@ -169,6 +169,49 @@ test('a scan that omits new keys sees the changes of all others, and sorts no ch
   expect(shown).not.toHaveProperty('b')
 })
 
+/** Whether the store forgets the committed rows before the scan continues. */
+const CACHES = [
+  { cache: 'large', cacheBytes: 250_000 },
+  { cache: 'tiny', cacheBytes: 1 },
+] as const
+for (const kind of ['keyed', 'packed'] as const) {
+  for (const open of testBackends) {
+    test.each(CACHES)(
+      `a scan of a ${kind} store on ${open.name} shows the changes that are committed while it runs: $cache cache`,
+      async (c) => {
+        const opened = await open()
+        const options = { key: utf8, value: raw(utf8) }
+        const store = openStore(kind === 'keyed' ? keyedStore(STORE, options) : packedStore(STORE, options), opened.backend, c.cacheBytes)
+        function commit(): void {
+          opened.session.write()
+          store.committed()
+        }
+        for (const key of ['a', 'b', 'c', 'e']) store.put(key, 'old')
+        store.flush(undefined)
+        commit()
+        for (const key of ['b', 'd']) store.put(key, 'new')
+        store.delete('c')
+        store.flush(undefined)
+        const rows: [string, string][] = []
+        for (const row of store.scan()) {
+          rows.push(row)
+          if (row[0] !== 'a') continue
+          // The commit ends between two turns of a time handler that scans the store.
+          commit()
+          for (let i = 0; i < 20; i++) store.get(`other ${i}`)
+        }
+        expect(rows).toEqual([
+          ['a', 'old'],
+          ['b', 'new'],
+          ['d', 'new'],
+          ['e', 'old'],
+        ])
+        await opened.remove()
+      },
+    )
+  }
+}
+
 test('deleting a key that was never stored writes no tombstone', async () => {
   const backend = (await testBackends[0]()).backend
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)

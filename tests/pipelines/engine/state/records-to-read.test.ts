@@ -29,7 +29,7 @@ test('a worker expects to read as much as its restore then reads', () => {
         changelogStarts: new Map([[key, start]]),
         changelogEnds: new Map([[key, start + length]]),
         changelogEpochEnds: new Map(state?.epochEnd === undefined ? [] : [[key, state.epochEnd]]),
-        changelogIds: new Map([[changelog.topic, 'id']]),
+        topicIds: new Map([[changelog.topic, 'id']]),
         now: NOW,
         exactlyOnce: true,
       }

@@ -280,6 +280,57 @@ test('if the group offsets have expired, the offsets in the state are used', asy
   expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3])
 })
 
+/** Deletes a topic, as Kafka does: the groups' offsets of its partitions go with it. */
+function recreate({ broker }: ReturnType<typeof bench>, topic: Topic<string, string>, group: string): void {
+  broker.deleteTopic(topic.name)
+  broker.groups.forgetOffsets(group)
+  broker.createTopic({ name: topic.name, partitions: topic.partitions })
+}
+
+test('a source that was created again while the worker was away is read from its beginning, not from the offset in the state', async () => {
+  const texts = textTopic('texts', 1)
+  const copying = topology('copying', (t) => {
+    t.source(texts).process('copy', { emits: [echoes] }, (text, ctx) => ctx.emit(echoes, ctx.key ?? '', text))
+  })
+  const b = bench()
+  const backend = memoryBackend()
+  const first = await b.worker(copying, { backend })
+  for (const text of ['a', 'b']) b.send(texts, 'ann', text)
+  await until(() => b.all(echoes).length === 2, 'the former records')
+  await first.stop()
+  recreate(b, texts, 'copying')
+  for (const text of ['c', 'd', 'e']) b.send(texts, 'ann', text)
+  const second = await b.worker(copying, { backend })
+  await until(() => b.all(echoes).length >= 5, 'all new records')
+  expect(b.all(echoes).map(({ value }) => value)).toEqual(['a', 'b', 'c', 'd', 'e'])
+  await second.stop()
+  b.broker.groups.forgetOffsets('copying')
+  b.send(texts, 'ann', 'f')
+  await b.worker(copying, { backend })
+  await until(() => b.all(echoes).length >= 6, 'the state has the offset in the new topic')
+  expect(b.all(echoes).map(({ value }) => value)).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+})
+
+test('state of a source that was created again stops the worker, because its input position is not known', async () => {
+  const texts = textTopic('texts', 1)
+  const counting = topology('counting', (t) => {
+    const totals = keyedStore('totals', { key: utf8, value: numberFormat })
+    t.source(texts).process('count', { stores: [totals], emits: [] }, (_text, ctx) => {
+      totals.put(ctx.key ?? '', (totals.get(ctx.key ?? '') ?? 0) + 1)
+    })
+  })
+  const b = bench()
+  const backend = memoryBackend()
+  const first = await b.worker(counting, { backend })
+  b.send(texts, 'ann', 'a')
+  await until(() => b.broker.log('counting-totals-changelog', 0).endOffset > 0, 'the former record')
+  await first.stop()
+  recreate(b, texts, 'counting')
+  for (const text of ['b', 'c']) b.send(texts, 'ann', text)
+  const second = await b.worker(counting, { backend })
+  await expect(second.done).rejects.toThrow(/input position that belongs to it is unknown .*a source was deleted and created again/)
+})
+
 test('state without a known input position stops the worker, because input could be counted twice', async () => {
   const { broker, worker, send, all } = bench()
   const first = await worker(wordCount())

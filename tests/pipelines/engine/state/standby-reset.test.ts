@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest'
+import { memoryBroker } from '../../../../kafka/memory/broker.ts'
+import { type Fetcher, type GroupPeer, type PartitionData, partitionKey } from '../../../../kafka/transport.ts'
+import { type Standbys, standbys } from '../../../../pipelines/engine/state/standby.ts'
+import type { SubTopology } from '../../../../pipelines/engine/topology/sub-topology.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import { until } from '../harness.ts'
+
+/** A copy whose changelog has lost records, so that its reader starts over. */
+
+const CHANGELOG = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'epoch' }
+const KEY = partitionKey(CHANGELOG.topic, CHANGELOG.partition)
+const SOURCE = 'lines'
+const PLACE = {
+  id: '0_0',
+  part: {} as SubTopology,
+  partition: 0,
+  sources: [{ topic: SOURCE, partition: 0 }],
+  changelogs: [CHANGELOG],
+  unloggedStores: [],
+}
+
+/** Returns what a reader of the changelog gets if its records have these keys. */
+function dataOf(keys: readonly string[], more: Partial<PartitionData> = {}): PartitionData {
+  const broker = memoryBroker()
+  broker.createTopic({ name: CHANGELOG.topic, partitions: 1 })
+  for (const key of keys) broker.append(CHANGELOG.topic, 0, { timestamp: 0, key: Buffer.from(key), value: Buffer.from('1'), headers: [] })
+  return { ...broker.fetch(CHANGELOG.topic, 0, 0, keys.length), ...more }
+}
+
+/** Starts a copy. @param polls the results of its fetches */
+async function copying(polls: PartitionData[]) {
+  const session = memoryBackend().session('words')
+  const peer = (memberId: string): GroupPeer => ({ memberId, address: undefined, topics: [SOURCE], partitions: [], notice: undefined })
+  let isFollowing = false
+  const fetcher = {
+    assign: () => {
+      isFollowing = true
+    },
+    unassign() {},
+    async poll() {
+      const next = polls.shift()
+      return next === undefined ? [] : [next]
+    },
+    async close() {},
+  } as unknown as Fetcher
+  const copies: Standbys = standbys({
+    topology: 'words',
+    copies: 1,
+    places: [PLACE],
+    partitionsOf: () => 1,
+    transport: {
+      offsets: async (_partitions, at) => new Map([[KEY, at === 'end' ? 2 : 0]]),
+      topicIds: async () => new Map(),
+      epochEnds: async () => new Map(),
+      fetcher: () => fetcher,
+    },
+    session,
+    group: { members: async () => [peer('owner'), peer('standby')] },
+    sources: new Set([SOURCE]),
+    warmUps: false,
+    announce() {},
+    epoch: () => 1,
+    memberId: () => 'standby',
+    runsHere: () => false,
+    isBusy: () => false,
+    isRestoring: () => false,
+    exactlyOnce: true,
+    runtime: systemRuntime(),
+  })
+  await until(async () => {
+    await copies.maintain()
+    return isFollowing && polls.length === 0
+  }, 'everything is copied')
+  return { copy: copies.copy(PLACE.id), rows: [...session.column('totals', 0).scan({})].map(([key]) => String(key)) }
+}
+
+test('a copy starts over although the log ends where it has ended before', async () => {
+  const { copy, rows } = await copying([dataOf(['a', 'b']), dataOf(['c', 'd'], { wasReset: true })])
+  expect(rows).toEqual(['c', 'd'])
+  expect(copy).toMatchObject({ behind: 0, completeAt: expect.any(Number) })
+})
+
+test('a copy that starts over is not complete before it has read the log again', async () => {
+  const { copy, rows } = await copying([dataOf(['a', 'b']), dataOf(['c'], { wasReset: true, lastStableOffset: 2 })])
+  expect(rows).toEqual(['c'])
+  expect(copy).toMatchObject({ behind: 1, completeAt: undefined })
+})
