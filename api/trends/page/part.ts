@@ -85,7 +85,7 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
     return await orErrorPage(async () => {
       const region = knownRegion(woeidOf(query.woeid))
       const asked = one(query.range) ?? 'day'
-      const range: Range = asked in RANGES ? (asked as Range) : 'day'
+      const range: Range = Object.hasOwn(RANGES, asked) ? (asked as Range) : 'day'
       const { hours, resolution } = RANGES[range]
       const history = jsonOf<History>(await readHistory({ woeid: region.woeid, term: text, hours, resolution }))
       return await pageAnswer(200, `${text} – Trends`, '', termPage(history, region, range))

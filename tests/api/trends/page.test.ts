@@ -95,6 +95,9 @@ test('shows the history of a term in each range', async () => {
   await page('/trends/terms/tea?range=week')
   await page('/trends/terms/tea?range=quarter')
   expect(table.requests.slice(1).map(({ query_params }) => query_params.step)).toEqual([3_600, 86_400])
+  // Other ranges are those of a day.
+  for (const range of ['year', 'constructor', '__proto__']) await page(`/trends/terms/${range}?range=${range}`)
+  expect(table.requests.slice(3).map(({ query_params }) => query_params.step)).toEqual([900, 900, 900])
   table.rows = []
   expect((await page('/trends/terms/never')).html).toContain('Nobody has used this term worldwide in this time.')
 })
