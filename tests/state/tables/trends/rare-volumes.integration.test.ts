@@ -62,7 +62,8 @@ test('a table from before added rows gets their column, and added rows add to th
 
 test('volumes of several terms are those of rare and frequent terms', async () => {
   const { client } = await testDatabase()
-  for (const table of [trendVolumesTable, trendRareVolumesTable]) await tableStore(table, client, ALONE).prepare()
+  await tableStore(trendVolumesTable, client, ALONE).prepare()
+  await tableStore(trendRareVolumesTable, client, ALONE).prepare()
   const place = { kafka_topic: 'any', kafka_partition: 0, kafka_offset: 0 }
   const rare = { minute: AT / 1_000, woeids: [1, 44418], adds_as: '', ...place }
   await client.insert({
