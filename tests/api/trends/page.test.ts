@@ -115,6 +115,17 @@ test.each([
   expect(found.html).toContain(`<h1>${title}</h1>`)
 })
 
+test('an incomplete list says so', async () => {
+  const { page, putList, clock } = await opened()
+  putList()
+  expect((await page('/trends')).html).not.toContain('incomplete')
+  clock.now += 30_000
+  putList({ missing_partitions: 1 })
+  const { status, html } = await page('/trends')
+  expect(status).toBe(200)
+  expect(html).toContain('This list is incomplete')
+})
+
 test('a list that is too old is not shown', async () => {
   const { page, putList, clock } = await opened()
   putList()
