@@ -60,7 +60,7 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
     const steps = { stepMs: CURVE_STEP_MS, from: to - CURVE_STEPS * CURVE_STEP_MS, to }
     const byTerm = await readVolumesOfTerms(tables, { woeid, terms, ...steps })
     await historyMustBeWhole(tables, facts)
-    return new Map(terms.map((term) => [term, zeroFilled(steps, byTerm.get(term) ?? new Map()).map(({ volume }) => volume)]))
+    return new Map(terms.map((term) => [term, zeroFilled(steps, byTerm.get(term) ?? new Map())]))
   }
 
   async function daysOf(woeid: number, { trends }: TrendList): Promise<Days | undefined> {
