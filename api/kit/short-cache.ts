@@ -20,12 +20,21 @@ export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K
     const loading = options.load(key)
     const entry = { loading, startedAt: options.now() }
     entries.delete(key)
+    dropExpired(entry.startedAt)
     entries.set(key, entry)
     if (entries.size > options.maxEntries) entries.delete(entries.keys().next().value!)
     loading.catch(() => {
       if (entries.get(key) === entry) entries.delete(key)
     })
     return loading
+  }
+
+  /** Drops the entries that no caller will get any more, so that they do not take memory. They are in order of age. */
+  function dropExpired(now: number): void {
+    for (const [key, { startedAt }] of entries) {
+      if (now - startedAt < options.keptMs) return
+      entries.delete(key)
+    }
   }
 
   return {

@@ -63,7 +63,7 @@ interface ListQuery {
 export function trendsHandlers({ views, tables, facts, blocked, metrics, now, monotonic, sleep }: TrendsDeps): TrendsRoutes {
   const hidden = hiddenTerms(blocked)
   const lists = trendLists({ reader: views, facts, hidden, now })
-  const streams = trendStreams({ lists, registry: metrics.registry, monotonic })
+  const streams = trendStreams({ lists, registry: metrics.registry, now, monotonic })
   const profiles = interests({ reader: views, facts, now, sleep })
   const readPast = pastLists({ reader: tables, facts, hidden, now })
   const readHistory = history({ reader: tables, facts, now })

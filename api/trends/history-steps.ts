@@ -2,8 +2,11 @@ import { invalidRequest } from '../kit/errors.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Number of characters of a date in a timestamp, with the T. */
+const DATE_LENGTH = 11
 
-const STEP_MS = { '1m': MINUTE_MS, '5m': 5 * MINUTE_MS, '15m': 15 * MINUTE_MS, '1h': HOUR_MS, '1d': 24 * HOUR_MS } as const
+const STEP_MS = { '1m': MINUTE_MS, '5m': 5 * MINUTE_MS, '15m': 15 * MINUTE_MS, '1h': HOUR_MS, '1d': DAY_MS } as const
 
 export type Resolution = keyof typeof STEP_MS
 export const RESOLUTIONS = Object.keys(STEP_MS) as [Resolution, ...Resolution[]]
@@ -38,9 +41,31 @@ export function stepsOf(now: number, hours: number, resolution: Resolution): Ste
   return { stepMs, from: to - count * stepMs, to }
 }
 
-/** Returns all steps with their volumes. A step without events has the volume 0. */
-export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): { ts: string; volume: number }[] {
-  const points: { ts: string; volume: number }[] = []
-  for (let at = steps.from; at < steps.to; at += steps.stepMs) points.push({ ts: new Date(at).toISOString(), volume: volumes.get(at) ?? 0 })
-  return points
+/** Returns the volume of each step. A step without events has the volume 0. */
+export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): number[] {
+  const filled: number[] = []
+  for (let at = steps.from; at < steps.to; at += steps.stepMs) filled.push(volumes.get(at) ?? 0)
+  return filled
+}
+
+/** The second half of a timestamp, for each minute of a day. */
+const TIMES = Array.from({ length: DAY_MS / MINUTE_MS }, (_, minute) => new Date(minute * MINUTE_MS).toISOString().slice(DATE_LENGTH))
+
+/**
+ * Returns the JSON of all steps with their start and volume. It is built as text, because a Date and an object for each
+ * of thousands of steps take six times as long.
+ */
+export function pointsJson(steps: Steps, volumes: ReadonlyMap<number, number>): string {
+  let json = ''
+  let day = Number.NaN
+  let date = ''
+  for (let at = steps.from; at < steps.to; at += steps.stepMs) {
+    const ofStep = Math.floor(at / DAY_MS)
+    if (ofStep !== day) {
+      day = ofStep
+      date = new Date(at).toISOString().slice(0, DATE_LENGTH)
+    }
+    json += `${json === '' ? '' : ','}{"ts":"${date}${TIMES[(at - day * DAY_MS) / MINUTE_MS]}","volume":${volumes.get(at) ?? 0}}`
+  }
+  return `[${json}]`
 }

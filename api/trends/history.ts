@@ -4,7 +4,7 @@ import { readVolumes } from '../../state/tables/trends/trend-volumes.ts'
 import { type Answer, JSON_TYPE, largeCacheableAnswer } from '../kit/answer.ts'
 import type { Facts } from '../kit/facts.ts'
 import { shortCache } from '../kit/short-cache.ts'
-import { type Resolution, stepsOf, zeroFilled } from './history-steps.ts'
+import { pointsJson, type Resolution, stepsOf } from './history-steps.ts'
 import { knownRegion } from './regions.ts'
 import { historyMustBeWhole } from './whole-history.ts'
 
@@ -37,7 +37,8 @@ export function history({ reader, facts, now }: HistoryOptions): (query: History
     const steps = stepsOf(now(), hours, resolution)
     const volumes = await readVolumes(reader, { woeid, term: folded, from: steps.from, to: steps.to, stepMs: steps.stepMs })
     await historyMustBeWhole(reader, facts)
-    const body = JSON.stringify({ term, woeid, resolution, data_points: zeroFilled(steps, volumes) })
+    const points = pointsJson(steps, volumes)
+    const body = `{"term":${JSON.stringify(term)},"woeid":${woeid},"resolution":"${resolution}","data_points":${points}}`
     return await largeCacheableAnswer(body, { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=60' })
   }
 

@@ -49,7 +49,6 @@ export interface InterestsOptions {
 }
 
 const EMPTY: InterestProfile = { topic_weights: {}, exclude_topics: [], updated_at: 0 }
-/** Profiles are private and must not be cached. */
 /** How long to wait until a write can be read, which usually takes about 100 ms. After this time, the answer is 202. */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 25
@@ -60,11 +59,16 @@ export function interests({ reader, facts, now, sleep = delay }: InterestsOption
     return caughtUp(found, { message: 'Interest profiles are still being loaded. Try again shortly.' })
   }
 
-  /** Returns whether the view contains this write or a later write. Waits up to READABLE_WITHIN_MS. */
-  async function isReadable(userId: bigint, updatedAt: number): Promise<boolean> {
+  /**
+   * Returns whether the view contains this write or a later write. Waits up to READABLE_WITHIN_MS.
+   * @param before the time of the profile that was replaced. It may be later than this write, because other services
+   * write profiles by their own clocks
+   */
+  async function isReadable(userId: bigint, updatedAt: number, before: number | undefined): Promise<boolean> {
     for (let waited = 0; waited <= READABLE_WITHIN_MS; waited += LOOK_EVERY_MS) {
       const found = await find(userId).catch(() => undefined)
-      if (found !== undefined && found.updated_at >= updatedAt) return true
+      if (found?.updated_at === updatedAt) return true
+      if (found !== undefined && found.updated_at > updatedAt && found.updated_at !== before) return true
       await sleep(LOOK_EVERY_MS)
     }
     return false
@@ -81,8 +85,9 @@ export function interests({ reader, facts, now, sleep = delay }: InterestsOption
     },
     async write(userId, body) {
       const profile = { ...checkedTopics(body), updated_at: now() }
+      const before = await find(userId).catch(() => undefined)
       await facts.publish(userInterests, userId, { user_id: userId, ...profile })
-      const status = (await isReadable(userId, profile.updated_at)) ? 200 : 202
+      const status = (await isReadable(userId, profile.updated_at, before?.updated_at)) ? 200 : 202
       return jsonAnswer(status, profileBody(userId, profile), PRIVATE)
     },
   }
@@ -93,8 +98,14 @@ function profileBody(userId: bigint, profile: InterestProfile) {
     user_id: userId.toString(),
     topic_weights: profile.topic_weights,
     exclude_topics: profile.exclude_topics,
-    updated_at: profile.updated_at === 0 ? null : new Date(profile.updated_at).toISOString(),
+    updated_at: timeText(profile.updated_at),
   }
+}
+
+/** @returns null for 0, and for a time that is not one. Other services write profiles, too */
+function timeText(epochMs: number): string | null {
+  const time = new Date(epochMs)
+  return epochMs === 0 || Number.isNaN(time.getTime()) ? null : time.toISOString()
 }
 
 /** Checks that each topic folds to a term and that no topic has two weights. Removes duplicate excluded topics. */

@@ -45,7 +45,7 @@ export interface TrendListsOptions {
 }
 
 /** Maximum age of a served list: docs/services/trends.md#freshness */
-const STALE_AFTER_MS = 180_000
+export const STALE_AFTER_MS = 180_000
 /** The lifetime that a list announces. Caches may keep the list for this time. */
 const LIST_TTL_SECONDS = 60
 /**

@@ -42,8 +42,8 @@ export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: 
   const snapshots = shortCache({ load, keptMs: KEPT_MS, maxEntries: MAX_KEPT_SNAPSHOTS, now })
 
   async function load(key: string): Promise<Snapshot | undefined> {
-    const [woeid, at] = JSON.parse(key) as [number, number]
-    const found = await readSnapshot(reader, { woeid, from: at - MAX_AGE_SECONDS, to: at })
+    const [woeid, from, to] = JSON.parse(key) as [number, number, number]
+    const found = await readSnapshot(reader, { woeid, from, to })
     // As in the history, this check follows the read, so that it notices if the table was recreated in between.
     if ((await caughtUpPartitions(reader, trendSnapshots.name)) < facts.partitionsOf(trendOutput)) {
       const message = 'The past lists are still being loaded. Try again shortly.'
@@ -54,7 +54,8 @@ export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: 
 
   return async function readPast({ woeid, at, limit, safe }) {
     const region = knownRegion(woeid)
-    const snapshot = await snapshots.get(JSON.stringify([region.woeid, Math.floor(at / MS_PER_SECOND)]))
+    const seconds = at / MS_PER_SECOND
+    const snapshot = await snapshots.get(JSON.stringify([region.woeid, Math.ceil(seconds) - MAX_AGE_SECONDS, Math.floor(seconds)]))
     if (snapshot === undefined) throw new ApiError(trendsErrors.past_list_not_found)
     const hides = hidden.test(safe)
     const shown = hides === undefined ? snapshot.entries : snapshot.entries.flatMap((entry) => withoutHidden(entry, hides) ?? [])

@@ -28,6 +28,11 @@ export function knownFrom(sinceHour: number): number {
   return sinceHour + FINAL_AFTER_HOURS
 }
 
+/** Returns the last hour whose count may be part of a usual count in the window whose newest bucket is `lastMinute`. */
+export function lastUsedHour(lastMinute: number): number {
+  return hourOfMinute(lastMinute) - FINAL_AFTER_HOURS
+}
+
 /**
  * Returns the usual count in this hour: from the same hour of earlier weeks, otherwise from the same hour of earlier
  * days, otherwise from all observed hours. It is undefined if no hour was observed. The baseline must have learned all

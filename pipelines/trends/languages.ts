@@ -19,16 +19,20 @@ const LONGEST = 3
 const FIRST_LETTER = 0x61
 const LANGUAGE = /^[a-z]{2,3}(?![a-z])/
 const UNDETERMINED = 'und'
+/** Number of characters of a tag that determine its language: the letters, and what follows them. */
+const DECISIVE = LONGEST + 1
 /** Maximum number of cached tags. Tweets have a few dozen different tags. */
 const MAX_REMEMBERED = 1_024
 const remembered = new Map<string, LanguageCode>()
 
 export function languageCode(tag: string): LanguageCode {
-  let code = remembered.get(tag)
+  // Only the beginning is remembered, because a faulty producer may send tags of any length.
+  const start = tag.length > DECISIVE ? tag.slice(0, DECISIVE) : tag
+  let code = remembered.get(start)
   if (code === undefined) {
-    code = encoded(tag)
+    code = encoded(start)
     if (remembered.size === MAX_REMEMBERED) remembered.clear()
-    remembered.set(tag, code)
+    remembered.set(start, code)
   }
   return code
 }

@@ -24,7 +24,7 @@ import {
   type Topic,
   utf8,
 } from '../engine/index.ts'
-import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
+import { type HourlyUsual, hourlyUsual, lastUsedHour, learn, newBaseline } from './baseline.ts'
 import type { TermCell } from './cells.ts'
 import { CellCounts, packedCells, unpackCells } from './packed-cells.ts'
 import { candidatesPerPartition, drawnPerPartition } from './ranking.ts'
@@ -143,7 +143,20 @@ export function termWindows(options: TermWindowsOptions) {
       learnHours(key, state, finalHour)
       frequent.put(key, state)
     }
-    return hourlyUsual(baselines.get(key) ?? newBaseline(state.tracked_hour), lastMinute)
+    const baseline = baselines.get(key) ?? newBaseline(state.tracked_hour)
+    const last = lastUsedHour(lastMinute)
+    return hourlyUsual(state.learned_hour < last ? withOpenHours(baseline, state, last) : baseline, lastMinute)
+  }
+
+  /**
+   * Returns a baseline with the hours that are not final because a partition of the first stage is stuck. Without them,
+   * a term would seem to have been silent in these hours. The stuck partition is missing in their counts, but also in
+   * the windows that are compared with them. The stored baseline does not change.
+   */
+  function withOpenHours(baseline: TermBaseline, state: TermState, upTo: number): TermBaseline {
+    const copy = structuredClone(baseline)
+    learnFrom(state, copy, upTo)
+    return copy
   }
 
   function prefetchCells({ terms }: TermCells): void {
@@ -343,16 +356,21 @@ export function termWindows(options: TermWindowsOptions) {
 
   function learnHours(key: string, state: TermState, upTo: number): void {
     if (state.tracked_hour === 0 || upTo <= state.learned_hour) return
-    const from = Math.max(state.learned_hour + 1, state.tracked_hour)
-    state.learned_hour = upTo
     const baseline = baselines.get(key) ?? newBaseline(state.tracked_hour)
+    if (learnFrom(state, baseline, upTo)) baselines.put(key, baseline)
+    state.learned_hour = upTo
+  }
+
+  /** Adds the hours up to `upTo` that the baseline has not learned. @returns whether there were any */
+  function learnFrom(state: TermState, baseline: TermBaseline, upTo: number): boolean {
+    const from = Math.max(state.learned_hour + 1, state.tracked_hour)
     let learned = false
     eachBucket(state.hours, (hour, volume) => {
       if (hour < from || hour > upTo) return
       learn(baseline, hour, volume)
       learned = true
     })
-    if (learned) baselines.put(key, baseline)
+    return learned
   }
 
   /** Starts the baseline of a term in the region whose list it has entered. */

@@ -23,6 +23,10 @@ export const BlockedTermSchema = z
   })
   .openapi('BlockedTerm')
 
+export const BlockedTermListSchema = z
+  .object({ terms: z.array(BlockedTermSchema), page: z.int(), limit: z.int(), total: z.int() })
+  .openapi('BlockedTerms')
+
 export function blockedJson(term: string, { name, reason, blocked_by, blocked_at }: BlockedTerm) {
   return { term, name, reason, blocked_by, blocked_at: new Date(blocked_at).toISOString() }
 }

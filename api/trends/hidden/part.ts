@@ -53,9 +53,10 @@ export function blockingRoutes({ facts, blocked, now, sleep = delay }: BlockingD
       await isSeen(term, undefined)
       return noContent()
     }),
-    bind(listBlockedRoute, () => {
-      const terms = [...blocked.entries].sort(([one], [other]) => (one < other ? -1 : 1))
-      return jsonAnswer(200, { terms: terms.map(([term, block]) => blockedJson(term, block)) }, PRIVATE)
+    bind(listBlockedRoute, ({ query: { page, limit } }) => {
+      const all = [...blocked.entries].sort(([one], [other]) => (one < other ? -1 : 1))
+      const terms = all.slice((page - 1) * limit, page * limit).map(([term, block]) => blockedJson(term, block))
+      return jsonAnswer(200, { terms, page, limit, total: all.length }, PRIVATE)
     }),
   ]
 }

@@ -1,9 +1,11 @@
 import { z } from '@hono/zod-openapi'
 import { MAX_TERM_CODE_POINTS } from '../../../schemas/trends/term.ts'
 import { errors } from '../../kit/errors.ts'
+import { pageLimitParameter, pageParameter } from '../../kit/parameters.ts'
 import { defineRoute } from '../../kit/route.ts'
-import { BlockBody, BlockedTermSchema } from './model.ts'
+import { BlockBody, BlockedTermListSchema, BlockedTermSchema } from './model.ts'
 
+const MAX_PAGE = 10_000
 const ADMIN = { kind: 'scope', scope: 'admin' } as const
 const params = z.object({
   term: z.string().openapi({
@@ -46,11 +48,10 @@ export const listBlockedRoute = defineRoute({
   method: 'get',
   path: '/v1/admin/trends/blocked',
   operationId: 'listBlockedTerms',
-  summary: 'List all blocked terms',
+  summary: 'List the blocked terms',
   description: 'Returns the blocked terms in alphabetical order.',
   auth: ADMIN,
-  answers: {
-    200: { description: 'The terms.', schema: z.object({ terms: z.array(BlockedTermSchema) }).openapi('BlockedTerms') },
-  },
+  query: z.object({ page: pageParameter(MAX_PAGE), limit: pageLimitParameter('terms') }),
+  answers: { 200: { description: 'A page of terms.', schema: BlockedTermListSchema } },
   errors: [errors.not_ready],
 })

@@ -60,7 +60,7 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
     const steps = { stepMs: CURVE_STEP_MS, from: to - CURVE_STEPS * CURVE_STEP_MS, to }
     const byTerm = await readVolumesOfTerms(tables, { woeid, terms, ...steps })
     await historyMustBeWhole(tables, facts)
-    return new Map(terms.map((term) => [term, zeroFilled(steps, byTerm.get(term) ?? new Map()).map(({ volume }) => volume)]))
+    return new Map(terms.map((term) => [term, zeroFilled(steps, byTerm.get(term) ?? new Map())]))
   }
 
   async function daysOf(woeid: number, { trends }: TrendList): Promise<Days | undefined> {
@@ -85,7 +85,7 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
     return await orErrorPage(async () => {
       const region = knownRegion(woeidOf(query.woeid))
       const asked = one(query.range) ?? 'day'
-      const range: Range = asked in RANGES ? (asked as Range) : 'day'
+      const range: Range = Object.hasOwn(RANGES, asked) ? (asked as Range) : 'day'
       const { hours, resolution } = RANGES[range]
       const history = jsonOf<History>(await readHistory({ woeid: region.woeid, term: text, hours, resolution }))
       return await pageAnswer(200, `${text} – Trends`, '', termPage(history, region, range))

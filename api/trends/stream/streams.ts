@@ -5,7 +5,7 @@ import type { Answer } from '../../kit/answer.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { gauge } from '../../kit/metrics.ts'
 import { trendsErrors } from '../errors.ts'
-import type { TrendLists } from '../lists.ts'
+import { STALE_AFTER_MS, type TrendLists } from '../lists.ts'
 import { type StreamReader, streamReader } from './reader.ts'
 
 /** Sends lists to the readers of this process when the lists change: docs/services/trends.md#streams */
@@ -24,6 +24,8 @@ export interface TrendStreams {
 export interface TrendStreamsOptions {
   readonly lists: Pick<TrendLists, 'plain'>
   readonly registry: Registry
+  /** Epoch ms. */
+  now(): number
   /** Monotonic ms. */
   monotonic(): number
 }
@@ -53,11 +55,13 @@ interface Channel {
   readonly readers: Set<StreamReader>
   /** The ETag of the list that was sent last. */
   sent: string | typeof STALE | undefined
+  /** This list; undefined if no list was sent. */
+  body: Uint8Array | undefined
   event: Uint8Array
   looking: Promise<void> | undefined
 }
 
-export function trendStreams({ lists, registry, monotonic }: TrendStreamsOptions): TrendStreams {
+export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOptions): TrendStreams {
   const channels = new Map<string, Channel>()
   let readers = 0
   let isStopped = false
@@ -69,7 +73,7 @@ export function trendStreams({ lists, registry, monotonic }: TrendStreamsOptions
     const key = `${region.woeid}:${safe}`
     let channel = channels.get(key)
     if (channel === undefined) {
-      channel = { region, safe, readers: new Set(), sent: undefined, event: Buffer.alloc(0), looking: undefined }
+      channel = { region, safe, readers: new Set(), sent: undefined, body: undefined, event: Buffer.alloc(0), looking: undefined }
       channels.set(key, channel)
     }
     return channel
@@ -87,7 +91,8 @@ export function trendStreams({ lists, registry, monotonic }: TrendStreamsOptions
     const answer = await lists.plain(channel.region, SERVED_ENTRIES, channel.safe)
     if (answer.headers.ETag === channel.sent) return
     channel.sent = answer.headers.ETag
-    channel.event = eventOf('list', answer.body as Uint8Array)
+    channel.body = answer.body as Uint8Array
+    channel.event = eventOf('list', channel.body)
     for (const reader of channel.readers) reader.send(channel.event)
   }
 
@@ -95,11 +100,18 @@ export function trendStreams({ lists, registry, monotonic }: TrendStreamsOptions
     if (!(error instanceof ApiError)) {
       // The readers are disconnected. When they connect again, they get the error as an answer, which is logged.
       for (const reader of [...channel.readers]) cut(channel, reader, error)
-    } else if (error.definition === trendsErrors.trends_stale && channel.sent !== STALE) {
+    } else if (channel.sent !== STALE && (error.definition === trendsErrors.trends_stale || isTooOld(channel))) {
       channel.sent = STALE
       channel.event = eventOf('stale', Buffer.from(JSON.stringify({ woeid: channel.region.woeid })))
       for (const reader of channel.readers) reader.send(channel.event)
     }
+  }
+
+  /** A list becomes too old as well while newer lists cannot be read. */
+  function isTooOld({ body }: Channel): boolean {
+    if (body === undefined) return false
+    const { as_of } = JSON.parse(Buffer.from(body).toString()) as { readonly as_of: string }
+    return now() > Date.parse(as_of) + STALE_AFTER_MS
   }
 
   function cut(channel: Channel, reader: StreamReader, cause: unknown): void {

@@ -43,20 +43,38 @@ export interface VolumeRange {
   readonly stepMs: number
 }
 
+/** Rows of this term and region that are in the range. */
+const IN_RANGE = 'minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})'
+const RARE_ROWS = `
+SELECT minute, toUInt64(volumes[indexOf(woeids, {woeid:Int32})]) AS volume, adds_as
+FROM trend_rare_volumes
+WHERE term = {term:String} AND has(woeids, {woeid:Int32}) AND ${IN_RANGE}`
+const STEP = 'intDiv(toUnixTimestamp(minute), {step:UInt32}) * {step:UInt32} AS step_start'
+
+/**
+ * Added rows are summed separately. Grouping all rows by minute and `adds_as` would take ClickHouse a quarter more CPU,
+ * although there are hardly any added rows.
+ */
 const VOLUMES_QUERY = `
-SELECT intDiv(toUnixTimestamp(minute), {step:UInt32}) * {step:UInt32} AS step_start, sum(most)
+SELECT step_start, sum(volume)
 FROM (
-  SELECT minute, adds_as, max(volume) AS most
+  SELECT ${STEP}, sum(most) AS volume
   FROM (
-    SELECT minute, '' AS adds_as, volume
-    FROM trend_volumes
-    WHERE woeid = {woeid:Int32} AND term = {term:String} AND minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})
-    UNION ALL
-    SELECT minute, adds_as, toUInt64(volumes[indexOf(woeids, {woeid:Int32})]) AS volume
-    FROM trend_rare_volumes
-    WHERE term = {term:String} AND has(woeids, {woeid:Int32}) AND minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})
+    SELECT minute, max(volume) AS most
+    FROM (
+      SELECT minute, volume
+      FROM trend_volumes
+      WHERE woeid = {woeid:Int32} AND term = {term:String} AND ${IN_RANGE}
+      UNION ALL
+      SELECT minute, volume FROM (${RARE_ROWS} AND adds_as = '')
+    )
+    GROUP BY minute
   )
-  GROUP BY minute, adds_as
+  GROUP BY step_start
+  UNION ALL
+  SELECT ${STEP}, sum(most) AS volume
+  FROM (SELECT minute, adds_as, max(volume) AS most FROM (${RARE_ROWS} AND adds_as != '') GROUP BY minute, adds_as)
+  GROUP BY step_start
 )
 GROUP BY step_start`
 

@@ -3,13 +3,21 @@ import type { VolumeRange } from './trend-volumes.ts'
 
 const MS_PER_SECOND = 1_000
 
+/** As in the query for a single term (trend-volumes.ts), the volumes of rare terms are in a table of their own. */
 const QUERY = `
 SELECT term, intDiv(toUnixTimestamp(minute), {step:UInt32}) * {step:UInt32} AS step_start, sum(most)
 FROM (
-  SELECT term, minute, max(volume) AS most
-  FROM trend_volumes
-  WHERE woeid = {woeid:Int32} AND term IN {terms:Array(String)} AND minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})
-  GROUP BY term, minute
+  SELECT term, minute, adds_as, max(volume) AS most
+  FROM (
+    SELECT term, minute, '' AS adds_as, volume
+    FROM trend_volumes
+    WHERE woeid = {woeid:Int32} AND term IN {terms:Array(String)} AND minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})
+    UNION ALL
+    SELECT term, minute, adds_as, toUInt64(volumes[indexOf(woeids, {woeid:Int32})]) AS volume
+    FROM trend_rare_volumes
+    WHERE term IN {terms:Array(String)} AND has(woeids, {woeid:Int32}) AND minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})
+  )
+  GROUP BY term, minute, adds_as
 )
 GROUP BY term, step_start`
 

@@ -1,3 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { shortCache } from '../../../api/kit/short-cache.ts'
 
@@ -41,4 +44,30 @@ test('evicts the oldest entry when the cache is full', async () => {
   const { state, cache } = counting(2)
   for (const key of ['a', 'b', 'c', 'b', 'a']) await cache.get(key)
   expect(state.loads).toEqual(['a', 'b', 'c', 'a'])
+})
+
+test('expired entries take no memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  let now = 0
+  const loaded: WeakRef<object>[] = []
+  const cache = shortCache<string, object>({
+    async load(key) {
+      const value = { key }
+      loaded.push(new WeakRef(value))
+      return value
+    },
+    keptMs: KEPT_MS,
+    maxEntries: 10,
+    now: () => now,
+  })
+  await cache.get('a')
+  now = 1
+  await cache.get('b')
+  now = KEPT_MS
+  await cache.get('c')
+  // A WeakRef keeps its target alive until the current turn of the event loop ends.
+  await setImmediate()
+  gc()
+  expect(loaded.map((each) => each.deref())).toEqual([undefined, { key: 'b' }, { key: 'c' }])
 })

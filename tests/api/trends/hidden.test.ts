@@ -134,6 +134,18 @@ describe('/v1/admin/trends/blocked', () => {
     expect(body.terms[0]).toMatchObject({ ...REASON, blocked_by: 'ada', blocked_at: AT })
   })
 
+  test('lists the blocked terms in pages', async () => {
+    const { get, blocked, admin } = await world()
+    for (let i = 10; i < 35; i++) blocked.apply(`t${i}`, { name: `t${i}`, ...REASON, blocked_by: 'ada', blocked_at: START })
+    const page = async (query = '') => (await get(`${BLOCKED}${query}`, admin)).body
+    const first = await page()
+    expect([first.terms.length, first.terms[0].term, first.page, first.limit, first.total]).toEqual([20, 't10', 1, 20, 25])
+    expect((await page('?page=2')).terms.map(({ term }: { term: string }) => term)).toEqual(['t30', 't31', 't32', 't33', 't34'])
+    expect(await page('?page=3&limit=10')).toMatchObject({ terms: new Array(5).fill({}), page: 3, limit: 10, total: 25 })
+    expect((await page('?page=9')).terms).toEqual([])
+    for (const query of ['?page=0', '?limit=0', '?limit=101', '?page=x']) expect((await get(`${BLOCKED}${query}`, admin)).status).toBe(400)
+  })
+
   test('answers 202 while this process has not read the change', async () => {
     const { block, kafka, get, admin } = await world()
     kafka.sink = false

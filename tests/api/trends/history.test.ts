@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../api/kit/errors.ts'
-import { RESOLUTIONS, stepsOf, zeroFilled } from '../../../api/trends/history-steps.ts'
+import { pointsJson, RESOLUTIONS, stepsOf, zeroFilled } from '../../../api/trends/history-steps.ts'
 import { HistorySchema } from '../../../api/trends/model.ts'
 import { START } from '../kit/harness.ts'
 import { trendsApi } from './harness.ts'
@@ -98,7 +98,11 @@ test('steps cover the requested hours, end with the running one, and never excee
           expect(error).toBeInstanceOf(ApiError)
           return
         }
-        const points = zeroFilled(steps, new Map([[steps.from, 5]]))
+        const volumes = new Map([[steps.from, 5]])
+        const points: { ts: string; volume: number }[] = JSON.parse(pointsJson(steps, volumes))
+        const times = points.map((_, index) => new Date(steps.from + index * steps.stepMs).toISOString())
+        expect(points.map(({ ts }) => ts)).toEqual(times)
+        expect(zeroFilled(steps, volumes)).toEqual(points.map(({ volume }) => volume))
         expect(steps.from % steps.stepMs === 0).toBe(true)
         expect(steps.to - steps.stepMs <= now && now < steps.to).toBe(true)
         expect(steps.to - steps.from >= hours * HOUR_MS).toBe(true)

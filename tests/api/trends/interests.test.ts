@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import { interestsView } from '../../../state/views/trends/interests.ts'
 import { START } from '../kit/harness.ts'
 import { trendsApi } from './harness.ts'
 
@@ -36,6 +38,21 @@ test('answers 202 for interests that are stored but not readable yet', async () 
   const { send, bearer, kafka } = await trendsApi()
   kafka.sink = false
   expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, await bearer({ sub: '1' }))).status).toBe(202)
+})
+
+test('a profile of another service with a later time does not pass for the new one, and a time that is none is null', async () => {
+  const { get, send, bearer, kafka, redis } = await trendsApi()
+  const headers = await bearer({ sub: '1' })
+  const partition = partitionFor(Buffer.from('1'), 4)
+  const put = (updated_at: number) =>
+    redis.apply(interestsView.operationsFor(partition, 1n, { user_id: 1n, topic_weights: { old: 1 }, exclude_topics: [], updated_at }))
+  put(START + 60_000)
+  expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, headers)).status).toBe(200)
+  put(START + 60_000)
+  kafka.sink = false
+  expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, headers)).status).toBe(202)
+  put(Number.MAX_SAFE_INTEGER)
+  expect(await get(PATH, headers)).toMatchObject({ status: 200, body: { topic_weights: { old: 1 }, updated_at: null } })
 })
 
 test.each([

@@ -95,6 +95,9 @@ test('shows the history of a term in each range', async () => {
   await page('/trends/terms/tea?range=week')
   await page('/trends/terms/tea?range=quarter')
   expect(table.requests.slice(1).map(({ query_params }) => query_params.step)).toEqual([3_600, 86_400])
+  // Other ranges are those of a day.
+  for (const range of ['year', 'constructor', '__proto__']) await page(`/trends/terms/${range}?range=${range}`)
+  expect(table.requests.slice(3).map(({ query_params }) => query_params.step)).toEqual([900, 900, 900])
   table.rows = []
   expect((await page('/trends/terms/never')).html).toContain('Nobody has used this term worldwide in this time.')
 })
@@ -110,6 +113,17 @@ test.each([
   const found = await page(path)
   expect([found.status, found.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8'])
   expect(found.html).toContain(`<h1>${title}</h1>`)
+})
+
+test('an incomplete list says so', async () => {
+  const { page, putList, clock } = await opened()
+  putList()
+  expect((await page('/trends')).html).not.toContain('incomplete')
+  clock.now += 30_000
+  putList({ missing_partitions: 1 })
+  const { status, html } = await page('/trends')
+  expect(status).toBe(200)
+  expect(html).toContain('This list is incomplete')
 })
 
 test('a list that is too old is not shown', async () => {

@@ -45,12 +45,12 @@ test('returns the snapshot as a list, and null for what its rows do not have', a
   expect((await get(`/v1/trends/1/past?at=${AT}&limit=1`)).body.trends).toHaveLength(1)
 })
 
-test('asks for snapshots of at most 3 minutes before, once per location and second', async () => {
+test('asks for snapshots of at most 3 minutes before, to the millisecond, once per location and second', async () => {
   const { get, table, clock } = await trendsApi()
   table.rows = [ROW]
   await Promise.all([get(`/v1/trends/1/past?at=${AT}`), get(`/v1/trends/1/past?at=${AT}&limit=3`)])
   expect(table.requests.map(({ query_params }) => query_params)).toEqual([
-    { woeid: 1, from: START / 1000 + 61 - 180, to: START / 1000 + 61 },
+    { woeid: 1, from: START / 1000 + 62 - 180, to: START / 1000 + 61 },
   ])
   clock.now += 5_000
   await get(`/v1/trends/1/past?at=${AT}`)

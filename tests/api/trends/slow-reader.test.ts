@@ -18,7 +18,7 @@ async function world() {
       return cacheableAnswer(state.text, {})
     },
   }
-  const streams = trendStreams({ lists, registry, monotonic: () => clock.now })
+  const streams = trendStreams({ lists, registry, now: () => clock.now, monotonic: () => clock.now })
   const body = (await streams.open(WORLD, false, false)).body as ReadableStream<Uint8Array>
   const reader = body.getReader()
   async function next(): Promise<string | undefined> {

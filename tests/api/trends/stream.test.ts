@@ -2,6 +2,8 @@ import { get as httpGet, type IncomingMessage } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startServer } from '../../../api/kit/server.ts'
 import { MAX_READERS } from '../../../api/trends/stream/streams.ts'
+import { TRENDS_VIEW } from '../../../state/views/trends/trends.ts'
+import { caughtUpKey } from '../../../state/views/view.ts'
 import { START } from '../kit/harness.ts'
 import { terms, trendsApi } from './harness.ts'
 
@@ -136,6 +138,25 @@ describe('GET /v1/trends/stream', () => {
     clock.now += 10 * SECOND_MS
     putList()
     await expect.poll(() => asOf(reader), SOON).toHaveLength(2)
+  })
+
+  test.each([
+    ['Redis is away', 'down'],
+    ['the view is being built', 'cleared'],
+  ] as const)('says that the list is stale while %s', async (_what, fault) => {
+    const { open, putList, redis, clock } = await served()
+    putList()
+    const reader = await open()
+    await expect.poll(() => asOf(reader), SOON).toHaveLength(1)
+    if (fault === 'down') redis.state.down = true
+    else for (const partition of [0, 1, 2, 3]) redis.apply([{ op: 'del', key: caughtUpKey(TRENDS_VIEW, partition) }])
+    clock.now += 3 * MINUTE_MS
+    const reads = redis.state.reads
+    await expect.poll(() => redis.state.reads, SOON).toBeGreaterThan(reads)
+    expect(reader.events('stale')).toEqual([])
+    clock.now += SECOND_MS
+    await expect.poll(() => reader.events('stale'), SOON).toEqual([{ woeid: 1 }])
+    expect(reader.isEnded()).toBe(false)
   })
 
   test.each([

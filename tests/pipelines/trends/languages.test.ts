@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { commonestLanguage, LANGUAGE_CODES, languageCode, languageOf, NO_LANGUAGE } from '../../../pipelines/trends/languages.ts'
@@ -21,6 +23,19 @@ test('longer tags count for their language, and other texts for none', () => {
   expect(['pt-BR', 'PT', 'zh_Hant', 'fil'].map((tag) => languageOf(languageCode(tag)))).toEqual(['pt', 'pt', 'zh', 'fil'])
   expect(['', 'und', 'e', 'english', '12', 'ÄÖ'].map(languageCode)).toEqual(Array(6).fill(NO_LANGUAGE))
   expect(languageOf(NO_LANGUAGE)).toBe('')
+})
+
+test('tags of any length take no memory', () => {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  const heapUsed = () => {
+    gc()
+    return process.memoryUsage().heapUsed
+  }
+  const tagBytes = 100_000
+  const before = heapUsed()
+  for (let i = 0; i < 500; i++) expect(languageOf(languageCode(Buffer.alloc(tagBytes, `pt-${i}`).toString('latin1')))).toBe('pt')
+  expect(heapUsed() - before).toBeLessThan(100 * tagBytes)
 })
 
 test('the most common language wins, of equally common ones the first, and tweets without a language do not count', () => {

@@ -388,6 +388,28 @@ test('when a partition of the tweets is stuck, lists are incomplete but not stal
   expect(after.entries.find(({ term }) => term === 'new')?.trending_since).toBeGreaterThan(list.window_end)
 })
 
+test('usual counts contain the hours that are not final because a partition of the tweets is stuck', () => {
+  const users = Array.from({ length: 40 }, (_, i) => BigInt(i)).filter((user) => partitionFor(Buffer.from(String(user)), 4) !== 1)
+  function listAfterHours(isStuck: boolean): TrendOutput {
+    restartIds()
+    const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+    for (const user_id of users) send(driver, { user_id, hashtags: ['steady'] })
+    leap(driver, MINUTE)
+    if (isStuck) block(driver, tweets.name, 1)
+    for (let hour = 0; hour < 4; hour++) {
+      for (const user_id of users) send(driver, { user_id, hashtags: ['steady'] })
+      leap(driver, 55 * MINUTE)
+    }
+    // A list without the stuck partition is made a minute after the others are ready.
+    for (let half = 0; half < 6; half++) leap(driver, 30 * SECOND)
+    return newestLists(driver).get(WORLD)!
+  }
+  const [complete, stuck] = [listAfterHours(false), listAfterHours(true)]
+  expect([complete.missing_partitions, stuck.missing_partitions]).toEqual([0, 1])
+  expect(complete.entries).toMatchObject([{ term: 'steady', label: null }])
+  expect(stuck.entries).toEqual(complete.entries)
+})
+
 test('when a partition of the terms is stuck, all lists appear without its terms', () => {
   const driver = testDriver(trends, { startAt: START })
   for (let i = 0; i < 40; i++) send(driver, { hashtags: [`t${i}`] })

@@ -8,6 +8,7 @@ import { tableStore } from '../../../../state/tables/store.ts'
 import { type RareVolumeBytes, rareVolumeBytes } from '../../../../state/tables/trends/rare-volume-bytes.ts'
 import { trendRareVolumesTable } from '../../../../state/tables/trends/trend-rare-volumes.ts'
 import { readVolumes, trendVolumesTable } from '../../../../state/tables/trends/trend-volumes.ts'
+import { readVolumesOfTerms } from '../../../../state/tables/trends/volumes-of-terms.ts'
 import { testDatabase } from '../database.ts'
 
 const ALONE = { cluster: undefined }
@@ -57,6 +58,46 @@ test('a table from before added rows gets their column, and added rows add to th
   expect(await read()).toBe(9)
   await client.command({ query: 'OPTIMIZE TABLE trend_rare_volumes FINAL' })
   expect(await read()).toBe(9)
+})
+
+test('volumes of several terms are those of rare and frequent terms', async () => {
+  const { client } = await testDatabase()
+  await tableStore(trendVolumesTable, client, ALONE).prepare()
+  await tableStore(trendRareVolumesTable, client, ALONE).prepare()
+  const place = { kafka_topic: 'any', kafka_partition: 0, kafka_offset: 0 }
+  const rare = { minute: AT / 1_000, woeids: [1, 44418], adds_as: '', ...place }
+  await client.insert({
+    table: trendRareVolumesTable.name,
+    values: [
+      { ...rare, term: 'rare', total: 3, volumes: [3, 2] },
+      { ...rare, term: 'rare', total: 2, volumes: [2, 1] },
+      // This term became frequent within the minute. Later counts were added after the minute had left its state.
+      { ...rare, term: 'both', total: 4, volumes: [4, 4] },
+      { ...rare, term: 'both', total: 1, volumes: [1, 1], adds_as: '0-17' },
+      { ...rare, term: 'other', total: 9, volumes: [9, 9] },
+    ],
+    format: 'JSONEachRow',
+  })
+  const frequent = { minute: AT / 1_000, ...place }
+  await client.insert({
+    table: trendVolumesTable.name,
+    values: [
+      { ...frequent, woeid: 1, term: 'both', volume: 40 },
+      { ...frequent, woeid: 1, term: 'frequent', volume: 50 },
+    ],
+    format: 'JSONEachRow',
+  })
+  const range = { from: AT - MINUTE_MS, to: AT + MINUTE_MS, stepMs: MINUTE_MS }
+  const reader = client as unknown as TableReader
+  const terms = ['rare', 'both', 'frequent', 'never']
+  const found = await readVolumesOfTerms(reader, { woeid: 1, terms, ...range })
+  expect([...found].map(([term, volumes]) => [term, [...volumes]]).sort()).toEqual([
+    ['both', [[AT, 41]]],
+    ['frequent', [[AT, 50]]],
+    ['rare', [[AT, 3]]],
+  ])
+  // The history of each term has the same volumes.
+  for (const [term, volumes] of found) expect(await readVolumes(reader, { woeid: 1, term, ...range })).toEqual(volumes)
 })
 
 function recordOf(record: TrendRareVolumes): RareVolumeBytes {
