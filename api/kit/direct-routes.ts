@@ -40,7 +40,7 @@ interface DirectPost {
 
 const NO_PARAMETERS: Readonly<Record<string, string>> = {}
 
-/** As a parameter, only numbers are served directly. A number is never the name of another route, and needs no decoding. */
+/** Only numbers are direct parameters. A number is never the name of another route, and needs no decoding. */
 const NUMBER = /^\d{1,20}$/
 /** Hosts that need no check by a parser of URLs. */
 const PLAIN_HOST = /^[a-z0-9._-]+(?::[1-9]\d{3,4})?$/
