@@ -31,6 +31,7 @@ import { rehearsal } from './score/rehearsal.ts'
 import { rehearsePayment } from './score/rehearse-payment.ts'
 import { scoreLog } from './score/score-log.ts'
 import { scorer } from './score/scorer.ts'
+import { sharedStart } from './score/shared-start.ts'
 import { stageTimes } from './score/stages.ts'
 import { warmUp } from './score/warm-up.ts'
 import type { FraudSettings } from './settings.ts'
@@ -70,7 +71,8 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
       sleep: setTimeout,
       rehearse: () => rehearsePayment({ ...scoring, score: rehearsed, hashes }),
     })
-    const part = scorePart({ ...scoring, score, hashes, gateways: deps.gateways && addressRanges(deps.gateways) })
+    const started = sharedStart({ setTimer: systemTimers.setTimer, monotonic: deps.monotonic })
+    const part = scorePart({ ...scoring, score, hashes, started, gateways: deps.gateways && addressRanges(deps.gateways) })
     return { ...part, probes: [probe], close }
   }
 

@@ -6,7 +6,7 @@ import type { AnswerCache } from './answer-cache.ts'
 import { authorize, mayBeAnonymous, type ShownCertificate, type UserIdForm } from './auth/authorize.ts'
 import type { Caller, TokenVerifier } from './auth/verify.ts'
 import { readJsonBody } from './body.ts'
-import { bodyPieces, wholeBody } from './body-stream.ts'
+import { bodyPieces, incomingBody, onePiece, wholeBody } from './body-stream.ts'
 import { type Call, RoutedCall } from './call.ts'
 import { type AddressRanges, addressRanges, clientAddress, LOOPBACK, type TrustedProxies } from './client-address.ts'
 import { answering } from './commands/idempotency.ts'
@@ -92,11 +92,13 @@ type Answering = (exchange: Exchange) => Answer | Promise<Answer>
 function arrivingBody(call: Call, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
   if (streamed === undefined) return undefined
   const limits = { maxBytes, timeoutMs: streamed.timeoutMs }
-  return {
-    contentType: call.header('content-type'),
-    pieces: bodyPieces(call.request!, limits),
-    whole: () => wholeBody(call.request!, limits),
+  const contentType = call.header('content-type')
+  const { incoming } = call
+  if (incoming !== undefined) {
+    const whole = () => incomingBody(incoming, limits)
+    return { contentType, pieces: onePiece(whole), whole }
   }
+  return { contentType, pieces: bodyPieces(call.request!, limits), whole: () => wholeBody(call.request!, limits) }
 }
 
 function tookTooLong(): ApiError {
@@ -238,7 +240,9 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
     const serve = (call: Call) => exchange(call, path, (request) => run(call, request))
     app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), async (c) => responseOf(await serve(new RoutedCall(c))))
-    if (definition.isDirect === true) options.direct?.add(path, serve)
+    if (definition.isDirect !== true) return
+    if (method === 'post') options.direct?.addPost(path, serve, limits.maxBytes)
+    else options.direct?.addGet(path, serve)
   }
 
   function authorized(

@@ -16,9 +16,11 @@ export interface Call {
   readonly target: string | undefined
   /** The socket of the connection; undefined if the app does not run on Node's server. */
   readonly socket: Socket | undefined
+  /** The request of a direct call, to read its body from; undefined for other calls. */
+  readonly incoming: IncomingMessage | undefined
   /** The parameters of the path. */
   readonly params: Readonly<Record<string, string>>
-  /** The request with its body; undefined for a direct call, whose body is never read. */
+  /** The request with its body; undefined for a direct call. */
   readonly request: Request | undefined
   /** @param name in lower case */
   header(name: string): string | undefined
@@ -26,6 +28,7 @@ export interface Call {
 
 /** A call that the framework routed. */
 export class RoutedCall implements Call {
+  readonly incoming = undefined
   readonly #context: Context
 
   constructor(context: Context) {
@@ -71,17 +74,17 @@ export class DirectCall implements Call {
   readonly path: string
   readonly params: Readonly<Record<string, string>>
   readonly request = undefined
-  readonly #incoming: IncomingMessage
+  readonly incoming: IncomingMessage
 
   constructor(incoming: IncomingMessage, params: Readonly<Record<string, string>>) {
     this.method = incoming.method as string
     this.path = incoming.url as string
     this.params = params
-    this.#incoming = incoming
+    this.incoming = incoming
   }
 
   get url(): string {
-    const { headers, socket } = this.#incoming
+    const { headers, socket } = this.incoming
     return `${(socket as TLSSocket).encrypted === true ? 'https' : 'http'}://${headers.host}${this.path}`
   }
 
@@ -90,10 +93,10 @@ export class DirectCall implements Call {
   }
 
   get socket(): Socket {
-    return this.#incoming.socket
+    return this.incoming.socket
   }
 
   header(name: string): string | undefined {
-    return this.#incoming.headers[name] as string | undefined
+    return this.incoming.headers[name] as string | undefined
   }
 }

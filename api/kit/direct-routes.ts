@@ -18,59 +18,97 @@ export type ServeCall = (call: Call) => Promise<Sent>
  */
 export interface DirectRoutes {
   /** @param path a path whose last segment is its only parameter */
-  add(path: string, serve: ServeCall): void
-  /** Starts to answer a request. Returns false if the request is not a plain GET of one of the routes. */
+  addGet(path: string, serve: ServeCall): void
+  /**
+   * @param path a path without parameters
+   * @param maxBytes maximum size of the body
+   */
+  addPost(path: string, serve: ServeCall, maxBytes: number): void
+  /** Starts to answer a request. Returns false if the request is not a plain GET or POST of one of the routes. */
   start(request: IncomingMessage, response: ServerResponse): boolean
 }
 
-interface DirectRoute {
+interface DirectGet {
   readonly parameter: string
   readonly serve: ServeCall
 }
 
-/** Only numbers are served directly. A number is never the name of another route, and needs no decoding. */
+interface DirectPost {
+  readonly serve: ServeCall
+  readonly maxBytes: number
+}
+
+const NO_PARAMETERS: Readonly<Record<string, string>> = {}
+
+/** Only numbers are direct parameters. A number is never the name of another route, and needs no decoding. */
 const NUMBER = /^\d{1,20}$/
 /** Hosts that need no check by a parser of URLs. */
 const PLAIN_HOST = /^[a-z0-9._-]+(?::[1-9]\d{3,4})?$/
 const MAX_PORT = 65_535
+/** Headers of which Node keeps only the first. */
+const AUTHORIZATION = 'authorization'
+const CONTENT_TYPE = 'content-type'
 
 export function directRoutes(): DirectRoutes {
-  const routes = new Map<string, DirectRoute>()
+  const gets = new Map<string, DirectGet>()
+  const posts = new Map<string, DirectPost>()
+
+  function startGet(request: IncomingMessage, response: ServerResponse): boolean {
+    if (gets.size === 0) return false
+    const url = request.url as string
+    const start = url.lastIndexOf('/') + 1
+    const route = gets.get(url.slice(0, start))
+    if (route === undefined) return false
+    const value = url.slice(start)
+    if (!NUMBER.test(value) || !isPlain(request)) return false
+    void answer(response, route.serve(new DirectCall(request, { [route.parameter]: value })))
+    return true
+  }
+
+  function startPost(request: IncomingMessage, response: ServerResponse): boolean {
+    const route = posts.get(request.url as string)
+    if (route === undefined || !hasPlainBody(request, route.maxBytes) || !isPlain(request)) return false
+    void answer(response, route.serve(new DirectCall(request, NO_PARAMETERS)))
+    return true
+  }
 
   return {
-    add(path, serve) {
+    addGet(path, serve) {
       const [, prefix, parameter] = /^([^{}]+\/)\{([^{}]+)\}$/.exec(path) ?? []
       if (prefix === undefined) throw new Error(`the last segment of ${path} must be its only parameter`)
-      routes.set(prefix, { parameter, serve })
+      gets.set(prefix, { parameter, serve })
+    },
+    addPost(path, serve, maxBytes) {
+      if (path.includes('{')) throw new Error(`${path} must not have parameters`)
+      posts.set(path, { serve, maxBytes })
     },
     start(request, response) {
-      if (routes.size === 0 || request.method !== 'GET') return false
-      const url = request.url as string
-      const start = url.lastIndexOf('/') + 1
-      const route = routes.get(url.slice(0, start))
-      if (route === undefined) return false
-      const value = url.slice(start)
-      if (!NUMBER.test(value) || !isPlain(request)) return false
-      void answer(response, route.serve(new DirectCall(request, { [route.parameter]: value })))
-      return true
+      if (request.method === 'GET') return startGet(request, response)
+      return request.method === 'POST' && startPost(request, response)
     },
   }
 }
 
 /**
- * Returns whether Node presents the request's headers as the framework would. The two differ if there are several
- * Authorization headers. Node keeps only the first header, whereas the framework joins the headers, so that the app
- * refuses the request.
+ * Returns whether Node presents the request's headers as the framework would. They differ if there are several headers
+ * of some names: Node keeps only the first one, whereas the framework joins them, so that the app refuses the request.
  */
 function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   const { host } = headers
   if (host === undefined || !isPlainHost(host)) return false
-  if (headers.authorization === undefined) return true
-  let found = 0
+  let tokens = 0
+  let types = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (rawHeaders[index].length === 'authorization'.length && rawHeaders[index].toLowerCase() === 'authorization') found++
+    const name = rawHeaders[index]
+    if (name.length === AUTHORIZATION.length && name.toLowerCase() === AUTHORIZATION) tokens++
+    else if (name.length === CONTENT_TYPE.length && name.toLowerCase() === CONTENT_TYPE) types++
   }
-  return found === 1
+  return tokens <= 1 && types <= 1
+}
+
+/** Returns whether the length of the body is announced and permitted. */
+function hasPlainBody({ headers }: IncomingMessage, maxBytes: number): boolean {
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? Number.NaN) <= maxBytes
 }
 
 function isPlainHost(host: string): boolean {

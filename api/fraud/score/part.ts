@@ -18,6 +18,8 @@ export interface ScorePartDeps {
   /** Addresses of gateways that may call without a token or certificate. */
   readonly gateways: AddressRanges | undefined
   readonly observe: ObserveStage
+  /** Resolves when the scoring of an arrived payment may start: see shared-start.ts. */
+  started(): Promise<void>
   /** Called with every answer. */
   onAnswer(answer: ScoreAnswer, isRepeat: boolean): void
   /** Epoch ms. */
@@ -26,7 +28,7 @@ export interface ScorePartDeps {
 }
 
 /** Creates the route that scores transactions. */
-export function scorePart({ score, hashes, gateways, observe, onAnswer, now, monotonic }: ScorePartDeps): FraudPart {
+export function scorePart({ score, hashes, gateways, observe, started, onAnswer, now, monotonic }: ScorePartDeps): FraudPart {
   return {
     routes: [
       bind(
@@ -34,6 +36,7 @@ export function scorePart({ score, hashes, gateways, observe, onAnswer, now, mon
         async ({ arriving, requestId, elapsedMs }) => {
           assertJsonType(arriving!.contentType ?? null)
           const bytes = await arriving!.whole()
+          await started()
           const start = monotonic()
           const request = readRequest(parseJsonBody(bytes), hashes, now())
           observe('validation', monotonic() - start)

@@ -23,6 +23,7 @@ async function served(gateways: readonly string[]) {
   const { score } = scoreWorld()
   let clients: ClientCertificates | undefined
   const part = scorePart({
+    started: () => Promise.resolve(),
     score: (request) => score(request),
     hashes: personalHashes('0123456789abcdef012345'),
     gateways: gateways.length === 0 ? undefined : addressRanges(gateways),

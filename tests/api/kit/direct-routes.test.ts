@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Answer, cacheableText, JSON_TYPE, jsonAnswer } from '../../../api/kit/answer.ts'
 import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
 import { directRoutes } from '../../../api/kit/direct-routes.ts'
@@ -22,6 +22,22 @@ const numbered = defineRoute({
   answers: { 200: { description: 'ok', schema: z.unknown() } },
   errors: [errors.not_found],
 })
+const MAX_BODY_BYTES = 1_000
+const BODY_TIMEOUT_MS = 300
+const posted = defineRoute({
+  method: 'post',
+  path: '/texts',
+  operationId: 'posted',
+  summary: 's',
+  description: 'd',
+  auth: { kind: 'optional' },
+  isDirect: true,
+  streamed: { content: { 'text/plain': { schema: z.string() } }, timeoutMs: BODY_TIMEOUT_MS, isOptional: true },
+  maxBodyBytes: MAX_BODY_BYTES,
+  answers: { 200: { description: 'ok', schema: z.unknown() } },
+  errors: [],
+})
+const postedInPieces = defineRoute({ ...posted, path: '/pieces', operationId: 'postedInPieces' })
 const named = defineRoute({ ...numbered, path: '/numbers/first', operationId: 'named', isDirect: false, params: undefined })
 const CACHING = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' }
 
@@ -51,6 +67,10 @@ async function served(limits?: RequestLimits) {
       return answerOf(params.number)
     }),
     bind(named, () => jsonAnswer(200, { number: 'first' })),
+    bind(posted, async ({ arriving }) =>
+      jsonAnswer(200, { type: arriving!.contentType, text: Buffer.from(await arriving!.whole()).toString() }),
+    ),
+    bind(postedInPieces, async ({ arriving }) => jsonAnswer(200, Buffer.concat(await Array.fromAsync(arriving!.pieces)).toString())),
   ]
   const direct = directRoutes()
   const api = await testApp({ services: [{ ...service, routes }], limits, direct })
@@ -124,6 +144,56 @@ test.each([
   expect(api.started).toEqual([])
 })
 
+test.each<[string, string, string, Record<string, string>]>([
+  ['a body', '/texts', 'größer', {}],
+  ['the greatest body', '/texts', 'x'.repeat(MAX_BODY_BYTES), {}],
+  ['no body', '/texts', '', {}],
+  ['a body in pieces', '/pieces', 'größer', {}],
+  ['a bad token, before the body is read', '/texts', 'abc', { authorization: 'Bearer x' }],
+])("a direct answer to a POST is the framework's: %s", async (_what, path, body, headers) => {
+  const api = await served()
+  const init = { method: 'POST', body, headers: { 'content-type': 'text/plain', ...headers } }
+  const [direct, framework] = [await seen(api, `${api.servers[0].url}${path}`, init), await seen(api, `${api.servers[1].url}${path}`, init)]
+  expect(direct).toEqual(framework)
+  expect(api.started).toEqual([path])
+})
+
+test.each<[string, string, string, number]>([
+  ['a body that is too large', `Content-Length: ${MAX_BODY_BYTES + 1}\r\n`, 'x'.repeat(MAX_BODY_BYTES + 1), 413],
+  ['a body of unknown length', 'Transfer-Encoding: chunked\r\n', '3\r\nabc\r\n0\r\n\r\n', 200],
+  ['two types', 'Content-Type: text/plain\r\ncontent-type: text/html\r\nContent-Length: 3\r\n', 'abc', 200],
+])('the framework handles a POST with %s', async (_what, more, body, status) => {
+  const api = await served()
+  const text = await raw(api.servers[0], `POST /texts HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${more}\r\n${body}`)
+  expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  expect(api.started).toEqual([])
+})
+
+test('a direct POST waits for the rest of its body, and refuses one that is late', async () => {
+  const api = await served()
+  const head = 'POST /texts HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n'
+  const whole = await raw(api.servers[0], `${head}Connection: close\r\n\r\nabc`, async () => {
+    await vi.waitFor(() => expect(api.started).toHaveLength(1))
+    return 'def'
+  })
+  expect(JSON.parse(whole.slice(whole.indexOf('{')))).toEqual({ text: 'abcdef' })
+  expect(await raw(api.servers[0], `${head}Connection: close\r\n\r\nabc`)).toMatch(/^HTTP\/1\.1 408 /)
+  expect(api.started).toEqual(['/texts', '/texts'])
+})
+
+test('direct POSTs on one connection are answered in order', async () => {
+  const api = await served()
+  const ask = (body: string, more = '') => `POST /texts HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`
+  const unread = ask('unread', 'Authorization: Bearer x\r\n')
+  const text = await raw(api.servers[0], ask('first') + unread + ask('') + ask('last', 'Connection: close\r\n'))
+  expect([...text.matchAll(/"text":"(\w*)"|HTTP\/1\.1 (401)/g)].map(([, body, status]) => body ?? status)).toEqual([
+    'first',
+    '401',
+    '',
+    'last',
+  ])
+})
+
 test('rate limits count and refuse direct calls, and their headers are sent', async () => {
   const asked: object[] = []
   const limits: RequestLimits = {
@@ -181,7 +251,8 @@ test('requests on one connection are answered in order, even if their bodies are
   expect(api.started).toEqual(['/numbers/3', '/numbers/1', '/numbers/6'])
 })
 
-test('a direct route has exactly one parameter, at its end', () => {
+test('a direct GET has exactly one parameter, at its end, and a direct POST has none', () => {
   const serve = async () => ({ status: 200, headers: {}, body: null })
-  for (const path of ['/a', '/a/{b}/c', '/a/{b}/{c}']) expect(() => directRoutes().add(path, serve)).toThrow(/only parameter/)
+  for (const path of ['/a', '/a/{b}/c', '/a/{b}/{c}']) expect(() => directRoutes().addGet(path, serve)).toThrow(/only parameter/)
+  expect(() => directRoutes().addPost('/a/{b}', serve, 1)).toThrow(/parameters/)
 })

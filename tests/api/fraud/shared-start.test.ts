@@ -1,0 +1,56 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { sharedStart } from '../../../api/fraud/score/shared-start.ts'
+import { manualRuntime } from '../../../runtime/manual.ts'
+
+/** Payments by the moment at which they start, in ms. */
+function world() {
+  const runtime = manualRuntime()
+  const begin = runtime.monotonic()
+  const started = sharedStart(runtime)
+  const starts: [string, number][] = []
+
+  return {
+    starts,
+    arrive: (name: string) => void started().then(() => starts.push([name, runtime.monotonic() - begin])),
+    async advance(ms: number) {
+      await setImmediate()
+      for (let passed = 0; passed < ms; passed++) {
+        runtime.advance(1)
+        await setImmediate()
+      }
+    },
+  }
+}
+
+test('a payment that arrives alone starts at once', async () => {
+  const { starts, arrive, advance } = world()
+  arrive('first')
+  await advance(0)
+  expect(starts).toEqual([['first', 0]])
+  await advance(10)
+  arrive('second')
+  await advance(0)
+  expect(starts).toEqual([
+    ['first', 0],
+    ['second', 10],
+  ])
+})
+
+test('payments that arrive shortly after a start share the next one', async () => {
+  const { starts, arrive, advance } = world()
+  arrive('first')
+  await advance(1)
+  arrive('second')
+  await advance(2)
+  arrive('third')
+  await advance(3)
+  arrive('fourth')
+  await advance(10)
+  expect(starts).toEqual([
+    ['first', 0],
+    ['second', 4],
+    ['third', 4],
+    ['fourth', 8],
+  ])
+})
