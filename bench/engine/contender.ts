@@ -57,7 +57,7 @@ const PEER_JOBS: Readonly<Record<PeerName, { readonly jobs: readonly JobName[]; 
 export function engineContender({ workers, nodeArguments }: Pick<BenchConfig, 'workers' | 'nodeArguments'>): Contender {
   return {
     label: `engine, ${workers} worker${workers > 1 ? 's' : ''}`,
-    start: (worker) => run(workers, worker, nodeProgram(WORKER, nodeArguments)),
+    start: (worker) => run(workers, worker, nodeProgram(WORKER, worker, nodeArguments)),
   }
 }
 
@@ -95,7 +95,7 @@ export function peerContender(peer: PeerName, config: BenchConfig): Contender {
 function limitContender({ nodeArguments }: Pick<BenchConfig, 'nodeArguments'>): Contender {
   return {
     label: 'limit, a loop without an engine',
-    start: (worker) => run(1, worker, nodeProgram(LIMIT, nodeArguments)),
+    start: (worker) => run(1, worker, nodeProgram(LIMIT, worker, nodeArguments)),
   }
 }
 
@@ -108,8 +108,22 @@ interface Program {
   readonly settings: Readonly<Record<string, string>>
 }
 
-function nodeProgram(file: string, nodeArguments: readonly string[]): Program {
-  return { command: process.execPath, args: [...BUFFER_HEAP_FLAGS, ...nodeArguments, file], settings: {} }
+/** Shares of a memory limit for V8's heap at first and at most. The database gets another part (worker-process.ts). */
+const INITIAL_HEAP_SHARE = 0.1
+const HEAP_SHARE = 0.3
+/** Size of V8's semi-spaces under a memory limit, in MiB. */
+const SEMI_SPACE_MIB = 8
+
+function nodeProgram(file: string, { memoryMib }: WorkerEnvironment, nodeArguments: readonly string[]): Program {
+  const limits =
+    memoryMib === undefined
+      ? []
+      : [
+          `--initial-heap-size=${Math.ceil(memoryMib * INITIAL_HEAP_SHARE)}`,
+          `--max-old-space-size=${Math.ceil(memoryMib * HEAP_SHARE)}`,
+          `--max-semi-space-size=${SEMI_SPACE_MIB}`,
+        ]
+  return { command: process.execPath, args: [...BUFFER_HEAP_FLAGS, ...limits, ...nodeArguments, file], settings: {} }
 }
 
 function run(processes: number, worker: WorkerEnvironment, program: Program): Running {
