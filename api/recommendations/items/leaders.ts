@@ -17,8 +17,11 @@ export interface Leaders {
 }
 
 const KEPT_MS = 60_000
-/** How long a pass for the list of a further trait waits after the last pass. */
-const NEW_TRAIT_MS = 5_000
+/**
+ * How long a pass for the list of a further trait waits after the last pass. A pass over a million items takes half a
+ * second.
+ */
+const NEW_TRAIT_MS = 15_000
 /** Maximum number of traits whose items are listed: those that were requested last. */
 const MAX_LISTED_TRAITS = 1_000
 const PER_TRAIT = 100
@@ -55,7 +58,8 @@ export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
   function want(trait: Trait): void {
     wanted.delete(trait)
     wanted.add(trait)
-    for (const oldest of wanted) if (wanted.size > MAX_LISTED_TRAITS) wanted.delete(oldest)
+    const [oldest] = wanted
+    if (wanted.size > MAX_LISTED_TRAITS) wanted.delete(oldest)
   }
 
   function fresh(trait?: Trait): void {

@@ -2,10 +2,32 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { itemTable } from '../../../../api/recommendations/items/item-table.ts'
 import { leaders } from '../../../../api/recommendations/items/leaders.ts'
+import { traitOf } from '../../../../api/recommendations/items/traits.ts'
 
 const START = Date.UTC(2026, 0, 1)
 const ITEMS = 20_000
 const MINUTE_MS = 60_000
+const UNKNOWN = {
+  ...{ title: '', description: '', category_path: '', attributes: {}, thumbnail_url: null },
+  ...{ status: 'ACTIVE' as const, created_at: START, updated_at: START + 2 },
+}
+
+test('the popular items of a trait are listed after the first request for it, and those of other traits stay', async () => {
+  const items = itemTable()
+  for (let row = 0; row < ITEMS; row++) put(items, row, row / ITEMS)
+  const brand = { brand: 'Acme' }
+  for (const id of [5n, 9n]) items.putItem(id, { ...UNKNOWN, attributes: brand, popularity: Number(id) / 10 })
+  items.putItem(7n, { ...UNKNOWN, attributes: brand, popularity: 1, status: 'INACTIVE' })
+  let now = START
+  const found = leaders({ items, now: () => now, otherWork: setImmediate })
+  expect(found.ofTrait(traitOf('category', 'Genre 1'))[0]).toBe(ITEMS - 1)
+  expect(found.ofTrait(traitOf('brand', 'Acme'))).toEqual([])
+  now += 14_999
+  expect(found.ofTrait(traitOf('brand', 'Acme'))).toEqual([])
+  now += 1
+  await expect.poll(() => found.ofTrait(traitOf('brand', 'Acme'))).toEqual([8, 4])
+  expect(found.ofTrait(traitOf('category', 'Genre 1'))[0]).toBe(ITEMS - 1)
+})
 
 function put(items: ReturnType<typeof itemTable>, row: number, popularity: number): void {
   const unknown = { title: '', description: '', category_path: `Genre ${row % 3}`, attributes: {}, thumbnail_url: null }
