@@ -108,9 +108,12 @@ interface Program {
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** Shares of a memory limit for V8's heap at first and at most. The database gets another part (worker-process.ts). */
+/**
+ * Shares of a memory limit for V8's heap at first and at most. Together with buffers outside of the heap, V8 uses up to
+ * twice the second share. The database gets another part (worker-process.ts).
+ */
 const INITIAL_HEAP_SHARE = 0.1
-const HEAP_SHARE = 0.3
+const HEAP_SHARE = 0.2
 /** Size of V8's semi-spaces under a memory limit, in MiB. */
 const SEMI_SPACE_MIB = 8
 
