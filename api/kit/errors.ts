@@ -140,6 +140,9 @@ export function invalidRequest(path: string, message: string): ApiError {
   return new ApiError(errors.invalid_request, { details: [{ path, message }] })
 }
 
+/** Maximum number of problems in an answer. A longer list would not help the caller. */
+export const MAX_DETAILS = 20
+
 /** Retry-After for errors that set none. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1
 
@@ -153,7 +156,7 @@ export interface ErrorBody {
 
 export function errorBody(error: ApiError, requestId: string): ErrorBody {
   const body = { error: error.definition.code, message: error.message, request_id: requestId, ...error.options.fields }
-  return error.options.details === undefined ? body : { ...body, details: error.options.details }
+  return error.options.details === undefined ? body : { ...body, details: error.options.details.slice(0, MAX_DETAILS) }
 }
 
 /** Returns the headers of an error, and Retry-After for 429 and 503. */

@@ -34,12 +34,9 @@ function pathOf(place: string, path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => (typeof part === 'number' ? `${text}[${part}]` : `${text}.${String(part)}`), place)
 }
 
-/** Maximum number of problems in an error. A longer list would not help the caller. */
-export const MAX_DETAILS = 20
-
 export function assertValid(...checked: readonly Checked[]): void {
   const details = checked.flatMap((one) => one.details)
-  if (details.length > 0) throw new ApiError(errors.invalid_request, { details: details.slice(0, MAX_DETAILS) })
+  if (details.length > 0) throw new ApiError(errors.invalid_request, { details })
 }
 
 export const IDEMPOTENCY_KEY_PATTERN = /^[ -~]{1,128}$/

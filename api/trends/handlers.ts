@@ -2,7 +2,7 @@ import { trendOutput, userInterests } from '../../schemas/trends/topics.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
 import { INTERESTS_VIEW } from '../../state/views/trends/interests.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
-import type { ViewReader } from '../../state/views/view.ts'
+import type { BinaryReader, ViewReader } from '../../state/views/view.ts'
 import type { Answer } from '../kit/answer.ts'
 import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -38,7 +38,7 @@ import {
 import { trendStreams } from './stream/streams.ts'
 
 export interface TrendsDeps {
-  readonly views: ViewReader
+  readonly views: ViewReader & Pick<BinaryReader, 'hmgetBuffer'>
   readonly tables: TableReader
   readonly facts: Facts
   readonly blocked: BlockedTerms

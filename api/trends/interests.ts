@@ -13,6 +13,8 @@ import { caughtUp } from '../kit/readiness.ts'
 /** Maximum number of topics in a profile, which is for the preferences of a person and not for a data set. */
 const MAX_TOPICS = 1_000
 const MAX_WEIGHT = 1_000
+/** Maximum number of characters of a topic that an error repeats. Callers choose the names of topics. */
+const MAX_SHOWN = 200
 
 export const InterestsBody = z
   .object({
@@ -113,7 +115,7 @@ function checkedTopics(body: z.output<typeof InterestsBody>): Pick<InterestProfi
   const details: ErrorDetail[] = []
   const weights = new Map<string, string>()
   for (const topic of Object.keys(body.topic_weights)) {
-    const path = `body.topic_weights.${topic}`
+    const path = `body.topic_weights.${topic.slice(0, MAX_SHOWN)}`
     const term = foldTerm(topic)
     if (term === undefined) details.push({ path, message: NO_TERM })
     else if (weights.has(term)) details.push({ path, message: `is the same topic as ${weights.get(term)}` })

@@ -12,7 +12,7 @@ import {
   type ServedList,
   withoutHidden,
 } from '../../state/views/trends/trends.ts'
-import type { NOT_CAUGHT_UP, ViewReader } from '../../state/views/view.ts'
+import type { BinaryReader, NOT_CAUGHT_UP, ViewReader } from '../../state/views/view.ts'
 import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -37,7 +37,7 @@ export interface TrendLists {
 }
 
 export interface TrendListsOptions {
-  readonly reader: ViewReader
+  readonly reader: ViewReader & Pick<BinaryReader, 'hmgetBuffer'>
   readonly facts: Pick<Facts, 'partitionOf'>
   readonly hidden: HiddenTerms
   /** Epoch ms. */
@@ -137,7 +137,10 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
     if (hides === undefined) return list
     const entries = list.entries.flatMap((entry) => withoutHidden(entry, hides) ?? [])
     if (entries.length === list.entries.length) return { ...list, entries }
-    const { windowEnd, missing, candidates } = await currentCandidates(woeid)
+    const whole = await currentCandidates(woeid).catch(unlessMissing)
+    // While the sink is of another version, the list is shorter, as its candidates cannot be read.
+    if (whole === undefined) return { ...list, entries }
+    const { windowEnd, missing, candidates } = whole
     const shown = candidates.filter(({ term }) => !hides(term)).slice(0, SERVED_ENTRIES)
     return { windowEnd, missing, entries: shown.flatMap((candidate) => withoutHidden(candidateText(candidate), hides) ?? []) }
   }
@@ -197,6 +200,11 @@ function listBody(head: Omit<Shown, 'entries'>, region: Region, personalized: bo
   const location = JSON.stringify({ woeid: region.woeid, name: region.name })
   const asOf = new Date(windowEnd).toISOString()
   return `{"as_of":"${asOf}","ttl_s":${LIST_TTL_SECONDS},"location":${location},"complete":${missing === 0},"missing_partitions":${missing},"personalized":${personalized},"trends":${renderEntries(entries)}}`
+}
+
+/** Throws errors other than a missing list. */
+function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof ApiError && error.definition === errors.not_ready)) throw error
 }
 
 function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {

@@ -2,6 +2,8 @@ import { foldTerm } from '../../schemas/trends/term.ts'
 import type { InterestProfile } from '../../state/views/trends/interests.ts'
 import type { Candidate } from '../../state/views/trends/trends.ts'
 
+type Ranked = Pick<Candidate, 'term' | 'score' | 'variants'>
+
 /** Weight of topics that the profile does not mention. It is lower than 1, so that a topic with the weight 1 rises. */
 const UNWEIGHTED = 0.5
 
@@ -9,11 +11,11 @@ const UNWEIGHTED = 0.5
  * Ranks the candidates for one user (docs/services/trends.md#personalized-lists). Skips excluded topics and sorts the
  * other candidates by score × topic weight. Ties keep their order. A variant of a term counts like the term itself.
  */
-export function rerank(candidates: readonly Candidate[], profile: InterestProfile, limit: number): Candidate[] {
+export function rerank<C extends Ranked>(candidates: readonly C[], profile: InterestProfile, limit: number): C[] {
   const weights = new Map<string | undefined, number>()
   for (const topic in profile.topic_weights) weights.set(foldTerm(topic), profile.topic_weights[topic])
   const muted = new Set(profile.exclude_topics.map(foldTerm))
-  const best: { candidate: Candidate; score: number }[] = []
+  const best: { candidate: C; score: number }[] = []
   for (const candidate of candidates) {
     if (muted.has(candidate.term) || candidate.variants.some((term) => muted.has(term))) continue
     const score = candidate.score * weightOf(candidate, weights)
@@ -27,7 +29,7 @@ export function rerank(candidates: readonly Candidate[], profile: InterestProfil
   return best.map(({ candidate }) => candidate)
 }
 
-function weightOf({ term, variants }: Candidate, weights: ReadonlyMap<string | undefined, number>): number {
+function weightOf({ term, variants }: Ranked, weights: ReadonlyMap<string | undefined, number>): number {
   const own = weights.get(term)
   if (own !== undefined || variants.length === 0) return own ?? UNWEIGHTED
   const others = variants.flatMap((variant) => weights.get(variant) ?? [])

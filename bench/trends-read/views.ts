@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { partitionFor } from '../../kafka/partitioner.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { trendOutput, trendRenewals, userInterests } from '../../schemas/trends/topics.ts'
+import { listBytesOf } from '../../schemas/trends/trend-list-bytes.ts'
 import type { TrendEntry, TrendOutput } from '../../schemas/trends/types.ts'
 import { positionsKey } from '../../state/views/apply.ts'
 import { INTERESTS_VIEW, interestsView } from '../../state/views/trends/interests.ts'
@@ -33,7 +34,7 @@ export async function keepViewsFresh(redisUrl: string, users: readonly bigint[])
     const windowEnd = Date.now()
     for (const { woeid } of regions) {
       const partition = partitionOf(trendOutput.partitions, woeid)
-      await apply(trendsView.operationsFor(partition, woeid, listOf(woeid, windowEnd)))
+      await apply(trendsView.operationsFor(partition, woeid, listBytesOf(listOf(woeid, windowEnd))))
       await redis.hset(positionsKey(TRENDS_VIEW, partition), { [trendOutput.name]: ++offset, [trendRenewals.name]: 0 })
     }
   }

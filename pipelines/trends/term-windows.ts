@@ -154,7 +154,8 @@ export function termWindows(options: TermWindowsOptions) {
    * the windows that are compared with them. The stored baseline does not change.
    */
   function withOpenHours(baseline: TermBaseline, state: TermState, upTo: number): TermBaseline {
-    const copy = structuredClone(baseline)
+    const { hours_of_week, means, weeks } = baseline
+    const copy = { ...baseline, hours_of_week: [...hours_of_week], means: [...means], weeks: [...weeks] }
     learnFrom(state, copy, upTo)
     return copy
   }

@@ -11,7 +11,7 @@ export type ViewOperation =
    * Writes the value only if `version` is greater than the stored version. The key is a hash with VERSION_FIELD and
    * VALUE_FIELD.
    */
-  | { readonly op: 'setIfNewer'; readonly key: string; readonly version: number; readonly value: string }
+  | { readonly op: 'setIfNewer'; readonly key: string; readonly version: number; readonly value: ViewValue }
   | { readonly op: 'del'; readonly key: string }
   | { readonly op: 'hset'; readonly key: string; readonly fields: Readonly<Record<string, ViewValue>> }
   | { readonly op: 'hdel'; readonly key: string; readonly field: string }

@@ -1,4 +1,5 @@
-import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
+import type { TrendListBytes } from '../../../schemas/trends/trend-list-bytes.ts'
+import type { TrendEntry } from '../../../schemas/trends/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Migration, Row, Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
@@ -28,7 +29,7 @@ const TOPIC_COLUMNS = ['users Nullable(Int64)', 'variants Array(String)']
  * posted list is shorter, the remaining ranks have an empty term. In an empty list, the first rank has an empty term,
  * which distinguishes the list from a missing one.
  */
-export const trendSnapshots: Table<number, TrendOutput> = {
+export const trendSnapshots: Table<number, TrendListBytes> = {
   name: 'trend_snapshots',
   columns: [
     'woeid Int32',
@@ -58,16 +59,16 @@ function addition(id: string, columns: readonly string[]): Migration {
   return { id, statements: ({ onCluster }) => [`ALTER TABLE trend_snapshots${onCluster} ${added}`] }
 }
 
-function rowsOf(_woeid: number, list: TrendOutput | null): Row[] {
+function rowsOf(_woeid: number, list: TrendListBytes | null): Row[] {
   if (list === null) return []
   const isPosted = list.source === 'endpoint'
-  const rows = list.entries.slice(0, SNAPSHOT_RANKS).map((entry, index) => rowOf(list, index + 1, entry))
+  const rows = list.first(SNAPSHOT_RANKS).map((entry, index) => rowOf(list, index + 1, entry))
   const filledUpTo = isPosted ? SNAPSHOT_RANKS : 1
   for (let rank = rows.length + 1; rank <= filledUpTo; rank++) rows.push(rowOf(list, rank, undefined))
   return rows
 }
 
-function rowOf(list: TrendOutput, rank: number, entry: TrendEntry | undefined): Row {
+function rowOf(list: TrendListBytes, rank: number, entry: TrendEntry | undefined): Row {
   return {
     woeid: list.woeid,
     window_end: new Date(list.window_end).toISOString(),

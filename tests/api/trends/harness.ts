@@ -1,15 +1,15 @@
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import type { Facts } from '../../../api/kit/facts.ts'
 import { httpMetrics } from '../../../api/kit/metrics.ts'
-import { trendsHandlers } from '../../../api/trends/handlers.ts'
+import { type TrendsDeps, trendsHandlers } from '../../../api/trends/handlers.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import { blockedTerms, trendOutput, trendRenewals, userInterests } from '../../../schemas/trends/topics.ts'
+import { listBytesOf } from '../../../schemas/trends/trend-list-bytes.ts'
 import type { BlockedTerm, TrendOutput, UserInterests } from '../../../schemas/trends/types.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
 import { INTERESTS_VIEW, interestsView } from '../../../state/views/trends/interests.ts'
 import { TRENDS_VIEW, trendsView } from '../../../state/views/trends/trends.ts'
-import type { ViewReader } from '../../../state/views/view.ts'
 import { entry } from '../../state/views/entries.ts'
 import { fakeRedis } from '../../state/views/fake-redis.ts'
 import { testApp } from '../kit/harness.ts'
@@ -61,9 +61,10 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     },
   }
   /** Behaves like connectViewRedis for an unreachable Redis. */
-  const views: ViewReader = {
+  const views: TrendsDeps['views'] = {
     get: (key) => redis.reader.get(key).catch(unavailable),
     hget: (key, field) => redis.reader.hget(key, field).catch(unavailable),
+    hmgetBuffer: (key, fields) => redis.reader.hmgetBuffer(key, fields).catch(unavailable),
   }
   const metrics = httpMetrics({ process: false })
   const service = trendsHandlers({
@@ -83,7 +84,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   }
 
   function applyList(partition: number, list: TrendOutput): void {
-    redis.apply(trendsView.operationsFor(partition, list.woeid, list))
+    redis.apply(trendsView.operationsFor(partition, list.woeid, listBytesOf(list)))
     redis.moveTo(TRENDS_VIEW, partition, { [trendOutput.name]: ++offset, [trendRenewals.name]: 0 })
   }
 

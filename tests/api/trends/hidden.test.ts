@@ -77,6 +77,17 @@ describe('a blocked term', () => {
     expect((await get('/v1/trends')).body.trends).toMatchObject([shown, { term: 'term3' }, ...new Array(28).fill({})])
   })
 
+  test('leaves a shorter list while the candidates are of another version', async () => {
+    const { putList, termsOf, get, block, redis, bearer } = await world()
+    putList()
+    for (const partition of [0, 1, 2, 3])
+      redis.apply([{ op: 'setIfNewer', key: `{trends:${partition}}:list:1`, version: Number.MAX_SAFE_INTEGER, value: Buffer.alloc(9) }])
+    await block('term2')
+    expect(await termsOf('/v1/trends')).toEqual(['term1', ...range(3, 30)])
+    const personal = await get('/v1/trends?personalized=true', await bearer({ sub: '42' }))
+    expect(personal).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+  })
+
   test('is still counted, and its history is still shown', async () => {
     const { block, get, table } = await world()
     await block('term1')

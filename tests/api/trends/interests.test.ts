@@ -74,6 +74,15 @@ test.each([
   expect(published).toEqual([])
 })
 
+test('an error names few of many wrong topics, and repeats no long ones', async () => {
+  const { send, bearer } = await trendsApi()
+  const headers = await bearer({ sub: '1' })
+  const exclude_topics = Array.from({ length: 1_000 }, () => '#')
+  expect((await send('PUT', PATH, { exclude_topics }, headers)).body.details).toHaveLength(20)
+  const [detail] = (await send('PUT', PATH, { topic_weights: { ['x'.repeat(100_000)]: 1 } }, headers)).body.details
+  expect(detail.path.length).toBeLessThan(300)
+})
+
 test('an unusual name is stored like any other', async () => {
   const { app, get, bearer } = await trendsApi()
   const headers = await bearer({ sub: '1' })

@@ -5,7 +5,7 @@ import { rerank } from '../../../api/trends/rerank.ts'
 const term = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
 const candidatesOf = fc
   .uniqueArray(fc.record({ term, score: fc.double({ min: 0, max: 1e6, noNaN: true }) }), { selector: ({ term }) => term })
-  .map((list) => list.map((one) => ({ ...one, variants: [], fields: `"${one.term}"` })))
+  .map((list) => list.map((one) => ({ ...one, variants: [] })))
 const profileOf = fc.record({
   topic_weights: fc.dictionary(term, fc.double({ min: 0, max: 100, noNaN: true })),
   exclude_topics: fc.array(term),
@@ -26,13 +26,13 @@ test('skips muted topics, and orders by score × weight (default 0.5), best firs
 })
 
 test('matches topics as it matches terms, regardless of case, width and #', () => {
-  const candidates = ['cafe', 'tea', 'water'].map((name) => ({ term: name, score: 10, variants: [], fields: '' }))
+  const candidates = ['cafe', 'tea', 'water'].map((name) => ({ term: name, score: 10, variants: [] }))
   const profile = { topic_weights: { '＃ＴＥＡ': 2 }, exclude_topics: ['#Water'], updated_at: 1 }
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['tea', 'cafe'])
 })
 
 test('a muted variant hides its trend, and the greatest weight of the variants counts unless the term has one', () => {
-  const candidates = ['a', 'b', 'c', 'd'].map((name) => ({ term: name, score: 10, variants: [`${name}1`, `${name}2`], fields: '' }))
+  const candidates = ['a', 'b', 'c', 'd'].map((name) => ({ term: name, score: 10, variants: [`${name}1`, `${name}2`] }))
   const profile = { topic_weights: { '#B1': 1, b2: 3, d1: 9, d: 2 }, exclude_topics: ['#A2'], updated_at: 1 }
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['b', 'd', 'c'])
 })

@@ -38,7 +38,7 @@ export function fakeRedis() {
       case 'setIfNewer': {
         const fields = hash(operation.key)
         if (Number(fields.get(VERSION_FIELD) ?? Number.NEGATIVE_INFINITY) >= operation.version) return
-        fields.set(VERSION_FIELD, String(operation.version)).set(VALUE_FIELD, operation.value)
+        fields.set(VERSION_FIELD, String(operation.version)).set(VALUE_FIELD, latin1(operation.value))
         return
       }
       case 'del':

@@ -100,6 +100,22 @@ test('volumes of several terms are those of rare and frequent terms', async () =
   for (const [term, volumes] of found) expect(await readVolumes(reader, { woeid: 1, term, ...range })).toEqual(volumes)
 })
 
+test('volumes of terms with special characters are found', async () => {
+  const { client } = await testDatabase()
+  await tableStore(trendVolumesTable, client, ALONE).prepare()
+  await tableStore(trendRareVolumesTable, client, ALONE).prepare()
+  const terms = ['a\tb', 'a\nb', "a'b", 'a\\b', '"', '[1,2]', '{a}', '日本', '😀', '\\n', '%s', 'a\rb', 'a\u0001b']
+  const rows = terms.map((term, offset) => ({
+    ...{ term, minute: AT / 1_000, total: 3, woeids: [1], volumes: [3], adds_as: '' },
+    ...{ kafka_topic: 'any', kafka_partition: 0, kafka_offset: offset },
+  }))
+  await client.insert({ table: trendRareVolumesTable.name, values: rows, format: 'JSONEachRow' })
+  const range = { woeid: 1, from: AT, to: AT + MINUTE_MS, stepMs: MINUTE_MS }
+  const reader = client as unknown as TableReader
+  expect([...(await readVolumesOfTerms(reader, { terms, ...range })).keys()].sort()).toEqual(terms.toSorted())
+  for (const term of terms) expect([term, (await readVolumes(reader, { term, ...range })).get(AT)]).toEqual([term, 3])
+})
+
 function recordOf(record: TrendRareVolumes): RareVolumeBytes {
   const out = byteWriter()
   const { value } = trendRareVolumes

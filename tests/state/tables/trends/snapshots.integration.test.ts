@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { listBytesOf, type TrendListBytes } from '../../../../schemas/trends/trend-list-bytes.ts'
 import type { TrendOutput } from '../../../../schemas/trends/types.ts'
 import type { TableReader } from '../../../../state/tables/reader.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
@@ -19,7 +20,7 @@ async function world(table: typeof trendSnapshots = trendSnapshots) {
   let offset = 0
   const put = (list: Partial<TrendOutput>) => {
     const whole: TrendOutput = { woeid: 1, window_end: AT * SECOND_MS, source: 'pipeline', missing_partitions: 0, entries: [], ...list }
-    const rows = table.rowsOf(whole.woeid, whole).map((row) => ({ offset, row }))
+    const rows = table.rowsOf(whole.woeid, listBytesOf(whole)).map((row) => ({ offset, row }))
     offset++
     return store.insert({ topic: 'trend-output', partition: 0, rows })
   }
@@ -85,7 +86,7 @@ test('a table from before the further columns gets them, and its rows have no va
     ...trendSnapshots,
     columns: trendSnapshots.columns.filter((column) => !isAdded(column)),
     migrations: [],
-    rowsOf: (woeid: number, list: TrendOutput | null) =>
+    rowsOf: (woeid: number, list: TrendListBytes | null) =>
       trendSnapshots.rowsOf(woeid, list).map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => !isAdded(name)))),
   }
   const { client, put, read } = await world(before)

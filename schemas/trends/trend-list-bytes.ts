@@ -1,0 +1,168 @@
+import { isUtf8 } from 'node:buffer'
+import { bodyReader } from '../avro/body-reader.ts'
+import { ASCII_END, cursor } from '../avro/cursor.ts'
+import { compileDecoder, type Decode } from '../avro/decoder.ts'
+import { lastBlockEnd, readBlockCount, readInt, readLength, readLong, skipLong } from '../avro/read.ts'
+import { HEADER_BYTES } from '../avro/value.ts'
+import { byteWriter, CodecError } from '../codec.ts'
+import { loadSchema } from '../load.ts'
+import type { AvroSchema, ValueFormat } from '../topic.ts'
+import { trendOutput } from './topics.ts'
+import type { TrendEntry, TrendOutput } from './types.ts'
+
+/** An entry has at least seven numbers or texts of a byte, three doubles and seven empty lists or absent values. */
+const LEAST_ENTRY_BYTES = 38
+const DOUBLES_BYTES = 24
+const SOURCES: readonly TrendOutput['source'][] = ['pipeline', 'endpoint']
+
+/**
+ * A `TrendOutput` whose entries stay Avro until they are needed. Sinks write hundreds of entries of each list twice a
+ * minute, but need only the best of them as objects. All bytes have been checked.
+ */
+export class TrendListBytes {
+  readonly woeid: number
+  /** Epoch ms. */
+  readonly window_end: number
+  readonly source: TrendOutput['source']
+  readonly missing_partitions: number
+  /** The whole list as Avro. */
+  readonly body: Buffer
+  /** Where each entry begins, and where the last one ends. Entries of different blocks are not next to each other. */
+  readonly #starts: number[] = []
+  readonly #ends: number[] = []
+
+  /** @throws CodecError if the bytes are not a `TrendOutput` */
+  constructor(buffer: Buffer, start: number, end: number) {
+    this.body = buffer.subarray(start, end)
+    const { body } = this
+    const { length } = body
+    this.woeid = checked(readInt(body, 0, length), 'woeid')
+    this.window_end = checked(readLong(body, cursor.at, length), 'window_end')
+    const source = SOURCES[checked(readInt(body, cursor.at, length), 'source')]
+    if (source === undefined) throw malformed('source', 'there is no such symbol')
+    this.source = source
+    this.missing_partitions = checked(readInt(body, cursor.at, length), 'missing_partitions')
+    const rest = eachItem(body, cursor.at, LEAST_ENTRY_BYTES, (at) => {
+      const ends = skipEntry(body, at)
+      this.#starts.push(at)
+      this.#ends.push(ends)
+      return ends
+    })
+    if (rest !== length) throw new CodecError(`TrendOutput: ${length - rest} bytes are left after the value`)
+  }
+
+  get length(): number {
+    return this.#starts.length
+  }
+
+  /** Returns the best entries, at most `count`. */
+  first(count: number): TrendEntry[] {
+    decodeEntry ??= compileDecoder<TrendEntry>(entrySchema())
+    const entries: TrendEntry[] = []
+    for (let i = 0; i < Math.min(count, this.length); i++) entries.push(decodeEntry(this.body, this.#starts[i], this.#ends[i]))
+    return entries
+  }
+}
+
+/** Compiled on first use. */
+let decodeEntry: Decode<TrendEntry> | undefined
+
+function entrySchema(): AvroSchema {
+  const { fields } = loadSchema('trends/TrendOutput') as { readonly fields: readonly { readonly name: string; readonly type: unknown }[] }
+  return (fields.find(({ name }) => name === 'entries')!.type as { readonly items: AvroSchema }).items
+}
+
+/** @returns where the entry ends. The fields are those of the schema, in its order */
+function skipEntry(body: Buffer, start: number): number {
+  let at = skipText(body, start, 'term')
+  at = skipText(body, at, 'name')
+  at = skipNumber(body, at, 'tweet_volume')
+  at = skipNumber(body, at, 'volume_24h')
+  if (body.length - at < DOUBLES_BYTES) throw malformed('velocity', 'the bytes end within it')
+  at = skipOptional(body, at + DOUBLES_BYTES, 'label', skipText)
+  at = skipNumber(body, at, 'trending_since')
+  at = eachItem(body, at, 1, (item) => skipId(body, item, 'sample_tweets'))
+  at = skipOptional(body, at, 'rank_change', skipInt)
+  at = skipOptional(body, at, 'peak_rank', skipInt)
+  at = skipOptional(body, at, 'lang', skipText)
+  at = skipOptional(body, at, 'users', skipNumber)
+  at = eachItem(body, at, 1, (item) => skipText(body, item, 'variants'))
+  at = eachItem(body, at, 1, (item) => skipText(body, item, 'related'))
+  return skipOptional(body, at, 'typical_tweet', skipId)
+}
+
+type Skip = (body: Buffer, at: number, field: string) => number
+
+function skipText(body: Buffer, at: number, field: string): number {
+  const length = checked(readLength(body, at, body.length), field)
+  const start = cursor.at
+  const end = start + length
+  for (let i = start; i < end; i++) {
+    if (body[i] < ASCII_END) continue
+    if (!isUtf8(body.subarray(start, end))) throw malformed(field, 'the string is not valid UTF-8')
+    break
+  }
+  return end
+}
+
+function skipNumber(body: Buffer, at: number, field: string): number {
+  checked(readLong(body, at, body.length), field)
+  return cursor.at
+}
+
+function skipInt(body: Buffer, at: number, field: string): number {
+  checked(readInt(body, at, body.length), field)
+  return cursor.at
+}
+
+function skipId(body: Buffer, at: number, field: string): number {
+  skipLong(body, at, body.length)
+  return checked(cursor.at, field)
+}
+
+/** A union of null and another type. */
+function skipOptional(body: Buffer, at: number, field: string, skip: Skip): number {
+  const branch = checked(readInt(body, at, body.length), field)
+  if (branch === 0) return cursor.at
+  if (branch === 1) return skip(body, cursor.at, field)
+  throw malformed(field, `branch ${branch} of a union of 2`)
+}
+
+/**
+ * Visits the items of an array.
+ * @param visit returns where the item ends
+ * @returns where the array ends
+ */
+function eachItem(body: Buffer, start: number, itemBytes: number, visit: (at: number) => number): number {
+  let at = start
+  for (;;) {
+    const count = checked(readBlockCount(body, at, body.length, itemBytes), 'entries')
+    at = cursor.at
+    if (count === 0) return at
+    const until = lastBlockEnd()
+    for (let left = count; left > 0; left--) at = visit(at)
+    if (until >= 0 && at !== until) throw malformed('entries', 'a block does not have its declared size')
+  }
+}
+
+/** Returns the value that was read, unless it is malformed. */
+function checked<T>(value: T, field: string): T {
+  if (cursor.at < 0) throw malformed(field, cursor.why)
+  return value
+}
+
+function malformed(field: string, why: string): CodecError {
+  return new CodecError(`TrendOutput.${field}: ${why}`)
+}
+
+/** Returns `whole` with a decoder that leaves the entries bytes. */
+export function trendListBytes(whole: ValueFormat<TrendOutput>): ValueFormat<TrendListBytes> {
+  return bodyReader(whole, (buffer, start, end) => new TrendListBytes(buffer, start, end))
+}
+
+/** Encodes a list. */
+export function listBytesOf(list: TrendOutput): TrendListBytes {
+  const out = byteWriter()
+  trendOutput.value.open(0, { get: () => undefined }).encode(list, out)
+  return new TrendListBytes(out.buffer, HEADER_BYTES, out.length)
+}
