@@ -38,7 +38,7 @@ export interface PeopleDeps {
   now(): number
 }
 
-/** Reads users, and keeps notes of changes that the view does not include yet. */
+/** Reads users, and stores notes about changes that the view does not include yet. */
 export interface People {
   /** Returns a user with all relations to other users. Throws `profile_not_found`, `not_ready`. */
   own(userId: string): Promise<UserState>

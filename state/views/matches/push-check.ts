@@ -7,7 +7,7 @@ import type { PlacedUser } from './viewer.ts'
 /** The commands that the check needs. */
 export type PushCheckReader = Pick<ViewReader & ListReader, 'get' | 'hget' | 'hmget'>
 
-/** A match, and the user who is notified about it. */
+/** A match and the user whom the push notifies. */
 export interface MatchToTell {
   readonly user: PlacedUser
   readonly other: PlacedUser
@@ -37,7 +37,7 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
     reader.get(caughtUpKey(MATCH_USERS_VIEW, user.partition)),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, other.partition)),
   ])
-  // The note of a block stays until the view includes the block, even if the block has since been lifted.
+  // The note of a block stays until the view includes the block, even if the user has lifted the block since.
   if (recent.some(isSeveredNote)) return 'severed'
   if (flags.includes(null)) return 'unknown'
   if (profile === null || otherProfile === null) return 'deleted'
