@@ -421,7 +421,10 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     return count === 0 ? 0 : trendScore(count, baseline)
   }
 
-  /** A rare term has no baseline yet. It becomes frequent before a region needs one. */
+  /**
+   * Returns the look of a rare term, which has no baseline. A term is always stored as frequent before it needs a
+   * baseline.
+   */
   function lookOfOnly(term: string, only: OnlyTweet): Look {
     const candidate = candidateOfOnly(term, only, lastMinute)
     const { count, baseline, tracked } = candidate

@@ -50,8 +50,8 @@ const UNKNOWN_EXCEPTION = 1002
  */
 const PARALLEL_QUERIES = 12
 /**
- * Maximum number of waiting queries, which take about a second at a high rate. With more, no query would finish in
- * time.
+ * Maximum number of waiting queries. At a high rate, ClickHouse needs about a second for this number. With more, no
+ * query would finish in time.
  */
 const WAITING_QUERIES = 2_000
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/

@@ -140,7 +140,7 @@ test('an older process that restarts its tasks for another reason does not take 
   send(lines, 'ann', 'a')
   await until(() => broker.waitingCommits === 2, 'both wait for the end of a transaction')
   broker.commitGate = undefined
-  fail(new TransportError('TIMED_OUT', 'the brokers were away', { fatal: false }))
+  fail(new TransportError('TIMED_OUT', 'the brokers were unreachable', { fatal: false }))
   await expect(older.done).rejects.toThrow(ReplacedError)
   await until(() => all(wordCounts).length > 0, 'it is counted')
   expect(all(wordCounts)).toHaveLength(1)
