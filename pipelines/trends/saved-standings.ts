@@ -50,7 +50,7 @@ export function savedStandings(store: KeyedStore<string, SavedStandings>) {
   /** The number of the next change. */
   let next = 0
   let oldest = 0
-  /** The number of the first change since the current round of saving all regions began. */
+  /** The number that the next change had when the current round of saving all regions began. */
   let roundBegan = 0
 
   /** Returns the saved standings; undefined if nothing was saved. */

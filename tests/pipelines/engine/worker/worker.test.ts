@@ -74,7 +74,7 @@ test('work in revoked partitions is committed before another worker gets them', 
         ctx.emit(wordCounts, line, 1)
       })
     },
-    // It commits for no other reason.
+    // With these options, the worker commits only when it gives up a partition.
     { commitWhenIdle: false, commitIntervalMs: 3_600_000 },
   )
   const first = await worker(echoing)
