@@ -70,7 +70,7 @@ export function textFaults(value: unknown, place: string): ErrorDetail[] {
   }
 }
 
-/** Returns the faults of all texts in a value. Recursion is safe, because the nesting is limited. */
+/** Returns the faults of all texts and field names in a value. */
 function faultsWithin(value: unknown, path: string): ErrorDetail[] {
   if (typeof value === 'string') {
     const message = faultOf(value)

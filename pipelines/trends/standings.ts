@@ -452,8 +452,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     const usual = greatest > 0 && isKnown(state) ? usualOf(termKey(woeid, term), state, lastMinute) : undefined
     const baseline = usual && usualInWindow(usual, lastMinute)
     const candidate = candidateOf(term, state, windowCount(state, lastMinute), baseline, lastMinute)
-    // Most candidates have few tweets. Their tweets are drawn at once, because reading their states again would cost
-    // more.
+    // The tweets of these candidates are drawn now, because reading the states again later would cost more. Most
+    // candidates have few tweets.
     const hasDrawn = state.samples.length < KEPT_SAMPLES
     if (hasDrawn) candidate.drawn = drawnOf(state)
     const { count, tracked } = candidate

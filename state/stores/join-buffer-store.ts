@@ -128,7 +128,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   function isFull(row: Row<V>): boolean {
-    // Most rows never get a second value, so the size of the first one is computed only here.
+    // Most rows never get a second value, so the size of the first value is computed only when it is needed.
     if (row.bytes === 0) for (const { value } of row.values) row.bytes += bytesOf(value)
     return row.bytes >= fullRowBytes
   }

@@ -33,7 +33,8 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
     reader.get(otherKeys.profile),
     reader.hmget(keys.recent, severedFields(other.id)),
     reader.hget(keys.relations, other.id),
-    // The flags are requested last: if Redis is emptied in between, they are gone, too.
+    // The caught-up flags are requested last. If Redis is emptied between the requests, the flags are therefore
+    // missing.
     reader.get(caughtUpKey(MATCH_USERS_VIEW, user.partition)),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, other.partition)),
   ])

@@ -133,7 +133,8 @@ export async function readForSwipe(
   const [text, [last, ...severed], own, others] = await Promise.all([
     reader.hget(keys.relations, target.id),
     reader.hmget(keys.recent, [LAST_SWIPE, ...severedFields(target.id)]),
-    // The flags are requested last: if Redis is emptied in between, they are gone, too.
+    // The caught-up flags are requested last. If Redis is emptied between the requests, the flags are therefore
+    // missing.
     reader.mget([keys.profile, keys.self, caughtUpKey(MATCH_USERS_VIEW, user.partition)]),
     reader.mget([userKeys(target.partition, target.id).profile, caughtUpKey(MATCH_USERS_VIEW, target.partition)]),
   ])
