@@ -373,8 +373,8 @@ export interface ProducerOptions {
 export type CommitStep = 'produced' | 'offsets-added' | 'committed'
 
 /**
- * The one producer of a worker. The first append or commit opens a transaction. Appending is synchronous and only
- * buffers; `flushFull` may send full batches early.
+ * The producer of a worker. The first append or commit opens a transaction. Appending is synchronous and only buffers;
+ * `flushFull` may send full batches early.
  */
 export interface WorkerProducer {
   /**

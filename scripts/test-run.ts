@@ -7,7 +7,7 @@ import { runningFile, type TestTotals } from './verify-reporter.ts'
 
 const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
 /**
- * Time limit of a lane, which takes ten minutes on an idle machine. Vitest's own time limits cannot end a test that
+ * Time limit of a lane. A lane takes ten minutes on an idle machine. Vitest's own time limits cannot end a test that
  * blocks the event loop forever. A lane that exceeds the limit is therefore killed, and the error names the test files
  * that were running.
  */

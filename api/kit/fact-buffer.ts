@@ -94,7 +94,7 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
         full.happened()
       } else if (error instanceof TransportError) drop(1, error)
       else if (error instanceof CodecError) {
-        // Only a bug can cause this.
+        // A fact that cannot be encoded is always caused by a bug.
         dropped.inc()
         log.error({ buffer: name, reason: error.message }, 'fact_cannot_be_encoded')
       } else throw error

@@ -144,7 +144,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     })
   const started = Promise.all([start(), recall()])
 
-  /** Asks Kafka and the registry at the same time, so that facts can be encoded as soon as Kafka accepts them. */
+  /** Queries Kafka and the schema registry concurrently, so that facts can be encoded as soon as Kafka accepts them. */
   async function start(): Promise<void> {
     await Promise.all([untilDone(learnPartitions), untilDone(learnSchemas)])
     if (!stopping.signal.aborted) options.log.info({ topics: Object.fromEntries(partitions ?? []) }, 'kafka_ready')

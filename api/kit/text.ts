@@ -66,11 +66,13 @@ export function textFaults(value: unknown, place: string): ErrorDetail[] {
     return []
   } catch (error) {
     if (!(error instanceof ApiError) || error.definition !== errors.invalid_encoding) throw error
+    // A fault at the top may have ended the check before it reached the depth that the recursion could not bear.
+    assertShallow(value)
     return faultsWithin(value, place)
   }
 }
 
-/** The nesting is bounded by then. */
+/** Returns the faults of all texts and field names in a value. */
 function faultsWithin(value: unknown, path: string): ErrorDetail[] {
   if (typeof value === 'string') {
     const message = faultOf(value)

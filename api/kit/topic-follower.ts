@@ -10,7 +10,7 @@ import {
 } from '../../kafka/transport.ts'
 import type { Logger } from './logging.ts'
 
-/** Reads a whole topic, and then all records that are appended to it. */
+/** Reads a whole topic, and then every new record. */
 export interface TopicFollower {
   /**
    * Why the topic has not been read up to the end that it had at the start; undefined once it has been read that far.

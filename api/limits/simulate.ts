@@ -8,7 +8,7 @@ import { compileRule } from './core/rule.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_REJECTED = 20
-/** Number of rows that are replayed in one turn of the event loop, which takes a few milliseconds. */
+/** Number of rows that are replayed in one turn of the event loop. Replaying them takes a few milliseconds. */
 const ROWS_PER_TURN = 2_000
 
 interface Tally {

@@ -37,7 +37,7 @@ const EXPORTED_DAYS = 90
 /** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 10
 
-/** Creates the routes that owners of links use to see the clicks on them. */
+/** Creates the routes with which owners see the clicks on their links. */
 export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): { routes: BoundRoute[]; probe: ReadinessProbe } {
   async function ownLink(code: string, caller: Caller): Promise<OwnedLink> {
     const link = await linkOf(code)

@@ -13,7 +13,7 @@ import { matchesErrors } from './errors.ts'
 import type { People } from './people.ts'
 import { explainRoute } from './routes.ts'
 
-/** Maximum number of users who are listed per cell. The counts include all users. */
+/** Maximum number of users who are listed by name per cell. The counts include all users. */
 const MAX_NAMED = 10
 
 export interface ExplainDeps {
@@ -48,7 +48,7 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
     return { user, candidate: candidateId, passed: all.every((verdict) => verdict.passed), verdicts: all }
   }
 
-  /** Searches as the user. Counts everybody whom the search finds, under the first reason to exclude them. */
+  /** Searches as the user would. Counts each user found, under the first reason that excludes them. */
   async function explainSearch(user: string) {
     const state = await people.own(user)
     const viewer = viewerAt(state, requiredPlace(state))

@@ -24,7 +24,7 @@ export interface FeedDeps {
   readonly facts: Facts
   readonly people: People
   readonly stackFor: StackFor
-  /** Called when Kafka does not accept the user's location from a feed request. */
+  /** Called when Kafka does not accept the location from a feed request. */
   onPlaceDropped(): void
   /** Epoch ms. */
   now(): number
@@ -68,7 +68,7 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
     facts.publish(locationUpdates, userId, { user_id: userId, lat: null, lon: null, accuracy_m: null, ts: at }).catch(() => undefined)
   }
 
-  /** Reads only as many profiles as the response contains. If some of them are gone or switched off, it reads more. */
+  /** Reads only as many profiles as the response contains. If some profiles are deleted or switched off, reads more. */
   async function shown(left: readonly StackedCandidate[], place: Place, limit: number) {
     const candidates = []
     let read = 0

@@ -1,9 +1,9 @@
 import { ApiError, errors } from '../kit/errors.ts'
 
 /**
- * Waits for Redis up to a short time limit, then throws `unavailable`. If this process was busy, the answer may be
- * unread in the socket when the time is over. The function therefore awaits an immediate before it throws, because Node
- * reads the socket before immediates run.
+ * Waits for Redis for a short time, then throws `unavailable`. If this process was busy, the answer may be in the
+ * socket, unread, when the time is over. The function therefore waits for an immediate before it throws, because Node
+ * reads sockets before it runs immediates.
  */
 export async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()

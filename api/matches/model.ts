@@ -46,7 +46,7 @@ const photoUrl = z
 
 const birthDate = z.iso
   .date()
-  .openapi({ description: 'The birth date. The user must be an adult on the current day in UTC.', example: '1990-05-01' })
+  .openapi({ description: 'The birth date. The user must be at least 18 years old today, in UTC.', example: '1990-05-01' })
 
 const profileFields = {
   display_name: text(MAX_NAME, 'The name that others see.', 1),
@@ -55,7 +55,7 @@ const profileFields = {
   seeking_gender: z
     .array(text(MAX_GENDER, 'A gender to find.', 1))
     .max(MAX_SEEKING)
-    .openapi({ description: 'Genders that the user wants to see. If empty, the feed contains all genders.' }),
+    .openapi({ description: 'Genders of the users in the feed. If empty, the feed contains users of all genders.' }),
   bio: text(MAX_BIO, 'A text about the user.').nullable(),
   min_age_pref: age('Minimum age to find.'),
   max_age_pref: age('Maximum age to find.'),
@@ -87,7 +87,7 @@ export const ProfileSchema = z
   .object({
     ...profileFields,
     user_id: userId,
-    geohash6: z.string().nullable().openapi({ description: 'The cell of the last known place.' }),
+    geohash6: z.string().nullable().openapi({ description: 'Geohash of 6 characters for the last known location.' }),
     lat: latitude.nullable(),
     lon: longitude.nullable(),
     location_updated_at: time.nullable(),
@@ -119,7 +119,7 @@ export const SwipeResultSchema = z
     match: z
       .object({ matched: z.boolean(), ...matchIds })
       .nullable()
-      .openapi({ description: 'The expected match if both users like each other. Only `GET /v1/matches` is authoritative.' }),
+      .openapi({ description: 'The expected match, if both users like each other. `GET /v1/matches` is authoritative.' }),
   })
   .openapi('SwipeResult')
 
@@ -160,7 +160,7 @@ export const FeedSchema = z
 export const LikesSchema = z
   .object({
     count: z.int().openapi({ description: 'Number of users in the list.' }),
-    more: z.boolean().openapi({ description: 'Whether more than 1,000 users like the caller. Only the 1,000 newest likes are counted.' }),
+    more: z.boolean().openapi({ description: 'Whether further users like the caller. The list contains at most the 1,000 newest likes.' }),
     likes: z.array(z.object({ ...person, liked_at: time, super_like: z.boolean() })),
   })
   .openapi('Likes')
@@ -210,14 +210,14 @@ export const SearchExplanationSchema = z
           bounds: z.object({ south: latitude, west: longitude, north: latitude, east: longitude }),
           examined: z
             .int()
-            .openapi({ description: 'Number of other users in this cell whom the search had not already found in an earlier cell.' }),
+            .openapi({ description: 'Number of other users whom the search found in this cell and not in an earlier cell.' }),
           passed: z.int(),
           excluded: z
             .record(z.string(), z.int())
             .openapi({ description: 'Number of excluded users, by the first filter that excludes them.' }),
           people: z
             .array(z.object({ user_id: userId, excluded_by: z.string().nullable() }))
-            .openapi({ description: 'The first ten of these users.' }),
+            .openapi({ description: 'The first ten users who were found in this cell.' }),
         }),
       )
       .openapi({ description: 'The cells in the order of the search. Small cells around the user come first.' }),

@@ -15,9 +15,12 @@ import { hiddenMatches, type OpenMatch } from './hidden-matches.ts'
 import { type People, personJson, userOf } from './people.ts'
 import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblockRoute, unmatchRoute } from './routes.ts'
 
-/** Maximum length of the list of likes, which contains the newest likes. */
+/** Maximum length of the list of likes. Older likes are left out. */
 const MAX_LIKES = 1_000
-/** Maximum number of likes that are examined for the list, because each of them costs the read of a profile. */
+/**
+ * Maximum number of likes that are examined for the list. The number is limited, because each like requires reading a
+ * profile.
+ */
 const MAX_EXAMINED_LIKES = 10_000
 
 export interface PairDeps {
@@ -39,10 +42,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
   }
 
-  /**
-   * Hides two users from each other, or shows them to each other again. This takes effect even while their views lag
-   * behind.
-   */
+  /** Hides two users from each other, or shows them to each other again, even while their views lag behind. */
   async function sever(one: [userId: string, cause: Cause], other: [userId: string, cause: Cause], at = now(), isSevered = true) {
     const [[userId, own], [otherId, others]] = [one, other]
     await Promise.all([
@@ -82,14 +82,14 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     const exclusion = exclusionsOf(state, now())
     const liking = [...state.relations].filter(([otherId, { likedAt }]) => likedAt !== undefined && exclusion(otherId) === undefined)
     liking.sort(([, a], [, b]) => b.likedAt! - a.likedAt!)
-    // The location does not matter, because the users in the list have already seen this user.
+    // The list is not filtered by distance, because the users in it have already seen this user.
     const here = placeOf(state) ?? { lat: 0, lon: 0 }
     const viewer = viewerAt(state, here)
     /** Returns whether age and gender suit both. */
     const suits = (profile: MatchProfile) => passes(viewer, { ...viewerAt({ profile, self: undefined }, here), lastActiveAt: now() }, now())
     const list = []
     const examined = liking.slice(0, MAX_EXAMINED_LIKES)
-    // One user more than the list contains shows that there are further ones.
+    // Finds one user more than the list can contain, to learn whether there are further users.
     for (let from = 0; from < examined.length && list.length <= MAX_LIKES; from += MAX_LIKES) {
       const next = examined.slice(from, from + MAX_LIKES)
       const profiles = await people.shown(next.map(([otherId]) => otherId))

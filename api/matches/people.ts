@@ -38,7 +38,7 @@ export interface PeopleDeps {
   now(): number
 }
 
-/** Reads users, and keeps notes of changes that the view does not include yet. */
+/** Reads users, and stores notes about changes that the view does not include yet. */
 export interface People {
   /** Returns a user with all relations to other users. Throws `profile_not_found`, `not_ready`. */
   own(userId: string): Promise<UserState>
@@ -46,7 +46,7 @@ export interface People {
   active(userId: string): Promise<UserState>
   /** Returns a user without the relations to other users; undefined if the user has no profile. Throws `not_ready`. */
   stateOf(userId: string): Promise<OwnState | undefined>
-  /** Like `stateOf`. Throws `profile_not_found`, too. */
+  /** Works like `stateOf`, but throws `profile_not_found` if the user has no profile. */
   self(userId: string): Promise<OwnState>
   /** Returns the relation of a user to another user. */
   pair(userId: string, otherId: string): Promise<PairState>

@@ -16,7 +16,9 @@ import { type People, placeTimeOf, userOf } from './people.ts'
 import { deleteProfileRoute, locationRoute, patchProfileRoute, putProfileRoute, readProfileRoute } from './routes.ts'
 
 const ADULT_YEARS = 18
-/** Maximum inaccuracy of a location. A less accurate location could put users into cells where they are not. */
+/**
+ * Maximum inaccuracy of a location. With a less accurate location, other users could find the user in the wrong cell.
+ */
 const LEAST_ACCURACY_M = 10_000
 const GEOHASH_CHARACTERS = 6
 

@@ -53,7 +53,7 @@ export const readProfileRoute = defineRoute({
   path: '/v1/me',
   operationId: 'readMatchProfile',
   summary: 'Read your profile',
-  description: 'Returns your profile with your last known location. Other users never see the location.',
+  description: 'Returns your profile and your last known location. Other users never see the location.',
   auth: user,
   answers: { 200: { description: 'The profile.', schema: ProfileSchema } },
   errors: [matchesErrors.profile_not_found, errors.not_ready],
@@ -78,7 +78,7 @@ export const deleteProfileRoute = defineRoute({
   path: '/v1/me',
   operationId: 'deleteMatchProfile',
   summary: 'Delete your profile',
-  description: 'Hides you at once and removes your data within an hour. Your matches end. A new profile contains none of the old data.',
+  description: 'Hides you at once, ends your matches, and removes your data within an hour. A new profile contains none of the old data.',
   auth: user,
   idempotent: true,
   answers: { 204: { description: 'The profile is deleted.' } },
@@ -94,7 +94,7 @@ export const locationRoute = defineRoute({
   auth: user,
   body: LocationBody,
   bodyExample: { lat: 37.77, lon: -122.42, accuracy_m: 20 },
-  answers: { 204: { description: 'The place is stored.' } },
+  answers: { 204: { description: 'The location is stored.' } },
   errors: [errors.not_ready],
 })
 
@@ -119,7 +119,8 @@ export const swipeRoute = defineRoute({
   path: '/v1/swipe',
   operationId: 'swipe',
   summary: 'Like or pass a candidate',
-  description: 'The answer arrives as soon as the swipe is stored safely. If you like each other, `match` contains the match.',
+  description:
+    'Records your swipe. The API responds as soon as the swipe is stored safely. If you like each other, `match` contains the match.',
   auth: user,
   idempotent: true,
   body: SwipeBody,
@@ -139,7 +140,7 @@ export const rewindRoute = defineRoute({
   path: '/v1/swipe/rewind',
   operationId: 'rewindSwipe',
   summary: 'Take back your last swipe',
-  description: 'The candidate comes first in the feed again. Only your last swipe can be taken back, and only once.',
+  description: 'Takes back your last swipe, once. The candidate then comes first in the feed.',
   auth: user,
   idempotent: true,
   answers: {
@@ -170,7 +171,7 @@ export const matchesRoute = defineRoute({
   path: '/v1/matches',
   operationId: 'listMatches',
   summary: 'List your matches, newest first',
-  description: 'Returns your matches. Matches that have ended are left out.',
+  description: 'Returns your matches, except for those that have ended.',
   auth: user,
   query: page,
   answers: { 200: { description: 'A page of matches.', schema: MatchesSchema } },
@@ -222,11 +223,11 @@ export const unblockRoute = defineRoute({
   path: '/v1/blocks/{user_id}',
   operationId: 'unblockUser',
   summary: 'Lift a block',
-  description: 'You and the other user may find each other again. A match that has ended does not return.',
+  description: 'You and the other user can find each other again. A match that the block ended does not return.',
   auth: user,
   idempotent: true,
   params: other,
-  answers: { 204: { description: 'The user is not blocked.' } },
+  answers: { 204: { description: 'The block is lifted.' } },
   errors: [matchesErrors.invalid_target, errors.not_ready],
 })
 
@@ -236,7 +237,7 @@ export const notifyRoute = defineRoute({
   operationId: 'notifyMatch',
   summary: 'Report a match',
   description:
-    'Match detectors and operators call this. Each user gets at most one push notification per match, even if the match is reported repeatedly.',
+    'For match detectors and operators. Each user gets at most one push notification per match, even if the match is reported repeatedly.',
   auth: { kind: 'scope', scope: 'internal' },
   idempotent: true,
   body: NotifyBody,
@@ -250,7 +251,7 @@ export const explainRoute = defineRoute({
   operationId: 'explainFeed',
   summary: 'Explain why a user does or does not see other users',
   description:
-    "With `candidate`, returns the verdict of every filter on that user, and the values that the filter compared. Without `candidate`, repeats the user's search and returns the visited cells with the number of users that each filter excludes there. A user is counted once, under the first filter that excludes the user.",
+    "With `candidate`, returns the verdict of every filter on that user and the values that each filter compared. Without `candidate`, repeats the user's search and returns the visited cells with the number of users that each filter excludes there. A user is counted once, under the first filter that excludes the user.",
   auth: { kind: 'scope', scope: 'admin' },
   query: z.object({ user: userId, candidate: userId.optional() }),
   answers: { 200: { description: 'The verdicts, or the cells.', schema: z.union([ExplanationSchema, SearchExplanationSchema]) } },

@@ -5,11 +5,11 @@ export const matchesSettings = settingsFragment({
   variables: {
     SWIPE_WAIT_MS: documented(
       wholeNumber(0).prefault('25'),
-      'how long after its arrival a swipe waits for Kafka before it is answered with 202 and sent later',
+      'how long a swipe may wait for Kafka, counted from its arrival, before the API answers it with 202 and sends it later',
     ),
     SWIPE_CHECK_MS: documented(
       wholeNumber(0).prefault('5'),
-      'how long a swipe waits for the views to check its target, before it is accepted unchecked',
+      'how long a swipe may wait for the views to check its target, before the API accepts it unchecked',
     ),
   },
   value: (env) => ({ swipeWaitMs: env.SWIPE_WAIT_MS, swipeCheckMs: env.SWIPE_CHECK_MS }),

@@ -12,7 +12,7 @@ import type { People } from './people.ts'
 
 export interface Served {
   readonly stack: Stack
-  /** The candidates of the stack whom the user may still see, in the order in which they are shown. */
+  /** The candidates of the stack whom the user may still see, in display order. */
   readonly left: readonly StackedCandidate[]
 }
 
@@ -24,16 +24,16 @@ export type StackFor = (userId: string, state: UserState, place: Place) => Promi
  * concurrent searches would only slow all of them down.
  */
 const MAX_BUILDS = 32
-/** How often a feed checks whether another search of the same user has ended. */
+/** How often a feed request checks whether another search for the same user has ended. */
 const LOOK_EVERY_MS = 20
 /**
- * How long a feed waits for another search. A search that takes longer has lost its lock, so the feed then searches
- * itself.
+ * How long a feed request waits for another search. A search that takes longer has lost its lock, so the request then
+ * runs a search itself.
  */
 const WAIT_MS = BUILD_LOCK_MS + 500
 const RETRY_AFTER_SECONDS = 1
 
-/** Serves kept candidates, or searches while the request waits. Only one search per user runs at a time. */
+/** Returns the kept candidates, or searches while the request waits. Only one search per user runs at a time. */
 export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps: BuildDeps): StackFor {
   let running = 0
 
@@ -86,7 +86,7 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
       if (running >= MAX_BUILDS) {
         throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
       }
-      // If Redis accepts no scripts, the feed searches without a lock, and the result is not stored.
+      // If Redis cannot run scripts, the feed request searches without a lock and does not store the result.
       const mayBuild = await lockBuild(deps, keys, token).catch(() => true)
       if (!mayBuild && deps.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
       state = await people.own(userId)

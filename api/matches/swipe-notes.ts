@@ -18,12 +18,10 @@ import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 
 /**
  * Stores notes about swipes, so that feeds leave out a swiped user even before the view contains the swipe. Notes are
- * repeated, because Redis may be unavailable when a swipe is answered, or may be emptied later.
+ * stored repeatedly, because Redis may be unavailable when the API answers a swipe, and may be emptied later.
  */
 export interface SwipeNotes {
-  /**
-   * Stores a note about an accepted swipe. Never throws. If Redis does not accept the note, the note is repeated later.
-   */
+  /** Stores a note about an accepted swipe. Never throws. If Redis does not accept the note, stores it later. */
   swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
   /** Stores a note about an accepted rewind. Never throws. */
   rewound(userId: string, swipe: RecentSwipe): Promise<void>
@@ -40,16 +38,19 @@ export interface SwipeNotesDeps {
   keysOf(userId: string): UserKeys
 }
 
-/** Time limit of a note. If Redis hangs, only the first requests wait for it, because of the circuit of the scripts. */
+/**
+ * Time limit for storing a note. If Redis hangs, only the first requests wait this long, because the circuit breaker of
+ * the scripts then opens.
+ */
 const NOTE_TIMEOUT_MS = 250
 const NOTHING_TAKEN: TakenSwipe = { isRefillClaimed: false, isLiked: false }
 const RETRY_MS = 1_000
 /**
- * How often the swipes in the spool are noted again. The view does not have these swipes, and Redis may have been
- * emptied since they were noted.
+ * How often the notes of swipes in the spool are stored again. The view does not include these swipes, and Redis may
+ * have been emptied since the last time.
  */
 const REPEAT_SPOOLED_MS = 60_000
-/** Maximum number of notes that wait for Redis, which then take some 3 MB. Further notes are dropped. */
+/** Maximum number of notes that wait for Redis. They take about 3 MB. Further notes are dropped. */
 const MAX_PENDING = 10_000
 const NOTES_AT_ONCE = 100
 

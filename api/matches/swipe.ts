@@ -40,9 +40,10 @@ interface Checked extends Pick<SwipeState, 'countsFrom'> {
 /** Creates the routes that record swipes and take them back. */
 export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, now }: SwipeDeps) {
   /**
-   * Checks whether a user may swipe a target. Swipes must not depend on the view. The pipeline discards invalid swipes.
-   * @returns the user's last swipe, undefined if there is none, and the time from which a swipe counts; neither if the
-   * view does not respond in time
+   * Checks whether a user may swipe a target. If the view does not respond in time, the swipe is accepted without a
+   * check, and the pipeline discards it if it is invalid.
+   * @returns the user's last swipe, if any, and the time from which a swipe counts; neither if the view does not
+   *   respond
    */
   async function checked(userId: string, targetId: string): Promise<Checked> {
     try {
@@ -68,7 +69,7 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
     if (isRefillClaimed) void facts.publish(stackRefillRequests, userId, { user_id: userId, ts: now() }).catch(() => undefined)
     if (isQueued) return jsonAnswer(202, { swipe_id: swipeId, match: null, queued: true }, PRIVATE)
     if (!isLiked || !isPositive(direction)) return jsonAnswer(200, { swipe_id: swipeId, match: null }, PRIVATE)
-    // From now on, the other user cannot take back the like, although the view does not have the match yet.
+    // This note prevents the other user from taking back the like before the view includes the match.
     await people.tryToNote(targetId, matchedField(userId, made.at))
     const match = { matched: true, match_id: matchIdOf(userId, targetId), conversation_id: conversationIdOf(userId, targetId) }
     return jsonAnswer(200, { swipe_id: swipeId, match }, PRIVATE)
@@ -111,8 +112,8 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   }
 
   /**
-   * Returns a time after the last swipe. It must be later, because the newest swipe of a pair counts and the clocks of
-   * two API processes may differ.
+   * Returns the time of a new swipe, which is always later than the last swipe. The newest swipe of a pair counts, and
+   * the clock of another API process may be ahead.
    */
   function timeAfter(last: RecentSwipe | undefined): number {
     return Math.max(now(), (last?.at ?? 0) + 1)

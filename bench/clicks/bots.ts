@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { isBot } from '../../pipelines/links/clicks/user-agent.ts'
 
-/** Real user agents: those of crawlers, and those of browsers. */
+/** Recorded user agents of crawlers and browsers. */
 export interface UserAgents {
   readonly crawlers: readonly string[]
   readonly browsers: readonly RecordedBrowser[]

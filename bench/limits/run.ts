@@ -112,8 +112,8 @@ async function withEnvoy<T>(start: StartEnvoy, limit: number, window: number, us
 }
 
 /**
- * Measures the accuracy for one caller at twice its limit, through 1, 2 and 4 processes. Peers have no time-out, so
- * they appear only in the first table.
+ * Measures the accuracy for one caller at twice its limit, through 1, 2 and 4 processes. Only the first table includes
+ * the peers, because they cannot limit the time of a request to the store.
  */
 async function accuracy(redisUrl: string, subjects: readonly SubjectName[], envoy: StartEnvoy | undefined): Promise<void> {
   await accuracyTable(redisUrl, 'no time-out for the store', PATIENT_MS, subjects, envoy)

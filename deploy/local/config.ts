@@ -76,10 +76,10 @@ const localSettings = settingsFragment({
       wholeNumber(SMALLEST_HEAP_MB, MAX_HEAP_MB, ': the search server needs it to start').prefault('256'),
       'heap of the local search server; 1024 for a million documents',
     ),
-    WORKER_HEALTH_PORT: localPort(9400, 'port of the first worker; each further one has the next'),
-    DECIDER_HEALTH_PORT: localPort(9480, 'port of the first worker that decides commands; each further one has the next'),
-    API_OPERATIONS_PORT: localPort(9500, 'port of the first API for metrics; each further one has the next'),
-    API_PORT: localPort(8080, 'port of the first API; further ones follow in steps of 100'),
+    WORKER_HEALTH_PORT: localPort(9400, 'port of the first worker; each further worker uses the next port'),
+    DECIDER_HEALTH_PORT: localPort(9480, 'port of the first worker that decides commands; each further worker uses the next port'),
+    API_OPERATIONS_PORT: localPort(9500, 'port of the first API for metrics; each further API uses the next port'),
+    API_PORT: localPort(8080, 'port of the first API; the ports of further APIs follow in steps of 100'),
     API_TLS_PORT: port(1).optional(),
     // Settings that the user may omit. If one of them is missing, a local server is started, or the processes use their
     // own default.

@@ -123,7 +123,7 @@ test('each partition has its own part of the state', () => {
  *
  * The engine writes state together with the position in its changelog and the offsets of the sources, in one atomic
  * batch. A worker that restarts therefore knows exactly how old its state is, and reads only the changes that it lacks.
- * If the folder is lost, it reads the whole changelog. Both restores lead to the same state, and one line of a test
+ * If the folder is lost, it reads the whole changelog. The state is the same in both cases, and the following test
  * covers both.
  */
 test.each([false, true])('the state survives a restart (folder lost: %s)', (wipeState) => {

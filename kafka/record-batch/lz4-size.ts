@@ -1,6 +1,8 @@
 /** First bytes of an LZ4 frame, as a little-endian number. */
 const FRAME_MAGIC = 0x184d2204
-/** The magic number and two descriptor bytes. The optional fields and the header's checksum follow them. */
+/**
+ * Size of the magic number and two descriptor bytes, in bytes. The optional fields and the header's checksum follow.
+ */
 const FIXED_HEADER_BYTES = 6
 const CONTENT_SIZE_BYTES = 8
 const DICTIONARY_ID_BYTES = 4

@@ -5,8 +5,8 @@ import { periodicJob, type Runner } from '../engine/index.ts'
 import type { SinkContext } from '../sinks.ts'
 
 /**
- * Removes the rows of deleted users from ClickHouse. Runs in the first worker slot of each machine. Several at once do
- * no harm.
+ * Removes the rows of deleted users from ClickHouse. The job runs in the first worker slot of each machine. Several
+ * machines may run it at the same time, because deleting rows twice has no further effect.
  */
 export function matchErasure({ config, runtime }: SinkContext): Runner {
   const client = connectSinkClickhouse(config.clickhouse)

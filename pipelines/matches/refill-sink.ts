@@ -13,7 +13,7 @@ const NAME = 'match-stack-refills'
 const TOPICS = [stackRefillRequests]
 const SCRIPT_TIMEOUT_MS = 1_000
 
-/** Builds stacks in the background. */
+/** Searches for candidates in the background, so that the next feed request need not search. */
 export const stackRefillSink: SinkDeclaration = {
   name: NAME,
   topics: TOPICS,

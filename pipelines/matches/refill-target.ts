@@ -9,13 +9,18 @@ export interface RefillTargetDeps {
   readonly runtime: Pick<Runtime, 'now' | 'log'>
 }
 
-/** A batch blocks its partition until its searches end. They run at the same time, and each takes milliseconds. */
+/**
+ * Limits of a batch. A batch blocks its partition until all its searches end, so it is small. The searches run
+ * concurrently and take milliseconds each.
+ */
 const LIMITS = { maxRecords: 16, maxBytes: 16 * 1_024, lingerMs: 0 }
-/** After this time the user may claim the next refill, and a feed may have searched already. */
+/**
+ * Age at which a request is skipped. By then the user may claim another refill, and a feed may have searched already.
+ */
 const WORTHLESS_AFTER_MS = 30_000
 
 /**
- * Builds the stacks that `stack-refill-requests` ask for. A request that fails is only logged, and old ones are
+ * Builds the stacks that `stack-refill-requests` ask for. A failed request is only logged and an old request is
  * skipped, because a feed without a valid stack runs the search itself.
  */
 export function refillTarget({ refill, runtime }: RefillTargetDeps): SinkTarget {

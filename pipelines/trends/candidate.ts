@@ -72,7 +72,7 @@ function wellFormed(at: number): number {
   return at
 }
 
-/** Reads the output of `writeDetails`. Texts and ids stay bytes until they are needed. */
+/** Reads the output of `writeDetails`. Texts and ids are decoded only when they are needed. */
 export class CandidateDetails {
   readonly buffer: Buffer
   /** Position of the term, which begins with its length. */

@@ -4,8 +4,8 @@ import type { pendingCells } from './pending-cells.ts'
 import { appendTerm, type TermCells } from './term-cells.ts'
 
 /**
- * Size at which a record is sent. This is a quarter of what brokers accept. A record of this size has a few thousand
- * terms, which take stage 2 tens of milliseconds, during which nothing else runs.
+ * Size at which a record is sent, a quarter of what brokers accept. A record of this size has a few thousand terms.
+ * Stage 2 processes them in tens of milliseconds, and nothing else runs during this time.
  */
 const FULL_BYTES = 262_144
 

@@ -26,7 +26,7 @@ interface Member {
   readonly term: RankedTerm
   /** The hashes of the term's drawn tweets, in ascending order. */
   readonly hashes: readonly number[]
-  /** These tweets, in the same order. */
+  /** The drawn tweets, in the order of their hashes. */
   readonly tweets: readonly DrawnTweet[]
   readonly variants: RankedTerm[]
   readonly related: Related[]

@@ -11,7 +11,7 @@ export const KEPT_TERMS = 500
 /** Number of terms of a region, from the best down, that are grouped into topics: docs/services/trends.md#topics */
 export const FOLDED_TERMS = 100
 
-/** A candidate whose details stay bytes until they are needed. */
+/** A candidate whose details are decoded only when they are needed. */
 export class RankedTerm {
   readonly count: number
   /** The usual count; `NO_BASELINE` if there is none. */

@@ -101,7 +101,7 @@ export function writeTracked(tracked: readonly TrackedRegion[], out: ByteWriter)
 /** The bytes before the cells in the row of a rare term that no region tracks. */
 export const UNTRACKED = Buffer.from([0, 0])
 
-/** The parts of an encoded row, whose cells stay bytes. One object is reused for many reads. */
+/** The parts of an encoded row. The cells are not decoded. One object is reused for many reads. */
 export class RareRow {
   frequentHour = 0
   tracked = NOWHERE

@@ -39,7 +39,10 @@ export interface ReportReference {
 /** The part of a candidate that every report contains, even if it refers to an earlier report for the details. */
 export type ReportedCounts = Pick<TrendCandidate, 'count' | 'baseline' | 'tracked'>
 
-/** Receives an entry of a report. @param details undefined if the report itself has the details */
+/**
+ * Receives an entry of a report. @param details the earlier report that contains the details; undefined if this report
+ * contains them
+ */
 export type VisitEntry = (entry: ReportedCounts, details: ReportReference | undefined, at: number) => void
 
 /**

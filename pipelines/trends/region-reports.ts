@@ -16,7 +16,9 @@ export interface RegionReports {
    *   @param reports the reports of one window
    */
   rank(reports: readonly RegionReport[], meanOfNewTerms: number): RankedTerm[]
-  /** Must be called when the list of these reports is published. Deletes the reports that no later one refers to. */
+  /**
+   * Must be called when the list of these reports is published. Deletes the reports to which no later report refers.
+   */
   published(reports: readonly RegionReport[]): void
 }
 

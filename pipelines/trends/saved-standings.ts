@@ -47,10 +47,10 @@ export function savedStandings(store: KeyedStore<string, SavedStandings>) {
   let changed = new Map<number, SavedContenders>()
   let soon = new Map<number, string[]>()
   let chars = 0
-  /** The number of the next change. */
+  /** The number that the next change gets. */
   let next = 0
   let oldest = 0
-  /** The number of the first change since the current round of saving all regions began. */
+  /** The number that the next change had when the current round of saving all regions began. */
   let roundBegan = 0
 
   /** Returns the saved standings; undefined if nothing was saved. */

@@ -421,7 +421,10 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     return count === 0 ? 0 : trendScore(count, baseline)
   }
 
-  /** A rare term has no baseline yet. It becomes frequent before a region needs one. */
+  /**
+   * Returns the look of a rare term, which has no baseline. A term is always stored as frequent before it needs a
+   * baseline.
+   */
   function lookOfOnly(term: string, only: OnlyTweet): Look {
     const candidate = candidateOfOnly(term, only, lastMinute)
     const { count, baseline, tracked } = candidate
@@ -449,8 +452,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     const usual = greatest > 0 && isKnown(state) ? usualOf(termKey(woeid, term), state, lastMinute) : undefined
     const baseline = usual && usualInWindow(usual, lastMinute)
     const candidate = candidateOf(term, state, windowCount(state, lastMinute), baseline, lastMinute)
-    // Most candidates have few tweets. Their tweets are drawn at once, because reading their states again would cost
-    // more.
+    // The tweets of these candidates are drawn now, because reading the states again later would cost more. Most
+    // candidates have few tweets.
     const hasDrawn = state.samples.length < KEPT_SAMPLES
     if (hasDrawn) candidate.drawn = drawnOf(state)
     const { count, tracked } = candidate

@@ -18,8 +18,8 @@ import { tweets } from '../../schemas/trends/topics.ts'
 const FLOAT_BYTES = 4
 
 /**
- * A tweet without its text, whose hashtags and phrases stay bytes of the record. Most of them are ASCII and are never
- * needed as text. All bytes have been checked.
+ * A tweet without its text. Its hashtags and phrases are bytes of the record, because most of them are ASCII and are
+ * never needed as text. All bytes have been checked.
  */
 export class TweetBytes {
   readonly tweet_id: bigint

@@ -69,8 +69,8 @@ const FULL_ROW_BYTES = 262_144
 /** Length of the list of join keys at which an index row is full. */
 const FULL_INDEX_LENGTH = 16_384
 /**
- * Size of a time (a varint) in its shortest form. It is used because the computed size of a row must never exceed the
- * stored size.
+ * Size of the shortest form of a time, which is stored as a varint. Computed sizes use the shortest form, because the
+ * computed size of a row must never exceed the stored size.
  */
 const MIN_TIME_BYTES = 1
 
@@ -128,7 +128,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   function isFull(row: Row<V>): boolean {
-    // Most rows never get a second value, so the size of the first one is computed only here.
+    // Most rows never get a second value, so the size of the first value is computed only when it is needed.
     if (row.bytes === 0) for (const { value } of row.values) row.bytes += bytesOf(value)
     return row.bytes >= fullRowBytes
   }

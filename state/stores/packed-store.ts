@@ -16,10 +16,10 @@ export interface PackedStoreOptions<K, V> {
 }
 
 /**
- * A keyed store whose rows stay bytes in memory. It suits very many small rows of which most are written once and never
- * read again, and rows whose decoded objects are large. `get` decodes a row at each call and `put` encodes it, so
- * values are not shared. Their objects therefore die young, whereas cached objects that die later are what costs the
- * garbage collector most. The methods for bytes take encoded keys with their `keyHash`.
+ * A keyed store that keeps its rows in memory as bytes. It suits very many small rows of which most are written once
+ * and never read again, and rows whose decoded objects are large. Each `get` decodes a row and each `put` encodes it,
+ * so values are not shared. The decoded objects therefore die young, which costs the garbage collector much less than
+ * cached objects that die later. The methods for bytes take encoded keys with their `keyHash`.
  */
 export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'roll'> {
   prefetchBytes(key: Uint8Array, start: number, end: number, hash: number): void

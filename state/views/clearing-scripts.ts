@@ -4,7 +4,7 @@
  * effect without its mark, so it cannot delete newer keys. KEYS[1] is always the hash of positions.
  */
 
-/** A field of the hash of positions. It cannot be the name of a topic, because these contain no colon. */
+/** A field of the hash of positions. It cannot be the name of a topic, because topic names contain no colon. */
 export const CLEARING_FIELD = ':clearing'
 /** A field that shows that the partition was cleared and has not been filled yet. */
 const CLEARED_FIELD = ':cleared'

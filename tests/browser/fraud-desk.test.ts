@@ -107,7 +107,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('a case can be judged while its transaction and profile are away', async () => {
+  test('a case can be judged while its transaction and profile are unavailable', async () => {
     const { page, fakes } = await opened()
     for (const line of ['GET transactions/t-1', 'GET profiles/user/user-1', 'GET transactions'])
       fakes.replaced.set(line, refusal(503, 'unavailable'))

@@ -11,7 +11,7 @@ import { keepLines } from './keep-logs.ts'
 const { seed, rounds, parts } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 300_000
-/** Time limit of the test that fills the buffer, which takes a hundred thousand visits, on a busy machine. */
+/** Time limit of the test that fills the buffer. It sends a hundred thousand visits, perhaps on a busy machine. */
 const FULL_TIMEOUT_MS = 600_000
 /** Upper bound for the delay before an incident. */
 const WITHIN_MS = 1_000

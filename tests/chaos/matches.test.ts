@@ -14,7 +14,7 @@ const USERS = 20
 /** Further users, who delete their profiles. */
 const LEAVERS = 4
 const WORKERS = 2
-/** Short, so that some swipes wait for Kafka and others go to the spool, and so that some are accepted unchecked. */
+/** The waits are short, so that some swipes wait for Kafka, others go to the spool, and some are accepted unchecked. */
 const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100', ERASE_WITHIN_SECONDS: '20' }
 
 const unknown = (parts ?? []).filter((part) => !MATCH_FAULTS.includes(part as MatchFaultKind))

@@ -3,7 +3,7 @@ import { drawSchedule, FAULT_KINDS, FAULTS_WITHIN_MS, WORKERS } from './schedule
 
 const SEEDS = Array.from({ length: 300 }, (_, seed) => seed)
 
-test('a seed always gives the same schedule, and another seed a different one', () => {
+test('a seed always gives the same schedule, and another seed gives a different schedule', () => {
   expect(drawSchedule(7)).toEqual(drawSchedule(7))
   expect(drawSchedule(7).faults).not.toEqual(drawSchedule(8).faults)
 })

@@ -66,7 +66,7 @@ export interface RegionEntry {
 interface Balance {
   seq: number
   balance: number
-  /** That of the last payment. */
+  /** The note of the last payment. */
   note?: string
 }
 

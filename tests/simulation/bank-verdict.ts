@@ -25,7 +25,7 @@ export interface Account {
 export interface Answer {
   readonly accepted: boolean
   readonly balance: number
-  /** The time by which the command was judged, epoch ms; 0 if the worker's clock provided it. */
+  /** The time that the decision about the command used, epoch ms; 0 if it came from the worker's clock. */
   readonly at: number
 }
 

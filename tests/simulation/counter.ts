@@ -26,7 +26,7 @@ export interface CounterOptions {
   readonly partitions: number
   readonly standby: 0 | 1
   readonly guarantee: Guarantee
-  /** Bytes that make each entry of the ledger larger. */
+  /** Number of bytes that are added to each entry of the ledger. */
   readonly padding: number
   /** Present if sinks copy the output into stores. */
   readonly storesOf?: Scheduler | undefined

@@ -78,7 +78,7 @@ const SHARE_COMPRESSED = 0.1
 const SHARE_WARM_UP = 0.5
 const WARM_UP_MAX_MS = [200, 10_000] as const
 const MOST_FAULTS = 7
-/** Share of the worlds in which faults follow each other closely, and over a longer period. */
+/** Share of the worlds with a storm: many faults in quick succession over a longer period. */
 const SHARE_STORM = 0.08
 const MOST_FAULTS_IN_STORM = 40
 const STORM_TIMES = 2.5

@@ -46,7 +46,8 @@ export interface DetailTexts {
 }
 
 /**
- * Returns whether the caller has already parsed this text of a product and knows that these companions belong to it.
+ * Returns whether the caller has already parsed this text of a product, and has checked that these companions belong to
+ * the product.
  */
 export type IsKnownProduct = (text: string, companions: Companions) => boolean
 

@@ -22,7 +22,7 @@ export function gate(places: number): Gate {
     try {
       return await work()
     } finally {
-      // The next one takes over this place.
+      // The next request in the queue takes over this slot.
       const next = queue.shift()
       if (next === undefined) running--
       else next()

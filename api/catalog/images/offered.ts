@@ -50,7 +50,7 @@ export interface AskedImages {
   /** The field `images`; undefined: it is missing. */
   readonly list: OfferedImageList | undefined
   readonly uploads: readonly StoredImage[]
-  /** Those that the product will have. */
+  /** The skus that the product will have. */
   readonly skus: readonly string[]
 }
 

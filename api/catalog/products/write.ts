@@ -41,7 +41,7 @@ export interface Written extends Asking {
 
 export interface ProductWriter {
   /**
-   * Creates a product. Throws ApiError: `sku_taken` and the refusals of products.
+   * Creates a product. Throws an ApiError if a sku is taken or the command is refused (see refusals.ts).
    * @param item distinguishes this product from other products of the same command
    */
   create(open: OpenCommand, written: Written, item?: string): Promise<StoredProduct>

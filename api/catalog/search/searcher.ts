@@ -49,7 +49,7 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
-  /** Minimum number of matching products for which only the best products are scored. Default 20,000. */
+  /** If at least this number of products match, only the best of them are scored. Default 20,000. */
   readonly many?: number
 }
 

@@ -27,8 +27,7 @@ export interface KnownRules {
 }
 
 /**
- * Number of conditions that are compiled without a pause, which takes about a millisecond. Requests are handled in
- * between.
+ * Number of conditions that are compiled without a pause, in about a millisecond. Requests are handled in the pauses.
  */
 const CONDITIONS_PER_TURN = 20
 

@@ -95,8 +95,8 @@ export function scorer(deps: ScorerDeps): Scorer {
     const hit = blocklist.find(request)
     observe('blocklist', monotonic() - start)
     if (hit !== undefined) return await record(blocked(request, requestId, hit), new Set())
-    // Both look-ups go to Redis in one write. Very few requests repeat an id, so waiting for the claim first would
-    // rarely save a look-up.
+    // The claim and the profiles are requested from Redis in one write. Very few requests repeat an id, so waiting for
+    // the claim first would rarely save a look-up.
     const at = now()
     const [claimed, enrichments] = await Promise.all([
       timed('claim', () => answers.claim(request)),

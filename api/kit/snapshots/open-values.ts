@@ -20,7 +20,10 @@ export interface SnapshotTablesOptions {
   monotonic(): number
 }
 
-/** An id that no schema has. With it, each value is resolved from the schema with which the value was written. */
+/**
+ * An id that differs from all schema ids. The codec therefore never assumes that a value was written with its own
+ * schema, and resolves each value from the writer's schema.
+ */
 const READ_ONLY_SCHEMA = -1
 
 /**

@@ -47,7 +47,7 @@ export class Journal {
   #segments = 0
   #isSyncing = false
   /**
-   * Segments of which a sync has failed. Any of their pages may be missing on disk, and the next sync may not report
+   * Segments for which a sync has failed. Any of their pages may be missing on disk, and the next sync may not report
    * this.
    */
   readonly #broken = new WeakSet<Segment>()

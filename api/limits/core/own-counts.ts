@@ -24,7 +24,10 @@ export interface OwnCountsOptions {
 }
 
 const US_PER_MS = 1_000
-/** Share of a limit below which counts are not remembered. The own counts may exceed a limit by this share. */
+/**
+ * Share of a limit below which counts are not remembered. An instance that decides by its own counts may exceed a limit
+ * by this share.
+ */
 const NEGLIGIBLE = 1 / 64
 
 export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {

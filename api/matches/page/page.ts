@@ -17,7 +17,7 @@ const FILES = [
 
 /**
  * Creates the routes of the page, which loads files only from this server. The page shows no photos. Users choose the
- * addresses of their photos, and loading a photo would reveal to the server at its address who looks at whom.
+ * URLs of their photos, and loading a photo would reveal to its server who views whom.
  */
 export function pageRoutes() {
   const files = pageFiles({ folder: new URL('./browser/', import.meta.url), files: FILES })

@@ -33,7 +33,7 @@ const CONFIDENCE = Math.SQRT2 / 10
 const PRIOR_SHOWN = 10
 const PRIOR_CHOSEN = 0.5
 
-/** Number of items that are visited without a pause, which takes a millisecond or two. */
+/** Number of items that are visited without a pause, in a millisecond or two. */
 const ROWS_AT_ONCE = 8_192
 
 export interface LeadersOptions {

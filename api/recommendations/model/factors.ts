@@ -19,15 +19,13 @@ export interface OpenFactors {
 }
 
 /**
- * Maximum number of rows that a process caches, which takes 12 MB. The whole file is in the system's cache, once per
- * host.
+ * Maximum number of rows that a process caches. They take 12 MB. The operating system also caches the whole file, once
+ * per host.
  */
 const CACHED_ROWS = 24_576
 const NOTHING = -1
 const BYTES_PER_HALF = 2
-/**
- * Number of rows that are checked without a pause, which takes a few milliseconds. Requests are answered in the pauses.
- */
+/** Number of rows that are checked without a pause, in a few milliseconds. Requests are answered in the pauses. */
 export const CHECKED_ROWS = 4_096
 
 /** Error for factors that must not be used. */

@@ -16,7 +16,7 @@ export interface NewerItems {
 }
 
 /**
- * Maximum number of kept items, which take some 6 MB of text. Most catalogues gain fewer items between two training
+ * Maximum number of kept items. They take about 6 MB of text. Most catalogues gain fewer items between two training
  * runs.
  */
 const KEPT_ITEMS = 20_000

@@ -34,7 +34,7 @@ const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
   post_play: 'because_you_watched',
 }
 /**
- * Maximum number of answers that wait for Kafka, which take some 50 MB. Further answers are dropped and counted,
+ * Maximum number of answers that wait for Kafka. They take about 50 MB. Further answers are dropped and counted,
  * because no request waits for them.
  */
 const MOST_WAITING_ANSWERS = 10_000

@@ -72,7 +72,9 @@ function row(
 ${days === undefined ? '' : html`<td>${curve(days.get(term) ?? [])}</td>`}</tr>`
 }
 
-/** Lists from before these fields lack them. */
+/**
+ * Returns the names as HTML. In lists that were stored before the field existed, it is missing, so there are no names.
+ */
 function names(what: string, all: readonly string[] = []): Html | '' {
   if (all.length === 0) return ''
   const more = all.length > SHOWN_NAMES ? ` and ${all.length - SHOWN_NAMES} more` : ''

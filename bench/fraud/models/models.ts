@@ -26,7 +26,7 @@ const PROCESS = 'models/process/main.ts'
 /** Latencies in ms, from the planned time of a score, so that a stalled process does not hide its delay. */
 interface Scored {
   readonly latencies: readonly number[]
-  /** Scores that were away or late. */
+  /** Number of scores that were missing or late. */
   readonly unscored: number
 }
 

@@ -88,7 +88,7 @@ function divisorsOf(node: Node): Node[] {
   return [...own, ...childrenOf(node).flatMap(divisorsOf)]
 }
 
-/** Returns the own name of a field. */
+/** Returns the name of a field, even if the rule uses an alias. */
 export function nameOf(node: Node): string {
   if (node.kind !== 'field') throw new Error(`${node.kind} is not a field`)
   return fieldOf(node.name)!.name

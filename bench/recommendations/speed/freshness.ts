@@ -20,17 +20,14 @@ export interface FreshnessOptions {
   readonly random: Random
 }
 
-/** Number of probes per second. Probes also request about twenty lists a second, in addition to the measured lists. */
+/** Number of probes per second. In addition to the measured requests, probes request about twenty lists a second. */
 const PER_SECOND = 2
 const ASK_EVERY_MS = 100
 const GIVE_UP_MS = 10_000
 const MOST_PROBED = 1e9
 const MS_PER_SECOND = 1_000
 
-/**
- * Posts single events at intervals, and then requests `because_you_watched` lists until their source item is the new
- * item.
- */
+/** Posts single events at intervals. After each, requests lists until they are based on the item of the event. */
 export async function freshnessProbe({ world, system, client, seconds, random }: FreshnessOptions): Promise<Freshness> {
   const ms: number[] = []
   let missing = 0

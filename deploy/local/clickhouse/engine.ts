@@ -50,7 +50,7 @@ const UNKNOWN_EXCEPTION = 1002
  */
 const PARALLEL_QUERIES = 12
 /**
- * Maximum number of waiting queries. At a high rate, this many queries take about a second. If more were waiting, no
+ * Maximum number of waiting queries. At a high rate, ClickHouse needs about a second for this number. With more, no
  * query would finish in time.
  */
 const WAITING_QUERIES = 2_000

@@ -21,8 +21,8 @@ export interface JarSet {
 
 const MANIFEST = 'manifest.json'
 /**
- * Time limit of the download. It is less than 50 MB, which takes seconds from a nearby mirror and minutes over a slow
- * connection.
+ * Time limit of the download. The files are less than 50 MB. Downloading them takes seconds from a nearby mirror, and
+ * minutes over a slow connection.
  */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 const MAVEN_OUTPUT_BYTES = 16 * 1024 * 1024

@@ -9,7 +9,10 @@ export function localCodecs(): (topic: AnyValueTopic) => Codec<unknown> {
   const schemas = new Map<number, AvroSchema>()
   const lookup = { get: (schemaId: number) => schemas.get(schemaId) }
   const byFormat = new WeakMap<ValueFormat<unknown>, Codec<unknown>>()
-  /** Several formats may have the same schema: those of one topic, and those that a store creates for each task. */
+  /**
+   * Schema ids by topic and schema. The same schema must always get the same id, because stores create a new format for
+   * every task.
+   */
   const ids = new Map<string, number>()
 
   function open(name: string, value: ValueFormat<unknown>): Codec<unknown> {

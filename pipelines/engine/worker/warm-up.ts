@@ -73,7 +73,7 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   const claiming = claims({ ...deps, seen: () => inactive.group })
   let phase: Phase = 'active'
   let startedAt = 0
-  /** Since when this worker has been the next to become active. */
+  /** The time since which this worker has been the next to become active. */
   let firstSince: number | undefined
 
   async function join(): Promise<void> {

@@ -12,7 +12,7 @@ const MAX_LENGTH = 4_096
 /** Maximum length of a host name (RFC 1035). */
 const MAX_HOST_LENGTH = 253
 /**
- * Number of cached referrers, which take about 2 MB. Caching helps because a page with a link is usually the source of
+ * Number of cached referrers. They take about 2 MB. Caching helps because a page with a link is usually the source of
  * several clicks.
  */
 const CACHED_REFERRERS = 10_000

@@ -24,7 +24,7 @@ const MORE_BOTS = ['GTmetrix', 'Miniature\\.io', '\\bYLT\\b', 'Iframely', 'Embed
  */
 const MAX_LENGTH = 1_024
 /**
- * Number of cached user agents, which take about 3 MB. Caching helps because traffic is repetitive: 10,000 visits by
+ * Number of cached user agents. They take about 3 MB. Caching helps because traffic is repetitive: 10,000 visits by
  * browsers had 952 distinct user agents.
  */
 const CACHED_USER_AGENTS = 10_000

@@ -5,7 +5,7 @@ import { EMPTY_PAIR, ended, isMatched, sideOf, withBlock, withoutBlock } from '.
 
 type PairDecision = Decided<PairRow, PairAnswer>
 
-/** Decides every command about two users. Repeated ones change nothing. */
+/** Decides a command about two users. A repeated command has no further effect. */
 export function decidePair(known: PairRow | undefined, command: PairCommand, { now }: CommandFacts): PairDecision {
   const row = known ?? EMPTY_PAIR
   const side = sideOf(command.actor_id, command.other_id)
@@ -23,7 +23,7 @@ export function decidePair(known: PairRow | undefined, command: PairCommand, { n
 
 const NOT_FOUND: PairDecision = { answer: { outcome: 'not_found' } }
 
-/** Returns the time of a change, which differs from that of the last one even within a millisecond. */
+/** Returns the time of a change. It is always later than the pair's last change, even within the same millisecond. */
 function after({ counts_from }: PairRow, now: number): number {
   return Math.max(now, counts_from + 1)
 }
@@ -33,7 +33,7 @@ function changed(before: PairRow, after: PairRow): PairDecision {
   return after === before ? { answer } : { answer, state: after }
 }
 
-/** Ends a match. A repeated request gets the time of the first one. */
+/** Ends a match. The answer to a repeated request contains the time at which the match first ended. */
 function endedBy(row: PairRow, now: number): PairDecision {
   const after = ended(row, now)
   const answer: PairAnswer = { outcome: 'done', changed_at: after.ended_at ?? now }
@@ -41,8 +41,8 @@ function endedBy(row: PairRow, now: number): PairDecision {
 }
 
 /**
- * Handles a match that another detector reports. Only the pair's row determines whether a match exists, so the report
- * creates none: it only triggers pushes that have not been sent yet.
+ * Handles a match that another detector reports. The report never creates a match, because only the pair's row
+ * determines whether one exists. It only triggers pushes that have not been sent yet.
  */
 function notify(row: PairRow, { match_id }: PairCommand): PairDecision {
   if (row.match_id === null || row.match_id !== match_id) return NOT_FOUND

@@ -1,11 +1,11 @@
 /**
- * How far the pairs of a deleted user have been cleared. It is stored as the key of a timer, so that clearing continues
- * after a crash.
+ * The position up to which the pairs of a deleted user have been cleared. It is stored as the key of a timer, so that
+ * clearing continues after a crash.
  */
 export interface Leaving {
   readonly userId: string
   readonly among: 'pairs' | 'partners'
-  /** The last key of the previous step, or the prefix of all keys. */
+  /** The last key of the previous step. Before the first step, it is the prefix of all keys. */
   readonly after: string
 }
 
@@ -15,7 +15,7 @@ export function leavingKey({ userId, among, after }: Leaving): string {
   return [userId, among, after].join(SEPARATOR)
 }
 
-/** Also reads the key of a user whose deletion has just begun, which is only the user id. */
+/** Parses the key of a timer. The key of a deletion that has just begun is the user id alone. */
 export function parseLeavingKey(key: string): Leaving {
   const [userId, among, after] = key.split(SEPARATOR)
   return { userId, among: among === 'partners' ? 'partners' : 'pairs', after: after ?? '' }

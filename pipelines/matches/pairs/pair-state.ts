@@ -4,12 +4,12 @@ import type { PairRow, PairSide, PairSwipe } from '../../../schemas/matches/type
 
 const NOTHING: PairSide = { direction: null, swipe_id: '', swiped_at: 0, blocks: false, blocked_at: 0, was_notified: false }
 
-/** A pair about which nothing is known yet. */
+/** The row of a pair without any swipes or commands. */
 export const EMPTY_PAIR: PairRow = { a: NOTHING, b: NOTHING, counts_from: 0, match_id: null, matched_at: null, ended_at: null }
 
 type SideName = 'a' | 'b'
 
-/** Returns the side of a user in the pair. */
+/** Returns which side of the pair's row belongs to a user. The lower id has side `a`. */
 export function sideOf(userId: string, otherId: string): SideName {
   return userId < otherId ? 'a' : 'b'
 }
@@ -18,7 +18,7 @@ export function otherSide(side: SideName): SideName {
   return side === 'a' ? 'b' : 'a'
 }
 
-/** Returns whether the two are matched. A match that has ended never returns. */
+/** Returns whether the two users have a match that has not ended. */
 export function isMatched({ match_id, ended_at }: PairRow): boolean {
   return match_id !== null && ended_at === null
 }
@@ -33,8 +33,8 @@ function isBlocked({ a, b }: PairRow): boolean {
 
 /**
  * Returns whether a swipe changes the row. Only the newest swipe of each side counts. A pass or rewind changes the row
- * only if it takes back a like. Other passes and rewinds need not be stored: match-users sends the swipes of a side in
- * chronological order, so no older like can follow them.
+ * only if it takes back a like. Other passes and rewinds need not be stored, because match-users sends the swipes of a
+ * side in chronological order and no older like can follow.
  */
 export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): boolean {
   const own = row[sideOf(swiper_id, target_id)]
@@ -44,8 +44,8 @@ export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, di
 }
 
 /**
- * Applies a swipe that can take effect. The first moment in which both sides like each other makes the match; only
- * `ended` removes it.
+ * Applies a swipe that can take effect. The match begins as soon as both sides like each other, and only `ended` ends
+ * it.
  */
 export function withSwipe(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): PairRow {
   const side = sideOf(swiper_id, target_id)
@@ -57,33 +57,35 @@ export function withSwipe(row: PairRow, { swipe_id, swiper_id, target_id, direct
   return { ...after, match_id: matchIdOf(swiper_id, target_id), matched_at: Math.max(after.a.swiped_at, after.b.swiped_at) }
 }
 
-/** Ends the match permanently, for both. Without a match, nothing changes. */
+/** Ends the match permanently for both users. Without a match, returns the same row. */
 export function ended(row: PairRow, now: number): PairRow {
   return isMatched(row) ? { ...row, ended_at: now } : row
 }
 
-/** Adds a block, which ends the match and takes back the likes of both. */
+/** Adds a block, which ends the match and takes back the likes of both users. */
 export function withBlock(row: PairRow, side: SideName, now: number): PairRow {
   if (row[side].blocks) return row
   const forgotten = withoutLikes(ended(row, now), now)
   return { ...forgotten, [side]: { ...forgotten[side], blocks: true, blocked_at: now } }
 }
 
-/** Returns when a user's block began. Rows of earlier versions have only the time of the pair's last change. */
+/**
+ * Returns when a user's block began. A row that an earlier version wrote contains only the time of the pair's last
+ * change.
+ */
 export function blockedAt(row: PairRow, side: SideName): number {
   return row[side].blocked_at || row.counts_from
 }
 
-/** Likes from before the block was lifted do not count, even if they arrive late. */
+/** Lifts a block. Earlier likes do not count, even if they arrive after the block was lifted. */
 export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow {
   if (!row[side].blocks) return row
   return { ...row, counts_from: now, [side]: { ...row[side], blocks: false, blocked_at: 0 } }
 }
 
 /**
- * Removes what a deleted user did up to the deletion, and what the other user did to them, except for blocks by the
- * other user. What a new profile with the same id has done since then stays, so the removal may run late and more than
- * once.
+ * Removes the swipes, blocks and match of a deleted user up to the deletion, and the other user's swipe, but not the
+ * other user's block. Actions of a new profile with the same id stay, so the removal may run late and more than once.
  * @returns the same row if it has nothing to remove
  */
 export function withoutUser(row: PairRow, side: SideName, deletedAt: number): PairRow {
@@ -104,7 +106,7 @@ export function withoutUser(row: PairRow, side: SideName, deletedAt: number): Pa
 
 const NO_MATCH = { match_id: null, matched_at: null, ended_at: null }
 
-/** Returns whether a row contains nothing beyond what the time of the user's deletion already implies. */
+/** Returns whether a row may be deleted, because the time of the user's deletion already implies everything in it. */
 export function isBlank({ a, b, match_id, counts_from }: PairRow, deletedAt: number): boolean {
   return a.swiped_at === 0 && b.swiped_at === 0 && !a.blocks && !b.blocks && match_id === null && counts_from <= deletedAt
 }

@@ -1,15 +1,15 @@
 import type { MatchRelation, PairRow } from '../../../schemas/matches/types.ts'
 import { blockedAt, isMatched, likes, otherSide, sideOf } from './pair-state.ts'
 
-/** The user whose relation it is, and the other user of the pair. */
+/** The user to whom a relation belongs, and the other user of the pair. */
 export interface Related {
   readonly userId: string
   readonly otherId: string
 }
 
 /**
- * Returns what a pair means to one of its users; null if it means nothing. It never reveals to a user that the other
- * one passed.
+ * Returns the relation of a user to the other user of a pair; null if there is none. A relation never reveals that the
+ * other user passed.
  * @param conversationId id of the pair's conversation if the pair has a match
  */
 export function relationOf(row: PairRow, people: Related, conversationId: string | null, now: number): MatchRelation | null {
@@ -33,7 +33,7 @@ export function relationOf(row: PairRow, people: Related, conversationId: string
   }
 }
 
-/** Returns the relation between two users who have nothing to do with each other. */
+/** Returns the relation of a user to another user without likes, a match or blocks. */
 export function nothingOf({ userId, otherId }: Related, now: number): MatchRelation {
   return {
     user_id: userId,

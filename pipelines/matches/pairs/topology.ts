@@ -22,14 +22,20 @@ import { type Leaving, leavingKey, parseLeavingKey } from './leaving.ts'
 import { canTakeEffect, EMPTY_PAIR, isBlank, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
 import { isSameRelation, nothingOf, type Related, relationOf } from './relation.ts'
 
-/** A deleted user may have many pairs. They are cleared in steps, so that swipes need not wait for all of them. */
+/**
+ * A deleted user may have many pairs. The pairs are cleared in steps, so that swipes need not wait until all are
+ * cleared.
+ */
 const LEAVE_EVERY_MS = 1_000
 const PAIRS_PER_TICK = 500
-/** More than one, because a step begins with the last pair of the previous step. */
+/** Must be more than one, because each step starts with the last pair of the previous step. */
 const PAIRS_PER_STEP = 100
-/** A search that finds nothing takes as long as clearing this many pairs. */
+/** A scan that finds no pairs takes as long as clearing this number of pairs. */
 const PAIRS_PER_SCAN = 5
-/** Swipes are kept for seven days in their topic, so older ones can no longer arrive. */
+/**
+ * How long the time of a deletion is kept. The topic keeps swipes for seven days, so no older swipe can arrive after
+ * that.
+ */
 const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
 
 /**
@@ -40,7 +46,10 @@ export const matchPairs = topology(
   'match-pairs',
   function declarePairs(t) {
     const pairs = keyedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
-    /** Pairs by the user with the greater id. The pairs of the user with the lower id are found by their own keys. */
+    /**
+     * Index of pairs by the user with the higher id. The key of a pair starts with the lower id, so that user needs no
+     * index.
+     */
     const partners = keyedStore('partners', { key: utf8, value: rawValue(utf8) })
     const deleted = keyedStore('deleted', { key: utf8, value: avro('matches/PairUser') })
     const leaving = timerStore('leaving', { key: utf8 })
@@ -48,7 +57,7 @@ export const matchPairs = topology(
     const emits = [matchEvents, matchNotifications, matchRelations]
 
     /**
-     * Emits what a changed pair means to its users and, once per user and match, the push.
+     * Emits the changed relations of both users and, once per user and match, the push.
      * @param stored the row before the change; undefined if there was none
      * @param before the same row without the actions of deleted users
      */
@@ -59,14 +68,17 @@ export const matchPairs = topology(
       return isMatched(after) ? notify(a, b, before, after, ctx) : after
     }
 
-    /** Removes what deleted users did. The row itself is cleared in steps, perhaps after the next swipe. */
+    /**
+     * Returns a row without the actions of deleted users. The stored row may still contain them, because stored rows
+     * are cleared in steps.
+     */
     function withoutDeleted(row: PairRow, a: string, b: string): PairRow {
       const [ofA, ofB] = [deleted.get(a), deleted.get(b)]
       const left = ofA === undefined ? row : withoutUser(row, 'a', ofA.deleted_at)
       return ofB === undefined ? left : withoutUser(left, 'b', ofB.deleted_at)
     }
 
-    /** Emits what a changed pair means to its users, if that has changed. */
+    /** Emits the relation of each user that a change of the pair affects. */
     function relateBoth({ a, b }: Pair, before: PairRow, after: PairRow, ctx: Context): void {
       const conversationId = (after.match_id ?? before.match_id) === null ? null : conversationIdOf(a, b)
       for (const userId of [a, b]) {
@@ -77,16 +89,16 @@ export const matchPairs = topology(
         const key = relationKey(userId, people.otherId)
         const to = { partitionBy: userId, timestamp: ctx.now }
         const lifted = former && liftedBy(former, relation, people, before.ended_at ?? 0)
-        // A tombstone cannot contain what it lifts, so a record with this information precedes it.
+        // A tombstone has no value, so a record before the tombstone says which notes are lifted.
         if (lifted) ctx.emit(matchRelations, key, { ...(relation ?? nothingOf(people, ctx.now)), ...lifted }, to)
         if (!lifted || relation === null) ctx.emit(matchRelations, key, relation, to)
       }
     }
 
     /**
-     * Returns up to which time a deletion lifts the API's notes about a block or an ended match of two users. Nothing
-     * else lifts these notes, because they are in the partition of the other user. Later notes are about new profiles
-     * and stay.
+     * Returns the times up to which a deletion lifts the API's notes about a block or an ended match of two users.
+     * Later notes are about new profiles and stay. Only this record can lift the notes, because the deletion itself is
+     * processed in the partition of the deleted user.
      */
     function liftedBy(former: MatchRelation, relation: MatchRelation | null, { userId, otherId }: Related, endedAt: number) {
       const isUnblocked = former.is_blocked && !relation?.is_blocked
@@ -170,7 +182,10 @@ export const matchPairs = topology(
       forgetting.schedule(user_id, deleted_at + DELETION_REMEMBERED_MS)
     }
 
-    /** Clears some pairs of deleted users. Every partition gets every deletion, and has few pairs of most users. */
+    /**
+     * Clears some pairs of deleted users. Every partition receives every deletion, although it contains few pairs of
+     * most users.
+     */
     function leave(now: number, ctx: Context): void {
       for (let left = PAIRS_PER_TICK; left > 0; ) {
         const [first] = leaving.due(now, 1)
@@ -182,7 +197,9 @@ export const matchPairs = topology(
       }
     }
 
-    /** @returns the number of pairs found, and where the next step continues; undefined after the last step */
+    /**
+     * @returns the number of pairs that were found, and `next`, the next step, which is undefined after the last step
+     */
     function clearSome(step: Leaving, now: number, ctx: Context): { readonly found: number; readonly next: Leaving | undefined } {
       const { userId, among, after } = step
       const deletedAt = deleted.get(userId)?.deleted_at ?? now
@@ -196,7 +213,9 @@ export const matchPairs = topology(
       return { found: found.length, next: isFull ? { userId, among, after: last[0] } : rest }
     }
 
-    /** The entry in `partners` stays as long as the row, so that a later deletion finds the pair again. */
+    /**
+     * Clears one pair. The entry in `partners` stays as long as the row, so that a later deletion finds the pair again.
+     */
     function clear(userId: string, otherId: string, deletedAt: number, ctx: Context): void {
       const { a, b } = pairOf(userId, otherId)
       const key = pairKey(a, b)

@@ -4,7 +4,7 @@ import type { CommandFacts, Decided } from '../../engine/index.ts'
 
 type ProfileDecision = Decided<MatchProfile, ProfileAnswer>
 
-/** Values for the fields of a new profile that its request omits: docs/services/matches.md#profiles */
+/** Defaults for the fields that a request for a new profile omits; see docs/services/matches.md#profiles. */
 const PROFILE_DEFAULTS = {
   gender: null,
   seeking_gender: [],
@@ -16,7 +16,7 @@ const PROFILE_DEFAULTS = {
   photo_urls: [],
 }
 
-/** Decides every command about one user's profile. */
+/** Decides a command about a user's profile. */
 export function decideProfile(known: MatchProfile | undefined, command: MatchProfileCommand, facts: CommandFacts): ProfileDecision {
   const alive = known?.deleted_at === null ? known : undefined
   switch (command.action) {
@@ -34,7 +34,7 @@ const NOT_FOUND: ProfileDecision = { answer: { outcome: 'not_found' } }
 function put(alive: MatchProfile | undefined, command: MatchProfileCommand, { key, now }: CommandFacts): ProfileDecision {
   const given = { ...PROFILE_DEFAULTS, ...givenFields(command) }
   const { display_name, birth_date } = command
-  // The API requires both in every `put`.
+  // The API refuses a `put` without a name or a birth date.
   const required = { display_name: display_name ?? '', birth_date: birth_date ?? '' }
   const profile: MatchProfile = {
     ...given,
@@ -47,7 +47,7 @@ function put(alive: MatchProfile | undefined, command: MatchProfileCommand, { ke
   return { answer: { outcome: alive === undefined ? 'created' : 'changed', profile }, state: profile }
 }
 
-/** Changes a profile. Checks the ages of a patch here, because it may contain only one of the two. */
+/** Changes a profile. The API cannot compare the two age limits, because a patch may contain only one of them. */
 function patch(alive: MatchProfile, command: MatchProfileCommand, { now }: CommandFacts): ProfileDecision {
   const profile: MatchProfile = { ...alive, ...givenFields(command), updated_at: now }
   if (profile.min_age_pref > profile.max_age_pref) return { answer: { outcome: 'bad_ages' } }
@@ -59,7 +59,10 @@ function givenFields(command: MatchProfileCommand): Partial<MatchProfile> {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => sets.includes(name)))
 }
 
-/** Returns what remains of a deleted profile: the id, and the time before which nothing of the user counts any more. */
+/**
+ * Returns what remains of a deleted profile: the id, and the time of the deletion. Earlier events of the user do not
+ * count.
+ */
 function remainder({ user_id }: MatchProfile, now: number): MatchProfile {
   const nothing = { display_name: '', birth_date: '', ...PROFILE_DEFAULTS, is_active: false }
   return { ...nothing, user_id, created_at: 0, updated_at: now, deleted_at: now }

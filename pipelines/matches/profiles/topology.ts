@@ -4,7 +4,7 @@ import type { MatchProfile } from '../../../schemas/matches/types.ts'
 import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, topology, utf8 } from '../../engine/index.ts'
 import { decideProfile } from './decide.ts'
 
-/** The only topology that changes profiles. It decides the commands of `/v1/me`. */
+/** Decides the commands of `/v1/me`. No other topology changes profiles. */
 export const matchProfiles = topology(
   'match-profiles',
   function declareProfiles(t) {

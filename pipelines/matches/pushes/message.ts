@@ -5,7 +5,7 @@ import type { HttpMessage } from '../../engine/index.ts'
 const SIGNATURE_VERSION = 'v1'
 const MS_PER_SECOND = 1_000
 
-/** Returns the id of a push. Every attempt has the same one, so that the receiver can recognise repetitions. */
+/** Returns the id of a push. All attempts have the same id, so that the receiver can recognise repetitions. */
 export function pushId({ match_id, user_id }: Pick<MatchNotification, 'match_id' | 'user_id'>): string {
   return `${match_id}:${user_id}`
 }
@@ -13,7 +13,7 @@ export function pushId({ match_id, user_id }: Pick<MatchNotification, 'match_id'
 /**
  * Returns the message about a match, signed as the Standard Webhooks specification requires:
  * docs/services/matches.md#pushes
- * @param secrets each adds a signature
+ * @param secrets the message gets one signature per secret
  * @param now time of the attempt, epoch ms
  */
 export function pushMessage(push: MatchNotification, secrets: readonly Buffer[], now: number): HttpMessage {

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../../../settings/fragment.ts'
 import { addressOf, documented, flag, list } from '../../../settings/variables.ts'
 
-/** Form of a secret in the Standard Webhooks specification: 24 to 64 bytes in base64, after a prefix. */
+/** Prefix of a secret in the Standard Webhooks specification. It is followed by 24 to 64 bytes in base64. */
 const SECRET_PREFIX = 'whsec_'
 const MIN_SECRET_BYTES = 24
 const MAX_SECRET_BYTES = 64
-/** During a change, messages have signatures of the old and the new secret. */
+/** While the secret is being changed, each message is signed with the old and the new secret. */
 const MAX_SECRETS = 2
 const SECRET_FAULT = `is not ${SECRET_PREFIX} and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64`
 
@@ -49,7 +49,7 @@ export const pushSettings = settingsFragment({
     }
   },
   value: (env) => ({
-    /** Where pushes go; if undefined, only to the log. */
+    /** The webhook that receives pushes. If undefined, pushes are only logged. */
     webhook:
       env.MATCH_WEBHOOK_URL === undefined
         ? undefined

@@ -7,7 +7,7 @@ import { deliverySink, type OpenReceiver, type OwnSinkContext } from '../../sink
 import type { PushSettings } from './settings.ts'
 import { loggedPushes, PUSH_CONCURRENCY, pushTarget, webhookPushes } from './target.ts'
 
-/** Tells the users of a match about it, through the operator's webhook or only in the log. */
+/** Sends the users of a new match a push each through the operator's webhook, or only logs the pushes. */
 export const matchPushes = deliverySink<PushSettings>('match-pushes', matchNotifications, openPushes)
 
 async function openPushes({ config, transport, runtime, resources: { webhook } }: OwnSinkContext<PushSettings>): Promise<OpenReceiver> {

@@ -11,20 +11,18 @@ export interface PushTargetOptions {
   readonly send: SendPush
   /** Checks whether the two users may still be notified of each other. Rejects while Redis does not answer. */
   readonly check: (match: MatchToTell) => Promise<MatchVerdict>
-  /** Returns the partition of the view that holds a user. */
+  /** Returns the partition of the view that contains a user. */
   readonly partitionOf: (userId: string) => number
   /** Epoch ms. */
   readonly now: () => number
 }
 
-/**
- * Maximum number of pushes that run at the same time in one process. Most of the time they only wait for the receiver.
- */
+/** Maximum number of concurrent pushes per process. A push spends most of its time waiting for the receiver. */
 export const PUSH_CONCURRENCY = 64
 
 /**
- * A Redis server that has lost its last second of writes may lack a new profile until the sink of the view notices.
- * Soon after a match, a missing profile therefore does not mean that it was deleted.
+ * How long after a match a missing profile does not mean that the profile was deleted. Redis may have lost its last
+ * second of writes, and the sink of the view takes a while to notice this.
  */
 const PROFILES_LATE_MS = 60_000
 
@@ -70,7 +68,7 @@ export function webhookPushes(sender: HttpSender, secrets: readonly Buffer[], no
   return (push) => sender.send(pushMessage(push, secrets, now()))
 }
 
-/** Writes the ids of pushes to the log, for machines without a webhook. */
+/** Logs the ids of pushes instead of sending them. Used if no webhook is configured. */
 export function loggedPushes(log: Log): SendPush {
   return async (push) => {
     const { match_id, user_id, other_id } = push

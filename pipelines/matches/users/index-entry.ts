@@ -2,16 +2,16 @@ import type { MatchUser } from '../../../schemas/matches/types.ts'
 import { ACTIVE_WITHIN_MS } from '../../../state/views/matches/candidates/filters.ts'
 import { formatMember, indexedPlace, parseMember } from '../../../state/views/matches/candidates/index-member.ts'
 
-/** The index follows a score only in steps, because a popular user's score changes with every swipe. */
+/** Smallest change of a score that updates the index. A popular user's score changes with every swipe. */
 const ELO_STEP = 10
-/** The index follows a user's activity in steps, because recency is only a fifth of the ranking. */
+/** Precision of a user's last activity in the index. It can be low, because recency is only a fifth of the ranking. */
 const ACTIVITY_STEP_MS = 6 * 3_600_000
 
 /**
- * Returns the user's member of the candidate index after a change; null if nobody may find the user. It stays the same
- * unless something changes that filters or the ranking use.
- * @param before the user before the change, if known. Most changes leave the entry as it is, and detecting that costs a
- *   tenth of formatting the entry again.
+ * Returns the user's member of the candidate index after a change; null if nobody may find the user. The member changes
+ * only if values change that the filters or the ranking use.
+ * @param before the user before the change, if known. Most changes leave the entry as it is, and comparing the two
+ *   states costs a tenth of formatting the entry again.
  */
 export function indexEntry(userId: string, user: MatchUser, now: number, before?: MatchUser): string | null {
   const { has_profile, is_active, lat, lon, last_active_at, index_key } = user
@@ -33,7 +33,7 @@ export function indexEntry(userId: string, user: MatchUser, now: number, before?
     lastActiveAt: activityStep(last_active_at),
     completeness: user.completeness,
   }
-  // If `isDescribed` is true here, only the score has changed.
+  // If `isDescribed` is true here, the score has changed by at least a step, so the entry must change.
   if (!isDescribed && known !== undefined && formatMember({ ...described, version: known.version }) === index_key) return index_key
   return formatMember({ ...described, version: now })
 }
@@ -42,13 +42,13 @@ function activityStep(lastActiveAt: number): number {
   return lastActiveAt - (lastActiveAt % ACTIVITY_STEP_MS)
 }
 
-/** Returns whether two states of a user have the same entry, if it was written for the first of them. */
+/** Returns whether two states of a user have the same entry, apart from the score. */
 function isSameApartFromScore(before: MatchUser, after: MatchUser): boolean {
   const isSame = (field: keyof MatchUser) => before[field] === after[field]
   return DESCRIBED.every(isSame) && activityStep(before.last_active_at) === activityStep(after.last_active_at)
 }
 
-/** The fields of a user that the entry contains unchanged, and the entry itself. */
+/** The fields of a user on which the entry depends, apart from score and activity, and the entry itself. */
 const DESCRIBED = [
   'index_key',
   'has_profile',

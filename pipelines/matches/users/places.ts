@@ -1,7 +1,7 @@
 import type { LocationUpdate, MatchUser } from '../../../schemas/matches/types.ts'
 import { cellOf, geohashOf, type Place } from '../../../state/views/matches/candidates/cells.ts'
 
-/** How long a place counts for its whole cell. Until then, further places in the cell change nothing. */
+/** Time for which further places in the same cell are ignored. */
 const SAME_CELL_MS = 600_000
 const CELL_PRECISION = 6
 const MAX_LATITUDE = 90
@@ -9,7 +9,7 @@ const MAX_LONGITUDE = 180
 
 type Located = Pick<LocationUpdate, 'lat' | 'lon'>
 
-/** Returns whether an update has a place on earth, or none. */
+/** Returns whether an update has a valid place or no place at all. */
 export function isPlaceOrNone({ lat, lon }: Located): boolean {
   if (lat === null || lon === null) return lat === lon
   return Math.abs(lat) <= MAX_LATITUDE && Math.abs(lon) <= MAX_LONGITUDE
@@ -17,7 +17,7 @@ export function isPlaceOrNone({ lat, lon }: Located): boolean {
 
 /**
  * Returns whether an update changes a user's place. Phones report places every few seconds, and each new place rewrites
- * the user's entry in the index. Places within the same cell are therefore left out for ten minutes.
+ * the user's entry in the index. Further places in the same cell are therefore ignored for ten minutes.
  */
 export function isNewPlace(known: MatchUser, { lat, lon, ts }: Located & Pick<LocationUpdate, 'ts'>): boolean {
   if (lat === null || lon === null) return false

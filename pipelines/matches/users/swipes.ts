@@ -1,7 +1,7 @@
 import { isPositive, type SwipeDirection } from '../../../schemas/matches/directions.ts'
 import type { SwipeEvent, SwipeRow } from '../../../schemas/matches/types.ts'
 
-/** The effects of a swipe, given the newest known swipe of the same pair. */
+/** The effects of a swipe on a target whom the user may have swiped before. */
 export interface SwipeEffect {
   readonly row: SwipeRow
   /** False for a rewind that takes nothing back. Such a rewind only makes older swipes obsolete. */
@@ -13,16 +13,16 @@ export interface SwipeEffect {
 }
 
 /**
- * Number of earlier swipes of a pair whose ids are kept. A client repeats a request within seconds or minutes, and a
- * user does not swipe the same target so often in that time. The row stays below 1 KB.
+ * Number of earlier swipe ids that a row contains, to recognise repeated requests. A client repeats a request within
+ * minutes, and a user does not swipe the same target this often in that time. The row stays below 1 KB.
  */
 const MAX_EARLIER_IDS = 20
 
 /**
- * Applies a swipe or a rewind. Returns undefined if it changes nothing, because it or a newer one was counted before.
- * The newest time counts, regardless of the order of arrival, because a swipe may wait in a spool while later ones
- * overtake it. A repeated request has the id of the first one but a later time, so only the id shows that it was
- * counted.
+ * Applies a swipe or a rewind. Returns undefined if the swipe has no effect, because the same swipe or a newer swipe
+ * has already been counted. The newest time counts, regardless of the order of arrival, because a swipe may wait in a
+ * spool while later swipes overtake it. A repeated request has the same id but a later time, so only the id shows that
+ * the swipe was counted.
  */
 export function applySwipe(known: SwipeRow | undefined, { swipe_id, direction, ts }: SwipeEvent): SwipeEffect | undefined {
   if (known !== undefined && (ts < known.ts || (ts === known.ts && swipe_id <= known.swipe_id))) return undefined
@@ -30,7 +30,7 @@ export function applySwipe(known: SwipeRow | undefined, { swipe_id, direction, t
   const earlier_ids = known === undefined ? [] : [...known.earlier_ids, known.swipe_id].slice(-MAX_EARLIER_IDS)
   const wasLike = known !== undefined && isPositive(known.direction)
   if (direction === 'REWIND') {
-    // The score stays, and so does `scored_direction`, because a repeated swipe must not change the score again.
+    // A rewind leaves the score and `scored_direction` unchanged, so a repeated swipe does not change the score again.
     const row = { swipe_id, direction, ts, scored_direction: known?.scored_direction ?? null, earlier_ids }
     // The rewound swipe may still wait in the spool of another API process.
     const counts = known !== undefined && known.direction !== 'REWIND'

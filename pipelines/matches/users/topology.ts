@@ -40,16 +40,19 @@ import { isNewPlace, isPlaceOrNone } from './places.ts'
 import { applySwipe } from './swipes.ts'
 import { isShown, isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
 
-/** A swipe or place on which a processor fails must not stop the records of all other users. */
+/**
+ * Handling of records of clients. A swipe or place on which a processor fails must not block the records of other
+ * users.
+ */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
-/** The topology itself writes these, so a bad record is a bug. */
+/** Handling of records that the topology itself writes. A bad record is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BAD_ID = deadLetter('bad_user_id', 'a user id is not a UUID in lower case, or not the key of its record')
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 
-/** Maximum number of rewound targets per user. Their bits stay in the seen-set. */
+/** Maximum number of rewound targets per user. They are stored as exceptions, because they remain in the seen-set. */
 const MAX_EXCEPTIONS = 50
 const EXCEPTION_MS = 30 * 24 * 3_600_000
 
@@ -58,13 +61,13 @@ const SWEEP_EVERY_MS = 1_000
 const SWEPT_PER_TICK = 1_000
 const WALK_EVERY_MS = 24 * 3_600_000
 
-/** Maximum number of users who leave the index per tick, because a tick delays swipes. */
+/** Maximum number of users who leave the index per tick. It is limited, because swipes wait until the tick ends. */
 const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
 /**
- * Several swipes at one target, and several pages of one user, share a commit. Nobody waits for it except users who get
- * a push about a match.
+ * A long interval, so that several swipes at one target and several changes of a user's pages share a commit. Only
+ * pushes about matches wait for the commit.
  */
 const COMMIT_INTERVAL_MS = 200
 
@@ -91,7 +94,9 @@ export const matchUsers = topology(
     const stores = [users, swipes, seen, idle, erasing]
     const emits = [matchIndex, matchSeen, matchSwipes, pairSwipes, scored]
 
-    /** Users whose record in `match-seen` is due with the next commit, and the swipes that it includes. */
+    /**
+     * Users whose record in `match-seen` is emitted before the next commit, with the swipes that the record includes.
+     */
     const shown = new Map<string, IncludedSwipe[]>()
 
     function show(userId: string, swipe?: SwipeEvent): void {
@@ -146,8 +151,7 @@ export const matchUsers = topology(
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
       if (isVoid(swiper, ts)) {
-        // The API may have noted this swipe in addition to the view of a new profile, and waits for the view to include
-        // it.
+        // The API may have noted this swipe for a new profile. The note stays until a record includes the swipe.
         show(swiper_id, event)
         return drop('before_deletion')
       }
@@ -156,7 +160,7 @@ export const matchUsers = topology(
       // Rows of a deleted profile are removed in steps, so an old row may still be there.
       const effect = applySwipe(known !== undefined && isVoid(swiper, known.ts) ? undefined : known, event)
       if (effect === undefined) {
-        // The API may still wait for the view to include this swipe.
+        // The API's note of this swipe stays until a record includes the swipe.
         show(swiper_id, event)
         return drop('swipe_without_effect')
       }
@@ -183,8 +187,8 @@ export const matchUsers = topology(
     }
 
     /**
-     * Checks a user whose timer is due. The timer may be outdated, because it is set only when the user enters the
-     * index.
+     * Removes inactive users from the index. A user whose timer is due may have been active since, because the timer is
+     * set only when the user enters the index.
      */
     function leave(now: number, ctx: Context): void {
       for (const { key } of idle.takeDue(now, LEAVING_PER_TICK)) {
@@ -196,7 +200,7 @@ export const matchUsers = topology(
       }
     }
 
-    /** Removes the swipes of one deleted user, in steps. Those that a new profile has made in the meantime stay. */
+    /** Removes some swipes of one deleted user. Swipes of a new profile stay. */
     function erase(now: number): void {
       const [first] = erasing.due(now, 1)
       if (first === undefined) return

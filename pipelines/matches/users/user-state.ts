@@ -2,7 +2,7 @@ import type { MatchProfile, MatchSelf, MatchUser } from '../../../schemas/matche
 import { FIRST_ELO } from '../../../state/views/matches/candidates/desirability.ts'
 import { completenessOf } from '../../../state/views/matches/candidates/person.ts'
 
-/** A user about whom nothing is known yet. */
+/** The state of a user before the first event. */
 export const NEW_USER: MatchUser = {
   has_profile: false,
   birth_date: '',
@@ -32,14 +32,15 @@ export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
 }
 
 /**
- * Events from before the user's deletion no longer count. Events of a deleted user without a new profile do not count
- * either. An API may accept them while it cannot check the profile, and they would store removed data again.
+ * Returns whether an event of a user does not count, because it is from before the user's deletion, or because the
+ * deleted user has no new profile. An API may accept such an event while it cannot check the profile, and the event
+ * would store removed data again.
  */
 export function isVoid({ deleted_at, has_profile }: MatchUser, ts: number): boolean {
   return deleted_at !== null && (!has_profile || ts <= deleted_at)
 }
 
-/** Returns false for a deleted user without a new profile, of whom nothing may remain in the view. */
+/** Returns whether the view may contain data of a user. It may not if the user is deleted and has no new profile. */
 export function isShown({ has_profile, deleted_at }: MatchUser): boolean {
   return has_profile || deleted_at === null
 }

@@ -28,8 +28,8 @@ export function declareCatalogItems(
   const known = keyedStore<string, RecommendationItem>('catalog-items', { key: utf8, value: avro('recommendations/RecommendationItem') })
   const tree = keyedStore<number, Category>('category-tree', { key: decimalInt, value: avro('catalog/Category') })
   /**
-   * The category for which each product waits. Only the newest category counts, because an earlier one may arrive
-   * later.
+   * The category for which each product waits. Only the product's newest category counts, and older categories may
+   * arrive late.
    */
   const awaited = keyedStore('awaited-categories', { key: utf8, value: avroValue<number>('int') })
   const stores = [known, tree, awaited]

@@ -325,9 +325,8 @@ function writeUsers(
 }
 
 /**
- * Writes the list of users if the user of a transaction is now the newest user, so that all other users keep their
- * order.
- * @returns false if that user is not the newest
+ * Writes the users if the user of a transaction is now the newest user, so that all other users keep their order.
+ * @returns false if another user is newer; the users are then not written
  */
 function writeNewestUser(old: Buffer, usersAt: number, tierAt: number, most: number, rows: EventRows, row: number): boolean {
   const at = timeAt(rows.bytes, row)
@@ -338,8 +337,8 @@ function writeNewestUser(old: Buffer, usersAt: number, tierAt: number, most: num
     if (readLong(old, cursor.at + idBytes, tierAt) >= at) return false
   }
   userBytes.length = writeString(userBytes, 0, rows.userOf(row))
-  // Finds the entry that the new entry replaces: the earlier entry of the same user or, if no room is left, the last
-  // entry.
+  // Finds the entry that the new entry replaces: the earlier entry of the same user, or the last entry if there is no
+  // room for another.
   let sameAt = firstAt
   let index = 0
   let next = firstAt

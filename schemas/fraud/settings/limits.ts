@@ -19,7 +19,7 @@ export const MAX_SNOOZES = 10_000
 export const MAX_SNOOZE_HOURS = 720
 /** How long a challenger must have run before it can become the champion. */
 export const TRIAL_MS = 7 * DAY_MS
-/** So many champions can be restored. */
+/** Number of earlier champions that are kept and can be restored. */
 export const KEPT_CHAMPIONS = 10
 
 /** Converts a number of hours to milliseconds. */

@@ -22,7 +22,7 @@ export interface StoredTransaction {
   readonly feedback: TransactionFeedback | null
 }
 
-/** Of repeated answers, the first one counts, so the query orders rows instead of using FINAL. */
+/** If an answer was repeated, the first answer counts, so the query orders rows instead of using FINAL. */
 const TRANSACTION_QUERY = `
 SELECT request, ip, decision, risk_score, risk_level, reason, requires_3ds, triggered_rules, shadow_rules,
   (ml_evaluated, account_takeover, payment_fraud, money_laundering),

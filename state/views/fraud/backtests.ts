@@ -60,8 +60,8 @@ return {'begun'}`,
 }
 
 /**
- * Renews a job. Restores it if Redis was emptied in the meantime, because its process has all the data. Changes nothing
- * if the job has already ended.
+ * Renews a job. If Redis was emptied in the meantime, restores the job, because the process that runs it has all its
+ * data. Changes nothing if the job has already ended.
  */
 const RENEW: ViewScript = {
   name: 'renew-backtest',

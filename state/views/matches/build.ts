@@ -34,7 +34,10 @@ interface Resume {
  * lock expires.
  */
 export const BUILD_LOCK_MS = 2_000
-/** How long the place at which to continue is kept. A user who returns later begins again with the nearest cells. */
+/**
+ * How long the position of a search is kept. The search of a user who returns later starts again with the nearest
+ * cells.
+ */
 const RESUME_TTL_MS = 3_600_000
 
 /**
@@ -46,14 +49,14 @@ const LOCK_BUILD: ViewScript = {
   source: `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
 }
 
-/** Claims the only search of a user. Returns false while another search for the user is running. */
+/** Locks the search of a user. Returns false while another search for the user is running. */
 export async function lockBuild({ scripts }: BuildDeps, { building }: UserKeys, token: string): Promise<boolean> {
   return (await scripts.run(LOCK_BUILD, [building], [token, BUILD_LOCK_MS])) === 1
 }
 
 export interface Built {
   readonly stack: Stack
-  /** Resolves when the stack has been stored, or discarded because a newer change made it useless. */
+  /** Resolves when the stack has been stored, or has been discarded because a newer change made it useless. */
   readonly stored: Promise<unknown>
 }
 
@@ -91,8 +94,8 @@ export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string,
   return { stack, stored: scripts.run(STORE_STACK, storeStackKeys(keys), args) }
 
   /**
-   * Returns the candidates of the last search that this search does not reach, because it began where the last search
-   * stopped.
+   * Returns the candidates of the last search. A search that starts where the last search stopped does not find them
+   * again.
    */
   function leftOver(found: readonly Ranked[]): Ranked[] {
     if (Object.keys(from).length === 0 || state.stack?.basis !== basis) return []

@@ -3,11 +3,12 @@ import { type View, viewTag } from '../view.ts'
 import { indexCellOf } from './candidates/index-member.ts'
 
 /**
- * The candidate index. Fed by `match-index`, partitioned by cell.
+ * The candidate index. It contains the records of `match-index`, which is partitioned by cell.
  *
  * | key | value |
  * |---|---|
- * | `{match-index:<p>}:cell:<geohash4>` | sorted set of members with equal scores: a lexical index of geohashes |
+ * | `{match-index:<p>}:cell:<geohash4>` | sorted set of the members in a cell, all with the same score, so that they
+ * are ordered by geohash |
  */
 export const MATCH_INDEX_VIEW = 'match-index'
 

@@ -1,8 +1,8 @@
 import type { ViewScript } from '../view.ts'
 
 /**
- * Distance in km above which a move is a jump. A user who searches from many places could compute where a candidate is,
- * so jumps per hour are limited.
+ * Distance in km above which a move counts as a jump. The number of jumps per hour is limited, because a user who
+ * searches from many places could compute where a candidate is.
  */
 export const JUMP_KM = 1
 const MAX_JUMPS = 20

@@ -1,5 +1,5 @@
 import type { PairRow } from '../../../schemas/matches/types.ts'
 import { decisionView } from '../results.ts'
 
-/** Results of commands about pairs. The view in users.ts contains the relation of a pair from the side of each user. */
+/** A view of the results of commands about pairs. The relations between users are in the view of users. */
 export const matchPairsView = decisionView<PairRow>({ name: 'match-pairs', operationsFor: () => [] })

@@ -7,7 +7,7 @@ import type { PlacedUser } from './viewer.ts'
 /** The commands that the check needs. */
 export type PushCheckReader = Pick<ViewReader & ListReader, 'get' | 'hget' | 'hmget'>
 
-/** A match, and the user who is notified about it. */
+/** A match and the user whom the push notifies. */
 export interface MatchToTell {
   readonly user: PlacedUser
   readonly other: PlacedUser
@@ -33,11 +33,12 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
     reader.get(otherKeys.profile),
     reader.hmget(keys.recent, severedFields(other.id)),
     reader.hget(keys.relations, other.id),
-    // The flags are requested last: if Redis is emptied in between, they are gone, too.
+    // The caught-up flags are requested last. If Redis is emptied between the requests, the flags are therefore
+    // missing.
     reader.get(caughtUpKey(MATCH_USERS_VIEW, user.partition)),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, other.partition)),
   ])
-  // The note of a block stays until the view includes the block, even if the block has since been lifted.
+  // The note of a block stays until the view includes the block, even if the user has lifted the block since.
   if (recent.some(isSeveredNote)) return 'severed'
   if (flags.includes(null)) return 'unknown'
   if (profile === null || otherProfile === null) return 'deleted'

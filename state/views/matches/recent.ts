@@ -9,15 +9,15 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * | `s:<user_id>` | newest swipe on another user: time, id and direction, with spaces between |
  * | `last` | newest swipe of all: time, id, direction, target and, of a rewind, what it took back, with spaces between |
  * | `x:<user_id>:<cause>` | the other user must not be shown, because one of the users blocks the other, or their match has ended |
- * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
+ * | `m:<user_id>` | time at which the answer to a swipe announced a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
  * | `active` | time at which a feed request was last reported as activity |
  * | `left` | time at which the user deleted their profile; earlier events of the user are no longer noted |
  *
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so a field
- * can be older than the view. Such a field does no harm, because newer fields of a target replace older ones, and the
- * sink removes fields that are no newer than the view. The whole hash expires two days after its last change, which is
- * longer than an outage.
+ * can be older than the view. Such a field has no effect for long: a newer field for the same target replaces it, or
+ * the sink removes it because it is not newer than the view. The whole hash expires two days after its last change. An
+ * outage is expected to be shorter.
  *
  * When users delete their profiles, all their earlier swipes, blocks and ends of matches are lifted. The sink removes
  * the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it has received
@@ -30,7 +30,7 @@ export interface Recent {
   readonly last: RecentSwipe | undefined
   /** Users who must not be shown to this user, and why. */
   readonly severed: ReadonlyMap<string, Cause>
-  /** Times at which swipes were answered with a match, epoch ms, by the other user. */
+  /** Times at which answers to swipes announced a match, epoch ms. The keys are the ids of the other users. */
   readonly matched: ReadonlyMap<string, number>
   readonly place: { readonly lat: number; readonly lon: number; readonly at: number } | undefined
   /** Time at which a feed request was last reported as activity, epoch ms; undefined if there is none. */
@@ -49,8 +49,8 @@ export interface RecentSwipe {
 }
 
 /**
- * Why a user may not see another user: the user blocks the other, the other blocks the user, or their match has ended.
- * Each cause ends separately: when one user lifts a block, a block by the other user remains.
+ * Why a user may not see another user: the user blocks the other user, the other user blocks this user, or their match
+ * has ended. The causes are independent: when one user lifts a block, a block by the other user remains.
  */
 export type Cause = 'blocks' | 'blocked' | 'ended'
 
@@ -166,8 +166,8 @@ export function liftingOperations(key: string, field: string, until: number, now
 }
 
 /**
- * Returns the operation that writes a field. Returns no operation if the time is so long ago that no API process can
- * still note an earlier time. This is the case for most records when the view is rebuilt.
+ * Returns the operation that writes a field, or no operation if the time is so long ago that no API process can still
+ * note an earlier time. When the view is rebuilt, most records are that old.
  */
 function noted(key: string, field: string, number: number, value: string, now: number): ViewOperation[] {
   if (now - number >= RECENT_KEPT_MS) return []

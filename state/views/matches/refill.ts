@@ -8,7 +8,7 @@ export type Refill = 'built' | 'skipped'
 
 /**
  * Searches for candidates for a user in advance and stores them for the next feed.
- * @param partition the partition of the view of users that has the user's keys
+ * @param partition the partition of the view that contains the user
  * @param token a unique token for the lock
  */
 export async function refillStack(deps: BuildDeps, partition: number, userId: string, token: string): Promise<Refill> {

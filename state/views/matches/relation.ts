@@ -5,7 +5,7 @@ import type { Cause } from './recent.ts'
 export interface Relation {
   readonly likedAt: number | undefined
   readonly isSuperLike: boolean
-  /** Time of the match. The ids of the match and its conversation derive from its users. */
+  /** Time of the match. The ids of the match and its conversation are computed from the user ids. */
   readonly matchedAt: number | undefined
   readonly hasEnded: boolean
   readonly blocks: boolean
@@ -70,8 +70,8 @@ export function parseRelation(text: string): Relation {
 }
 
 /**
- * Lua that returns whether a stored relation (a string, or false if there is none) says that the other user likes this
- * one, or that the two are matched.
+ * A Lua function that returns whether a stored relation shows a like by the other user or a match. The relation is a
+ * string, or false if there is none.
  */
 export const IS_LIKED = `
 local function isLiked(relation)

@@ -9,9 +9,9 @@ import { cellKey } from './index-cells.ts'
 
 export const STACK_SIZE = 50
 
-/** Limits the effort and the result of one search. */
+/** Limits on how much a search reads and returns. */
 export interface SearchBounds {
-  /** Maximum number of candidates. The search ends when this many pass the filters. */
+  /** Maximum number of candidates. The search ends as soon as this number of users pass the filters. */
   readonly stackSize: number
   readonly examinedPerStep: number
   readonly examinedInAll: number
@@ -40,8 +40,8 @@ export interface SearchDeps {
 
 /**
  * Where a search stopped: for the geohash of each cell that was read, the last user who was examined, or END. Cells
- * that were read to their end are included, because reading them again could use up the limits, and the search would
- * never reach the cells behind them.
+ * that were read to their end are included. If later searches read them again, they could reach their limits before
+ * they come to new cells.
  */
 export type SearchPlace = Readonly<Record<string, string>>
 
@@ -50,7 +50,10 @@ const END = 'end'
 export interface Found {
   /** The candidates, best first, at most as many as the bounds allow. */
   readonly ranked: Ranked[]
-  /** Where the search stopped at its bounds; undefined if it found enough, or read all cells to their end. */
+  /**
+   * Where the search stopped because it reached its limits; undefined if it found enough candidates, or read all cells
+   * to their end.
+   */
   readonly stoppedAt: SearchPlace | undefined
 }
 
@@ -61,7 +64,7 @@ export interface Found {
  */
 export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: SearchPlace = {}): Promise<Found> {
   const { reader, partitionOf, isExcluded, interestOf, onSearched, now, bounds = BOUNDS } = deps
-  /** The newest version that was examined of each user. */
+  /** The newest version of each user that the search has examined. */
   const known = new Map<string, number>()
   const passing = new Map<string, Ranked>()
   const visited = new Set<string>()
@@ -69,7 +72,7 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
   let examined = 0
   let isOpen = false
 
-  /** Reads cells in rounds, so that a cell with many members can use the part of the limit that other cells leave. */
+  /** Reads cells in rounds, so that a cell with many members can use what other cells leave of the limit. */
   async function examine(cells: readonly Cell[]): Promise<void> {
     let open = cells.filter((cell) => !visited.has(geohashOf(cell)) && places.get(geohashOf(cell)) !== END)
     for (const cell of open) visited.add(geohashOf(cell))
@@ -92,7 +95,7 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
 
   function add(member: IndexMember): void {
     const before = known.get(member.userId)
-    // A wider cell contains the members of narrower cells, which earlier steps have examined.
+    // A larger cell contains the members of smaller cells, which earlier steps have examined.
     if (before !== undefined && before >= member.version) return
     examined++
     known.set(member.userId, member.version)

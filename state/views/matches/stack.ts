@@ -35,14 +35,14 @@ export const STACK_TTL_MS = 300_000
  * minutes for the second.
  */
 const EMPTY_TTL_MS = 5_000
-/** Number of remaining candidates below which a stack is built again, though not more often than once per period. */
+/** A stack with fewer remaining candidates than this number is built again, at most once per period. */
 export const REFILL_BELOW = 5
 export const REFILL_EVERY_MS = 30_000
 const BASIS_PRECISION = 6
 const META = 'meta'
 
 /**
- * Stores a stack, without candidates whom the user has swiped or severed since the search began.
+ * Stores a stack without the candidates whom the user has swiped or may no longer see since the search began.
  *
  * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the place where the next search continues. ARGV:
  * 1 the lock's token, 2 time to live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in ms,
@@ -72,7 +72,7 @@ export function storeStackKeys({ stack, recent, building, resume }: UserKeys): s
   return [stack, recent, building, resume]
 }
 
-/** The arguments of STORE_STACK that describe the stack. */
+/** Returns the arguments of STORE_STACK that describe the stack. */
 export function stackFields({ builtAt, basis, candidates }: Stack): { readonly meta: string; readonly fields: string[] } {
   const fields = candidates.flatMap(({ userId, score, place }, rank) => [userId, `${rank} ${score} ${place.lat} ${place.lon}`])
   return { meta: JSON.stringify({ builtAt, basis }), fields }

@@ -9,9 +9,9 @@ import type { UserKeys } from './users.ts'
  * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 what a rewind
  * took back, or an empty string.
  *
- * A rewind that is older than the user's newest swipe is not noted. Otherwise a late rewind could show a user whom the
- * viewer has swiped since. Noting a swipe late only hides its target for longer. Swipes from before the user deleted
- * their profile are not noted, because nothing would remove them.
+ * A rewind that is older than the user's newest swipe is not noted. If it were, a late rewind could show a user whom
+ * the viewer has swiped since. A swipe that is noted late only hides its target for longer. Swipes from before the user
+ * deleted their profile are not noted, because nothing would remove them.
  */
 const NOTE_SWIPE = `
 local at, id, target, direction = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
@@ -75,7 +75,7 @@ return 1
 export interface TakenSwipe {
   /** The caller must request a refill. */
   readonly isRefillClaimed: boolean
-  /** Whether the target likes the user or is matched with the user. */
+  /** Whether the target likes the user or has a match with the user. */
   readonly isLiked: boolean
 }
 
@@ -85,7 +85,7 @@ export function takeSwipeKeys({ recent, stack, refill, relations }: UserKeys): s
 
 /**
  * The result of noting a swipe. `match`: the answer may announce a match. `queued`: the swipe is queued. `none`: the
- * note was already made, so nothing follows. Only an answered swipe can claim a refill.
+ * swipe was noted before, so nothing changes. Only an answered swipe can claim a refill.
  */
 export type SwipeAnswer = 'match' | 'queued' | 'none'
 

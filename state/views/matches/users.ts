@@ -7,9 +7,9 @@ import { leavingOperations, liftingOperations, severedField, swipeField, swipeVe
 import { storedRelation } from './relation.ts'
 
 /**
- * All data about a user that the API reads. Fed by `match-profiles`, `match-seen` and `match-relations`, which are
- * partitioned alike, so that all keys of a user share a hash tag and one script can use them. The partition also
- * contains results of commands; see results.ts.
+ * All data about a user that the API reads. The data comes from `match-profiles`, `match-seen` and `match-relations`.
+ * These topics have the same partitioning, so that all keys of a user share a hash tag and one script can use them. The
+ * view also contains results of commands; see results.ts.
  *
  * | key | value |
  * |---|---|
@@ -29,21 +29,22 @@ export const MATCH_USERS_VIEW = 'match-profiles'
 
 type UserRecord = Decision<MatchProfile> | MatchSeen | MatchRelation
 
-/** The part of the keys of recent events between the hash tag and the user. */
+/** The part of a recent-events key between the hash tag and the user id. */
 const RECENT_PART = '}:recent:'
 
 export const matchUsersView: View<string, UserRecord> = {
   name: MATCH_USERS_VIEW,
   operationsFor,
-  // After Redis was emptied, the API may note recent events for hours before the sink can rebuild the view.
+  // These keys survive a rebuild. After Redis is emptied, the API may note recent events for hours before the sink can
+  // rebuild the view.
   keeps: (key) => key.includes(RECENT_PART),
 }
 
 const profilesView = decisionView<MatchProfile>({ name: MATCH_USERS_VIEW, operationsFor: profileOperations })
 
 /**
- * Returns the operations for a record. The format of the key shows from which of the three topics the record is, even
- * if it is a tombstone.
+ * Returns the operations for a record. The format of the key shows which of the three topics the record comes from,
+ * even if it is a tombstone.
  */
 function operationsFor(partition: number, key: string, value: UserRecord | null, context?: ViewContext): ViewOperation[] {
   const parsed = parseUserKey(key)

@@ -25,7 +25,7 @@ import { causeOf, isSevered, parseRelation, type Relation } from './relation.ts'
 import { parseStack, type Stack } from './stack.ts'
 import { MATCH_USERS_VIEW, userKeys } from './users.ts'
 
-/** The data about the user who sends a request, including relations and the seen-set. */
+/** The data about the user who sends a request, including the user's relations and seen-set. */
 export interface UserState {
   readonly profile: MatchProfile
   readonly self: MatchSelf | undefined
@@ -77,7 +77,8 @@ export interface OwnState {
 }
 
 /**
- * Reads a user without relations and seen-set, because both may be large. @returns undefined if the user has no profile
+ * Reads a user without the relations and the seen-set, which may be large. @returns undefined if the user has no
+ * profile
  */
 export async function readOwn(
   reader: ViewReader & ListReader,
@@ -97,7 +98,7 @@ export async function readOwn(
   return { profile: JSON.parse(profile) as MatchProfile, self: parsedSelf(self), recent }
 }
 
-/** A user's place in the view. */
+/** A user, and the partition of the view that contains the user's data. */
 export interface PlacedUser {
   readonly id: string
   /** The partition of the view that contains the user. */
@@ -114,12 +115,15 @@ export interface SwipeState {
   readonly isSevered: boolean
   /**
    * Time before which a swipe does not count, epoch ms: the later of the times at which the two profiles were created
-   * and a block was lifted. A worker's clock determines this time, and it may be ahead of the clock of an API process.
+   * and a block was lifted. The clock of a worker determines this time and may be ahead of the clock of an API process.
    */
   readonly countsFrom: number
 }
 
-/** Reads the state that decides whether a user may swipe another user. Uses few commands, because users swipe often. */
+/**
+ * Reads the state that decides whether a user may swipe another user. It uses few commands, because swipes are
+ * frequent.
+ */
 export async function readForSwipe(
   reader: Pick<ViewReader & ListReader, 'hget' | 'hmget' | 'mget'>,
   user: PlacedUser,
@@ -129,7 +133,8 @@ export async function readForSwipe(
   const [text, [last, ...severed], own, others] = await Promise.all([
     reader.hget(keys.relations, target.id),
     reader.hmget(keys.recent, [LAST_SWIPE, ...severedFields(target.id)]),
-    // The flags are requested last: if Redis is emptied in between, they are gone, too.
+    // The caught-up flags are requested last. If Redis is emptied between the requests, the flags are therefore
+    // missing.
     reader.mget([keys.profile, keys.self, caughtUpKey(MATCH_USERS_VIEW, user.partition)]),
     reader.mget([userKeys(target.partition, target.id).profile, caughtUpKey(MATCH_USERS_VIEW, target.partition)]),
   ])
@@ -148,11 +153,11 @@ export async function readForSwipe(
   }
 }
 
-/** The relation between two users, as far as one of them may know it. */
+/** The part of the relation between two users that one of them may know. */
 export interface PairState {
   readonly relation: Relation | undefined
   readonly isSevered: boolean
-  /** Time at which a swipe was answered with a match of the two users, epoch ms. */
+  /** Time at which the answer to a swipe announced a match of the two users, epoch ms. */
   readonly matchedAt: number | undefined
 }
 

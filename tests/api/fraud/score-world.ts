@@ -61,7 +61,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
       state.calls.push(script.name)
       if (script === ENRICH) keptMs.push(args[2])
       if (script === CLAIM_ANSWER || script === KEEP_ANSWER) keptMs.push(args[1])
-      if (state.redis === 'fails') return Promise.reject(new Error('Redis is away'))
+      if (state.redis === 'fails') return Promise.reject(new Error('Redis is unreachable'))
       if (state.redis === 'hangs') {
         const { promise, reject } = Promise.withResolvers<never>()
         runtime.setTimer(options?.timeoutMs ?? Number.POSITIVE_INFINITY, () => reject(new Error('late')))

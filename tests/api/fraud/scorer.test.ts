@@ -39,7 +39,7 @@ test.each([
   ['Redis', 'redis', ['profiles', 'answers']],
   ['the models', 'models', ['models']],
   ['the log', 'log', ['log']],
-] as const)('without %s the answer names what is away', async (_what, part, degraded) => {
+] as const)('without %s, the answer names what is unavailable', async (_what, part, degraded) => {
   for (const presence of ['fails', 'hangs'] as const) {
     const world = worldWithModels()
     world.state[part] = presence
@@ -58,7 +58,7 @@ test.each([
   expect((await world.scoreWithin(pay(), 200)).tookMs).toBe(limitMs)
 })
 
-test('everything is away at once: rules still decide, in less than 100 ms', async () => {
+test('rules still decide, in less than 100 ms, when everything is unavailable at once', async () => {
   const world = scoreWorld({ rules: [rule('r1', 'REVIEW', 'txn.amount > 50')] })
   Object.assign(world.state, { redis: 'hangs', models: 'hangs', log: 'hangs', isStale: { blocklist: true, settings: true } })
   const { scored, tookMs } = await world.scoreWithin(pay({ amount: 60 }), 100)

@@ -20,7 +20,7 @@ test('a rehearsal passes through every part, and leaves nothing behind', async (
   expect(tallied()).toBe(0)
 })
 
-test('a rehearsal says whether a part was away', async () => {
+test('a rehearsal says whether a part was unavailable', async () => {
   const { state, rehearsed } = scoreWorld()
   expect(await rehearsePayment({ score: rehearsed, hashes, now: () => NOON })).toBe(false)
   state.outcome = LOW_RISK

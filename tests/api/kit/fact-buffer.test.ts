@@ -81,7 +81,7 @@ test('facts that precede the first connection are delivered in order once Kafka 
   expect(await metric('facts_dropped_total')).toBe(2)
 })
 
-test('buffers facts while Kafka is away, drops and counts those that do not fit, and then continues', async () => {
+test('buffers facts while Kafka is unreachable, drops and counts those that do not fit, and then continues', async () => {
   const { buffer, taken, kafka, metric, opened, answerAll } = buffered()
   await opened()
   kafka.isHolding = true

@@ -165,7 +165,7 @@ describe('a table that keeps failing after it was ready', () => {
     await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
   })
 
-  test('stays ready while Kafka is away, because the process can still serve requests that need no Kafka', async () => {
+  test('stays ready while Kafka is unreachable, because the process can still serve requests that need no Kafka', async () => {
     const { table, state, clock, untilFailing } = await failing()
     Object.assign(state, { isFailing: true, isKafkaAway: true })
     await untilFailing()
@@ -216,7 +216,7 @@ test('skips a batch that cannot be unpacked, and continues after it', async () =
   expect(asked).toEqual(['stand-in'])
 })
 
-test('a table that was never read is ready only if its readers have a fallback and Kafka is away', async () => {
+test('a table that was never read is ready only if its readers have a fallback and Kafka is unreachable', async () => {
   const { broker, open, put } = await world()
   put(1n, 5)
   const state = { isKafkaAway: true }

@@ -149,7 +149,7 @@ async function apiWithStatistics(): Promise<ApiProcess> {
 
 describe('clicks', () => {
   test(
-    'each click is counted once while the broker is away and workers are killed, and redirects still work',
+    'each click is counted once while the broker is down and workers are killed, and redirects still work',
     async () => {
       const ordeal = await clickOrdeal(system, counting)
       await ordeal.visits(VISITS)

@@ -181,7 +181,7 @@ test('answers other methods with 405 and the allowed ones, which OPTIONS lists a
   })
 })
 
-test('answers 503, never a wrong 404, while Redis is away or being filled', async () => {
+test('answers 503, never a wrong 404, while Redis is unreachable or being filled', async () => {
   const { visit, link, redis, lines } = await shortApi()
   const code = await link()
   redis.flush()

@@ -19,7 +19,7 @@ function world(spooled: readonly SwipeEvent[] = []) {
   const run: { script: string; key: string; target: unknown; below: unknown }[] = []
   const scripts: ViewScripts = {
     async run({ name }, [key], args) {
-      if (state.isDown) throw new Error('Redis is away')
+      if (state.isDown) throw new Error('Redis is unreachable')
       run.push({ script: name, key, target: args[4], below: args[8] })
       return name === TAKE_SWIPE.name ? [1, 1] : 1
     },

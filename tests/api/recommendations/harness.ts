@@ -93,7 +93,7 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
   const log = { info() {}, warn() {}, error() {}, debug() {} }
   const tables: TableReader = {
     async query() {
-      if (state.isClickHouseAway) throw new Error('ClickHouse is away')
+      if (state.isClickHouseAway) throw new Error('ClickHouse is unreachable')
       return { json: async <Row>() => state.runs as Row[] }
     },
   }

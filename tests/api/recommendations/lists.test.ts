@@ -189,7 +189,7 @@ test('a list says when it is made without neighbours, because Redis has lost the
   expect([healed.degraded, idsOf(healed)[0]]).toEqual([[], '33'])
 })
 
-test('while Redis is away, a user whose last list has no items left gets trending items', async () => {
+test('while Redis is unreachable, a user whose last list has no items left gets trending items', async () => {
   for (let id = 1n; id <= 100n; id++) if (id !== 20n) api.putItem(id, { status: 'INACTIVE' })
   expect(idsOf(await list())).toEqual(['20'])
   api.putItem(20n, { status: 'INACTIVE' })

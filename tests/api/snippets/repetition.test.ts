@@ -70,7 +70,7 @@ describe('a repeated creation', () => {
   test('a retry with the command_id of a 503 creates the snippet, even if the first request sent no command', async () => {
     const faults = { away: true }
     const touch = async () => {
-      if (faults.away) throw new BlobsUnavailableError('the disk is away')
+      if (faults.away) throw new BlobsUnavailableError('the disk is unavailable')
       return false
     }
     const api = await snippetsApi({ shelf: { touch } })

@@ -52,7 +52,7 @@ test('the curves of a list are read once in half a minute, and the list is shown
   await page('/trends')
   expect(table.requests).toHaveLength(1)
   clock.now += 30_000
-  table.error = new Error('ClickHouse is away')
+  table.error = new Error('ClickHouse is unreachable')
   const { status, html } = await page('/trends')
   expect([status, table.requests.length]).toEqual([200, 2])
   expect(html).toContain('The curves of the last day cannot be shown now.')

@@ -126,7 +126,7 @@ describe('GET /v1/trends/stream', () => {
     expect(reader.events('stale')).toHaveLength(1)
   })
 
-  test('continues after Redis was away', async () => {
+  test('continues after Redis was unreachable', async () => {
     const { open, putList, redis, clock } = await served()
     putList()
     const reader = await open()

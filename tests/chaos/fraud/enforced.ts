@@ -33,7 +33,7 @@ function blocks({ calls, inflicted }: Evidence): string[] {
     if (isBlocked && !mine.some((block) => block.from <= call.to)) found.push(`${described(call)}, but nobody has blocked it`)
     const troubles = [...inflicted.kafka, ...inflicted.apis.filter(({ api }) => api === call.api)]
     if (isStale && !troubles.some((trouble) => meets(trouble, call, FOLLOWS_AGAIN_MS)))
-      found.push(`${described(call)}, but neither Kafka nor the API was away`)
+      found.push(`${described(call)}, but neither Kafka nor the API was down`)
     return found
   }
 

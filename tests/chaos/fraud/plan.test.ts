@@ -3,7 +3,7 @@ import { APIS, drawPlan, FIELDS, FRAUD_FAULTS } from './plan.ts'
 
 const options = { rate: 20, faults: FRAUD_FAULTS, prefix: 'p' }
 
-test('a seed always gives the same plan, and another seed a different one', () => {
+test('the same seed always gives the same plan, and another seed gives a different plan', () => {
   expect(drawPlan(7, options)).toEqual(drawPlan(7, options))
   expect(drawPlan(7, options).faults).not.toEqual(drawPlan(8, options).faults)
 })

@@ -213,7 +213,7 @@ test('a busy machine excuses only the time that its API took for a trivial reque
   expect(inTime({ ...slow, beats: [{ api: 0, from: NOON + 10, to: NOON + 990 }] }, LIMITS)).toHaveLength(2)
 })
 
-test('detects another answer to the same payment, unless Redis was away or the answer says so', () => {
+test('detects another answer to the same payment, unless Redis was down or the answer says so', () => {
   const evidence = goodEvidence()
   const other = event(FIRST, { request_id: 'other' })
   const again = (answer: TxnScored) =>

@@ -3,16 +3,19 @@ import { absencesOf } from './deletions.ts'
 import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
-/** Requests that a fault, another user or the rules may refuse. 0: the API was killed or stopped. */
+/**
+ * Statuses of requests that failed because of a fault, another user or the rules. 0 means that the API was killed or
+ * stopped.
+ */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
 
 /**
- * How long after a user has returned or reported a place, an answer may still lack the user or the place. Both are in
- * Redis before their requests are answered, so this only covers requests that were under way.
+ * How long after a user has returned or reported a place, the response to a request may still lack the user or the
+ * place. Redis contains both before the API answers, so this only applies to requests that were already under way.
  */
 const RETURN_LAG_MS = 2_000
 
-/** Checks that every accepted request is in the log with its content, and that no answer is wrong. */
+/** Checks that the log contains every accepted request unchanged, and that no answer is wrong. */
 export function accepted(evidence: Evidence): string[] {
   const { asked } = evidence
   return [
@@ -23,12 +26,12 @@ export function accepted(evidence: Evidence): string[] {
   ]
 }
 
-/** Returns how many refusals only the absence of a user explains. */
+/** Returns the number of refusals that are right only because a user was absent. */
 export function excusedByAbsence(evidence: Evidence): number {
   return evidence.asked.filter((one) => judged(one, evidence) === 'excused').length
 }
 
-/** `excused`: the answer is right only because a user was gone. */
+/** Judges an answer. `excused` means that it is right only because a user was absent. */
 function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   const { asked } = evidence
   if (isAccepted(one))
@@ -37,7 +40,7 @@ function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   if (one.kind === 'feed' && one.status === 400) return mayLackPlace(one, evidence) ? 'excused' : 'wrong'
   if (!REFUSALS.has(one.status)) return 'wrong'
   if (one.status !== 404 || one.kind === 'notify') return 'right'
-  // Only a block, the end of a match or a missing match makes another user unknown.
+  // The API answers 404 if the other user is hidden by a block, the match has ended, or there was no match.
   const mayBeHidden = asked.some(
     ({ kind, user, other, from }) =>
       (kind === 'block' || kind === 'unmatch') &&
@@ -51,7 +54,7 @@ function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   return mayBeAway ? 'excused' : 'wrong'
 }
 
-/** Returns whether a user has left and reported no place since. */
+/** Returns whether the user has deleted the profile and may not have reported a place since. */
 function mayLackPlace(one: Asked, evidence: Evidence): boolean {
   const absence = absencesOf(evidence).find(({ user }) => user === one.user)
   if (absence === undefined) return false
@@ -78,8 +81,8 @@ function swipesInLog({ asked, logs }: Evidence): string[] {
 }
 
 /**
- * A swipe may be in the log twice only if its request was repeated, or if an API was killed before it noted the
- * acknowledgement.
+ * Finds swipes that are in the log too often. A swipe may be in the log twice only if its request was repeated, or if
+ * an API was killed before it stored Kafka's acknowledgement.
  */
 function repetitions({ asked, logs, inflicted }: Evidence): string[] {
   const requests = Map.groupBy(asked.filter(isAccepted), ({ body }) => body?.swipe_id as string | undefined)

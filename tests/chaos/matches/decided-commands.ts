@@ -1,7 +1,7 @@
 import type { Logs } from './evidence.ts'
 import type { DecidedPairCommand } from './pair-fold.ts'
 
-/** Returns the commands that were decided, in log order, each once. */
+/** Returns each command that was decided, once, in log order. */
 export function decidedCommands({ pairCommands, pairDecisions }: Logs): DecidedPairCommand[] {
   const results = new Map(pairDecisions.flatMap(({ value }) => (value.result === null ? [] : [[value.result.command_id, value.result]])))
   const first = new Map(pairCommands.toReversed().map(({ value }) => [value.command_id, value]))

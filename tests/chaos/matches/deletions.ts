@@ -1,18 +1,21 @@
 import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
-/** Returns when the profiles of users were deleted, epoch ms. */
+/** Returns the times at which users deleted their profiles, epoch ms. */
 export function deletionsOf({ logs }: Evidence): ReadonlyMap<string, number> {
   return new Map(logs.matchDeletions.map(({ key, value }) => [key, value.deleted_at]))
 }
 
-/** The period in which a user has no profile. Epoch ms. */
+/** The period in which a user has no profile. Times are in epoch ms. */
 export interface Absence {
   readonly user: string
-  /** When the deletion was first sent, and when it was answered. */
+  /** `from`: the deletion was first sent. `to`: it was answered. */
   readonly from: number
   readonly to: number
-  /** When a new profile was first requested, and when that was answered; Infinity if the user did not return. */
+  /**
+   * `back`: a new profile was first requested. `backAt`: the request was answered. Both are Infinity if the user did
+   * not return.
+   */
   readonly back: number
   readonly backAt: number
 }
@@ -28,7 +31,10 @@ export function absencesOf({ asked }: Pick<Evidence, 'asked'>): Absence[] {
     })
 }
 
-/** Returns the times from which the swipes of users who left count for certain, because a new profile exists. */
+/**
+ * Returns the times from which swipes of returned users certainly count, because their new profiles exist; Infinity for
+ * users who did not return.
+ */
 export function certainFrom(evidence: Evidence): ReadonlyMap<string, number> {
   const back = new Map(evidence.asked.flatMap((one) => (one.kind === 'return' && isAccepted(one) ? [[one.user, one.to] as const] : [])))
   return new Map([...deletionsOf(evidence).keys()].map((user) => [user, back.get(user) ?? Infinity]))

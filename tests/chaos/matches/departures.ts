@@ -7,7 +7,7 @@ import { type Asked, blockOf, type Client, isAccepted, leaveOf, type Request, re
 /** Longer than any fault lasts. */
 const INSISTS_MS = 90_000
 const AGAIN_AFTER_MS = 500
-/** How long the others look for a user who has left. */
+/** How long the other users look for a user who has left. */
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 300
 const PLACE_ACCURACY_M = 20
@@ -18,8 +18,8 @@ export interface Place {
 }
 
 /**
- * Lets a user leave, with the requests that come before and during the departure. Some users return. All requests
- * except the deletion and the return may fail.
+ * Sends the requests of a user before and during the deletion of the profile, and those of the partners. Some users
+ * then create a new profile. Only the deletion and the creation must succeed.
  */
 export async function depart(departure: Departure, { clients }: Pick<Actors, 'clients'>, { lat, lon }: Place): Promise<void> {
   const { user, partners, apis, pausesMs, returns } = departure
@@ -45,8 +45,8 @@ export async function depart(departure: Departure, { clients }: Pick<Actors, 'cl
   }
 
   /**
-   * Repeats a request with the same key until it is decided. A repetition with another key could be executed later and
-   * undo too much.
+   * Repeats a request with the same key until it succeeds or is refused. With another key, the first request could be
+   * executed after a repetition and undo later changes.
    */
   async function insist(requestOf: (api: number, key: string) => Request): Promise<Asked> {
     const until = Date.now() + INSISTS_MS
@@ -61,7 +61,7 @@ export async function depart(departure: Departure, { clients }: Pick<Actors, 'cl
 
   await Promise.all(partners.map(({ deed }, index) => before(deed, others[index])))
   await delay(pausesMs[0])
-  // A like of each direction races with the deletion.
+  // A like by the user and a like of the user race with the deletion.
   const beside = [like(leaver, others[1]), like(others[0], leaver)]
   await insist(leaveOf)
   const watched = Date.now() + WATCHED_MS

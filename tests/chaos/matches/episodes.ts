@@ -4,7 +4,7 @@ import { matchIdOf } from '../../../schemas/matches/pair.ts'
 import { APIS, type Episode } from './plan.ts'
 import { blockOf, type Client, isAccepted, rewindOf, swipeOf, unblockOf, unmatchOf } from './requests.ts'
 
-/** How long both users of a block or of an ended match look for each other. */
+/** How long two users look for each other after a block or the end of their match. */
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 150
 /** A user may read 60 feeds a minute. */
@@ -21,7 +21,7 @@ export interface Actors {
 }
 
 /**
- * Sends the requests of two users in an episode. Requests may fail; the verdict later judges what must follow from the
+ * Sends the requests of two users in an episode. Requests may fail. The verdict later checks what must follow from the
  * accepted requests.
  */
 export async function perform(episode: Episode, { clients, detector }: Actors): Promise<void> {
@@ -90,7 +90,7 @@ export async function perform(episode: Episode, { clients, detector }: Actors): 
       await insist(() => one.ask(rewindOf(api())))
       await beside
       await pause()
-      // A late repetition of the swipe that was taken back, as from a client that did not get the answer.
+      // Repeats the swipe that was taken back, like a client that did not get the answer.
       if (isLong) await one.ask(swipeOf(api(), other.id, direction, key))
       else if (pausesMs[0] % 2 === 0) await swipe(one, other)
       return

@@ -15,7 +15,7 @@ import type { Logged } from '../log-reader.ts'
 import type { Inflicted } from './faults.ts'
 import type { Asked } from './requests.ts'
 
-/** Records of a topic that concern the users of a round, in log order. */
+/** The records of a topic about the users of a round, in log order. */
 export interface Logs {
   readonly swipeEvents: readonly Logged<SwipeEvent>[]
   readonly matchSwipes: readonly Logged<AcceptedSwipe>[]
@@ -30,7 +30,7 @@ export interface Logs {
   readonly scored: readonly Logged<DesirabilitySwipe>[]
 }
 
-/** What a user sees when everything has recovered. */
+/** What a user sees after the system has recovered. */
 export interface Lists {
   readonly matches: readonly { readonly match_id: string; readonly conversation_id: string; readonly user_id: string }[]
   /** Ids of users. */
@@ -51,21 +51,21 @@ export interface Delivered {
   readonly isGenuine: boolean
 }
 
-/** A time (epoch ms) at which the view of users had a certain position in a partition of `match-seen`. */
+/** A time, in epoch ms, and the position in a partition of `match-seen` that the view of users had reached by then. */
 export interface ViewSample {
   readonly at: number
   readonly partition: number
   readonly next: number
 }
 
-/** All facts about a finished round. The verdict follows from them. */
+/** All facts about a finished round, from which the verdict follows. */
 export interface Evidence {
   readonly users: readonly string[]
   readonly asked: readonly Asked[]
   readonly inflicted: Inflicted
   readonly logs: Logs
   readonly tables: TableRows
-  /** The requests to the webhook, in the order of their arrival. A key may occur several times. */
+  /** The requests to the webhook, in order of arrival. The same key may occur several times. */
   readonly delivered: readonly Delivered[]
   readonly lists: ReadonlyMap<string, Lists>
   readonly view: readonly ViewSample[]

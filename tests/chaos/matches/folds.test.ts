@@ -19,7 +19,7 @@ const USERS = [ANN, BOB, CAT]
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'SUPER_LIKE', 'REWIND', 'REWIND']
 const SCORE_DIGITS = 6
 
-/** Swipes in a random order, some of them repeated, with the same time or a later one. */
+/** Swipes in a random order. Some are repeated with the same time or a later time. */
 function history(seed: number): SwipeEvent[] {
   const random = seededRandom(seed)
   const made: SwipeEvent[] = []
@@ -88,20 +88,20 @@ test.each(SEEDS)('seed %i: swipes, commands and deletions of a pair end as the o
   expect(events.length).toBeLessThanOrEqual(1 + deletions.length)
 })
 
-test('a pair without commands can end in one way only', () => {
+test('a pair without commands has only one possible final state', () => {
   const like = pairSwipe(ANN, BOB, 'RIGHT', 1_000)
   expect(foldPair([like, pairSwipe(BOB, ANN, 'LEFT', 2_000)], [])).toMatchObject([{ matchedAt: undefined }])
   expect(foldPair([like, pairSwipe(BOB, ANN, 'RIGHT', 2_000)], [])).toMatchObject([{ matchedAt: 2_000, hasEnded: false }])
 })
 
-test('a block beside a like can come before or after the match, and its answer does not tell', () => {
+test('a block at the same time as a like can come before or after the match, and its answer does not show which', () => {
   const swipes = [pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000)]
   const command: PairCommand = { action: 'block', actor_id: ANN, other_id: BOB, match_id: null, matched_at: null }
   const ends = foldPair(swipes, [{ command, decidedAt: 2_500, outcome: 'done' }])
   expect(new Set(ends.map(({ matchedAt, hasEnded }) => `${matchedAt} ${hasEnded}`))).toEqual(new Set(['undefined false', '2000 true']))
 })
 
-test('the answer to the end of a match shows that there was one', () => {
+test('the answer to a request to end a match shows that there was a match', () => {
   const swipes = [pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000)]
   const command: PairCommand = { action: 'unmatch', actor_id: ANN, other_id: BOB, match_id: matchIdOf(ANN, BOB), matched_at: null }
   expect(foldPair(swipes, [{ command, decidedAt: 2_500, outcome: 'done' }])).toMatchObject([{ matchedAt: 2_000, hasEnded: true }])

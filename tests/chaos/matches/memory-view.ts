@@ -8,7 +8,7 @@ import type { Lists } from './evidence.ts'
 
 type Value = Parameters<typeof matchUsersView.operationsFor>[2]
 
-/** A block, its lifting or the end of a match, as one of the two users sees it. */
+/** A block, the lifting of a block, or the end of a match, from the side of one user. */
 export interface Severance {
   readonly otherId: string
   readonly cause: Cause
@@ -17,10 +17,10 @@ export interface Severance {
   readonly isSevered: boolean
 }
 
-/** The view of users in memory: what Redis would hold, and the lists that the API would make of it. */
+/** The view of users in memory: the data that Redis would contain, and the lists that the API would derive from it. */
 export interface MemoryView {
   apply(partition: number, key: string, value: Value): void
-  /** Notes, as the API does, that a user may no longer see another user, or may see that user again. */
+  /** Stores the API's note that a user may no longer see another user, or may see that user again. */
   note(partition: number, userId: string, severance: Severance): void
   listsOf(userId: string, users: readonly string[], partitionOf: (userId: string) => number): Promise<Lists | undefined>
   /** Returns all keys that are not empty. */
@@ -75,7 +75,7 @@ export function memoryView(partitions: number): MemoryView {
             set(operation.key).delete(operation.member)
             break
           default:
-            // The API notes no swipes here, and no caller waits for results.
+            // This test has no API that notes swipes, and no caller that waits for results.
             break
         }
       }
@@ -109,7 +109,10 @@ export function memoryView(partitions: number): MemoryView {
   }
 }
 
-/** The time at the beginning of a note; NaN, which is neither older nor newer than any time, if there is no note. */
+/**
+ * Returns the time at the start of a note. Without a note, returns NaN, so that all comparisons with the time are
+ * false.
+ */
 function timeOf(value: string | Buffer | undefined): number {
   return Number.parseInt(String(value), 10)
 }

@@ -39,7 +39,7 @@ const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [64, 2],
   [50, 2],
 ])
-/** A run takes a few seconds, and spends most of them waiting for commits. */
+/** Time limit of a run. A run normally takes a few seconds, mostly waiting for commits. */
 const DEFAULT_SEEDS = 2
 const { seeds, from } = memoryConfig(DEFAULT_SEEDS)
 const USERS = 10
@@ -47,11 +47,11 @@ const LEAVERS = 4
 const ACTIONS = 400
 const WORKERS = 2
 const SETTLED_WITHIN_MS = 60_000
-/** How long to wait for the scores before they are asked for again. */
+/** How long to wait for the scores before sending the requests for them again. */
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
-/** Maximum number of later notes that may overtake a note. */
+/** Maximum number of later notes that are stored before a note. */
 const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions
@@ -104,7 +104,10 @@ async function world() {
     append,
     read,
     scored,
-    /** Fences a worker, which drops its uncommitted work, or replaces it with one that must restore its state. */
+    /**
+     * Fences a worker, so that it drops its uncommitted work, or replaces it with a new worker that must restore its
+     * state.
+     */
     async hurt(index: number, replaces: boolean) {
       const { worker, memberId } = workers[index]
       if (!replaces) return broker.groups.expire(worker.topology.name, memberId)
@@ -121,7 +124,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
   const { append, read, scored, hurt, workers } = await world()
   const users = userIds(USERS + LEAVERS)
   const asked: Asked[] = []
-  /** The time of the newest swipe, or of the newest answer to a command about a profile. */
+  /** Time of the newest swipe, or of the newest answer to a command about a profile, whichever is later. */
   let last = 0
   const command = <B>(body: B): Command<B> => {
     return { command_id: randomUUID(), reply_to: '', request_hash: '', deadline: Date.now() + COMMAND_LIFE_MS, body }
@@ -136,7 +139,8 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     const nobody = { other: undefined, direction: undefined, key: undefined, api: 0, status: 204, body: undefined }
     const to = Date.now()
     if (kind !== undefined) asked.push({ kind, user: userId, from, to, ...nobody })
-    // A swipe of the millisecond of the answer could be from before or after it, so the next swipe is later.
+    // A swipe in the same millisecond as the answer could count as before or after it, so the next swipe gets a later
+    // time.
     last = Math.max(last, to)
   }
 
@@ -256,14 +260,14 @@ function notesOf(logs: Logs, random: () => number) {
       { userId: other_id, otherId: actor_id, cause: others, at, isSevered },
     ]
   })
-  // An answer is noted by the API that has sent the command, so later ones may be noted before it.
+  // The API that sent a command notes its answer, so another API may note a later answer first.
   return notes
     .map((note, index) => ({ note, place: index + NOTED_LATE * random() }))
     .toSorted((one, other) => one.place - other.place)
     .map(({ note }) => note)
 }
 
-/** Merges lists into one at random, and keeps the order within each. */
+/** Merges lists at random. The items of each list keep their order. */
 function* merged<T>(lists: readonly (readonly T[])[], random: () => number): Generator<T> {
   const left = lists.filter(({ length }) => length > 0).map((list) => ({ list, next: 0 }))
   while (left.length > 0) {

@@ -24,17 +24,17 @@ import type { Lists, Logs, TableRows, ViewSample } from './evidence.ts'
 import type { Client } from './requests.ts'
 
 const SAMPLE_EVERY_MS = 25
-/** More than the number of users in a round, so that each list has one page. */
+/** Page size. It is greater than the number of users in a round, so that each list has one page. */
 const PAGE = 100
 const MOST_CANDIDATES = 50
 const READ_AGAIN_MS = 500
 const KINDS_OF_THE_VIEW = /\}:(profile|self|seen):/
 
-/** Reads what the services have written about the users of a round. */
+/** Reads everything that the services have written about the users of a round. */
 export interface Observer {
   logs(): Promise<Logs>
   tables(): Promise<TableRows>
-  /** Returns the keys in Redis of users who have left. */
+  /** Returns the keys that Redis still contains of users who have left. */
   remainsOf(users: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }
@@ -57,7 +57,7 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
         matchSwipes: byKey(matchSwipes),
         pairSwipes: byKey(pairSwipes),
         pairCommands: byKey(matchPairCommands),
-        // A tombstone: a pair has no view of its own.
+        // Tombstones are left out. They only mean that a pair has no view of its own.
         pairDecisions: all(matchPairDecisions).filter(({ value }) => value !== null),
         matchEvents: all(matchEvents).filter(({ value }) => mine.has(value.user_a)),
         matchNotifications: byKey(matchNotifications),
@@ -98,7 +98,8 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
 }
 
 /**
- * Reads what a user sees. @param place a place from which the user has not searched yet, so that the feed must search
+ * Reads the lists that a user sees. @param place a place from which the user has not searched yet, so that the feed
+ * searches again
  */
 export async function listsOf(user: Client, api: number, place: string): Promise<Lists> {
   const read = async (kind: 'matches' | 'likes' | 'blocks' | 'feed', query: string) => {
@@ -106,7 +107,7 @@ export async function listsOf(user: Client, api: number, place: string): Promise
     for (;;) {
       const { status, body } = await user.ask({ kind, api, path: `${kind}${query}` })
       if (status === 200) return body
-      // Redis has just come back, or the machine is busy.
+      // A 503 is not a fault here, because Redis may have just come back or the machine may be busy.
       if (status !== 503 || Date.now() > until) throw new Error(`${kind} of ${user.id}: ${status} ${JSON.stringify(body)}`)
       await delay(READ_AGAIN_MS)
     }

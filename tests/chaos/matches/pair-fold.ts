@@ -1,7 +1,7 @@
 import type { PairCommand, PairSwipe } from '../../../schemas/matches/types.ts'
 import { isLike, isNewer } from './swipe-fold.ts'
 
-/** A command about two users that was decided, and its answer. */
+/** A command about two users, with the answer that the pipeline gave. */
 export interface DecidedPairCommand {
   readonly command: PairCommand
   /** Epoch ms. */
@@ -16,14 +16,14 @@ interface Side {
   readonly blockedAt: number
 }
 
-/** One of the two users deletes the profile. */
+/** The deletion of one user's profile. */
 export interface PairDeletion {
   readonly side: 'a' | 'b'
   /** Epoch ms. */
   readonly deletedAt: number
 }
 
-/** What two users are to each other. */
+/** The relation between two users. */
 export interface PairState {
   /** The user with the smaller id. */
   readonly a: Side
@@ -42,16 +42,16 @@ const NOTHING: Side = { newest: undefined, blocks: false, blockedAt: 0 }
 const STRANGERS: PairState = { a: NOTHING, b: NOTHING, countsFrom: 0, matchedAt: undefined, hasEnded: false, matches: [], voidUntil: 0 }
 
 /**
- * Computes offline how the swipes, the commands and the deletions of a pair can end. Each kind arrives in order in a
- * topic of its own, so every interleaving that gives the answers of the commands is possible. The function shares no
- * code with the pipeline.
+ * Computes offline all final states that the swipes, commands and deletions of a pair can lead to. Each of the three
+ * kinds is ordered in its own topic, so every interleaving is possible in which the commands get their recorded
+ * answers. The function shares no code with the pipeline.
  */
 export function foldPair(
   swipes: readonly PairSwipe[],
   commands: readonly DecidedPairCommand[],
   deletions: readonly PairDeletion[] = [],
 ): PairState[] {
-  /** Possible states after a number of swipes, commands and deletions. */
+  /** The possible states after a number of swipes, commands and deletions. */
   const states = new Map<string, PairState[]>([['0 0 0', [STRANGERS]]])
   const after = (...taken: number[]) => states.get(taken.join(' ')) ?? []
   for (let taken = 0; taken <= swipes.length; taken++) {

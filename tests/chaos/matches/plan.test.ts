@@ -4,12 +4,12 @@ import { APIS, drawPlan, MATCH_FAULTS } from './plan.ts'
 const USERS = 12
 const options = { users: USERS, leavers: 2, faults: MATCH_FAULTS }
 
-test('a seed always gives the same plan, and another seed a different one', () => {
+test('the same seed always gives the same plan, and another seed gives a different plan', () => {
   expect(drawPlan(7, options)).toEqual(drawPlan(7, options))
   expect(drawPlan(7, options).faults).not.toEqual(drawPlan(8, options).faults)
 })
 
-test('a plan has each fault once, and one episode for each pair', () => {
+test('a plan has each fault once and one episode per pair', () => {
   const { faults, episodes } = drawPlan(3, options)
   expect(faults.map(({ kind }) => kind).toSorted()).toEqual(MATCH_FAULTS.toSorted())
   for (const { api } of faults) expect(api).toBeLessThan(APIS)

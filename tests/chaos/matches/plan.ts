@@ -15,23 +15,26 @@ export type EpisodeKind =
   | 'repeated'
   /** A swipe, its rewind through another API, and another swipe. */
   | 'rewound'
-  /** Two swipes of different directions, at different APIs in the same millisecond, and an answer to them. */
+  /**
+   * A user sends two swipes in different directions to different APIs in the same millisecond, and the other user
+   * swipes back.
+   */
   | 'changed'
   /**
-   * One user blocks the other, who likes the first at the same time. Sometimes the block is lifted, and both users
+   * One user blocks the other, and likes the other at the same time. Sometimes the block is lifted, and both users
    * swipe again.
    */
   | 'blocked'
   /** The users block each other, and one of them lifts the block. */
   | 'feud'
-  /** A user blocks the other and lifts the block at the same time. Only the log shows the order. */
+  /** A user sends a block and its lifting at the same time. Only the log shows which came first. */
   | 'undecided'
-  /** A match that one of them ends, and a swipe after that. */
+  /** One of the users ends the match, and a swipe follows. */
   | 'unmatched'
   /** A match that another detector reports, too. */
   | 'reported'
 
-/** Something that two users do. Each pair has one episode. */
+/** A sequence of actions of two users. Each pair has one episode. */
 export interface Episode {
   readonly kind: EpisodeKind
   /** Time after the start of the round. */
@@ -48,7 +51,7 @@ export interface Episode {
   readonly isLong: boolean
 }
 
-/** What happened between two users before one of them deletes the profile. */
+/** What happens between two users before one of them deletes the profile. */
 export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
 
 /** A user who deletes the profile. Such a user has no episode. */
@@ -75,7 +78,7 @@ export type MatchFaultKind =
   | 'redis-emptied'
   | 'kafka-killed'
   | 'kafka-stopped'
-  /** Kafka is stopped. In the meantime an API is killed and started. */
+  /** Kafka is stopped. While it is down, an API is killed and restarted. */
   | 'outage'
   /** Kafka is stopped. Meanwhile Redis is emptied. */
   | 'outage-emptied'
@@ -109,7 +112,7 @@ export interface PlanOptions {
   readonly users: number
   /** Number of further users who delete their profiles. */
   readonly leavers: number
-  /** The faults, one of each. Their order comes from the seed. */
+  /** One fault of each kind, in an order that depends on the seed. */
   readonly faults: readonly MatchFaultKind[]
 }
 

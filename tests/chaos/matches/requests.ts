@@ -16,7 +16,7 @@ export type RequestKind =
   | 'leave'
   | 'return'
 
-/** A request, and what came back. Times are in epoch ms; all processes of a round share one clock. */
+/** A request and its response. Times are in epoch ms, and all processes of a round share one clock. */
 export interface Asked extends CameBack {
   readonly kind: RequestKind
   readonly user: string

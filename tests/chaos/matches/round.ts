@@ -18,20 +18,20 @@ import { shown } from './shown.ts'
 import { userIds } from './user-ids.ts'
 import { faultsOf } from './verdict.ts'
 
-/** A user may read 60 feeds a minute. The pauses between them vary by half. */
+/** Mean time between two feed requests of a user, who may send 60 a minute. The pauses vary by half. */
 const READ_EVERY_MS = 2_500
-/** Towns are far apart, so that users of one round do not find those of another. */
+/** The towns of rounds are far apart, so that users of different rounds do not find each other. */
 const TOWNS = 300
 const TOWNS_PER_ROW = 20
 const DEGREES_APART = 8
-/** Moves to another geohash-6 cell without counting as a jump. */
+/** A move by this distance reaches another geohash-6 cell and does not count as a jump. */
 const NEXT_CELL_DEGREES = 0.0056
 
 export interface RoundResult extends Judged<Evidence> {
   readonly summary: string
 }
 
-/** Plays one round with new users in a new town, and judges it when everything has recovered. */
+/** Plays one round with new users in a new town, and judges it after the system has recovered. */
 export async function playRound(system: MatchesSystem, plan: Plan, town: number, say: (text: string) => void): Promise<RoundResult> {
   const { apis } = system
   const asked: Asked[] = []
@@ -116,7 +116,7 @@ async function settle(clients: readonly Client[], here: Here): Promise<void> {
     }),
   )
   const [first] = clients
-  // The feed is kept, so each look is from another place.
+  // The API keeps the candidates of a place, so each request is from another place.
   let look = 1
   await waitUntil(async () => (await listsOf(first, 0, aside(here, look++ % 2))).feed.length === clients.length - 1, {
     what: 'all users in a feed',
@@ -131,7 +131,7 @@ async function locate(who: Client, index: number, { lat, lon }: Here): Promise<v
   await waitUntil(async () => (await place()).status === 204, { what: `the place of user ${index}`, timeoutMs: 30_000, intervalMs: 2_000 })
 }
 
-/** Repeatedly reads the feed from one of two places, so that some feeds search and others are kept. */
+/** Repeatedly reads the feed from one of two places, so that some requests search and others get kept candidates. */
 async function readFeeds(who: Client, index: number, seed: number, here: Here, state: { readonly isOver: boolean }): Promise<void> {
   const random = seededRandom(seed * 1_000 + index)
   while (!state.isOver) {

@@ -2,22 +2,24 @@ import { absencesOf } from './deletions.ts'
 import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
-/** How long a command without an answer may still be executed: its deadline, and a margin. */
+/** Time within which a command without an answer may still be executed: the deadline of the command and a margin. */
 const MAY_FOLLOW_MS = 20_000
 
 export interface Shown {
   readonly faults: readonly string[]
-  /** How often a swiped user was shown again because Redis had lost the swipe, which the documentation allows. */
+  /**
+   * Number of times that a swiped user was shown again because Redis had lost the swipe. The documentation allows this.
+   */
   readonly excused: number
 }
 
 /**
- * Checks the users who were shown during the round. A user must not see anybody whom they have swiped, except after a
- * rewind, or from whom a block or the end of a match separates them.
+ * Checks the users who were shown during the round. A user must not see a user whom they have swiped, except after a
+ * rewind. They also must not see a user if one of the two has blocked the other or ended their match.
  *
- * Until the view includes a swipe, only Redis remembers it. So a swipe may be forgotten until then if Redis was down
- * when the swipe was answered, or was emptied later. Blocks and ends of matches are in the log before they are
- * answered, so nothing excuses them.
+ * Until the view includes a swipe, only a note in Redis hides its target. The note may be missing if Redis was down
+ * when the swipe was answered, or was emptied later, so showing the target is excused. Blocks and ends of matches are
+ * in the log before they are answered, so showing a user despite them is never excused.
  */
 export function shown(evidence: Evidence): Shown {
   const faults: string[] = []
@@ -70,13 +72,13 @@ interface Separation {
 }
 
 /**
- * Returns the times in which two users must not see each other. A block ends when it is lifted or when its user deletes
- * their profile, and a match is forgotten when one of the two does.
+ * Returns the periods in which two users must not see each other. A block ends when it is lifted, or when the user who
+ * blocks deletes their profile. The end of a match counts until one of the two users deletes their profile.
  */
 function separationsOf(evidence: Evidence): Separation[] {
   const { asked } = evidence
   const absences = absencesOf(evidence)
-  /** Returns when, after a request that has separated two users, the first of them leaves. */
+  /** Returns the time at which the first of two users leaves after a request that separated them. */
   const leftAfter = (one: Asked, users: readonly (string | undefined)[]) =>
     Math.min(Infinity, ...absences.flatMap(({ user, from, to }) => (users.includes(user) && to >= one.from ? [from] : [])))
   const isBetween =
@@ -100,7 +102,7 @@ function separationsOf(evidence: Evidence): Separation[] {
   ]
 }
 
-/** Returns when the view included each swipe, by its id. */
+/** Returns the time at which the view included each swipe, by swipe id. */
 function inclusions({ logs, view }: Evidence): Map<string, number> {
   const times = new Map<string, number>()
   for (const [partition, log] of logs.matchSeen.entries()) {
@@ -112,12 +114,12 @@ function inclusions({ logs, view }: Evidence): Map<string, number> {
   return times
 }
 
-/** After Redis was down, an API takes this long to connect again. */
+/** Time that an API takes to reconnect after Redis was down. */
 const RECONNECT_MS = 2_000
 
 /**
- * An API that starts while Kafka is down reads in Redis how the view is partitioned. If Redis was emptied before, it
- * cannot store swipes beside the view until Kafka is back.
+ * An API that starts while Kafka is down reads the number of the view's partitions from Redis. If Redis was emptied
+ * before, the API cannot store notes of swipes until Kafka is back.
  */
 function mayBeForgotten(swipe: Asked, list: Asked, { inflicted }: Evidence): boolean {
   const starts = inflicted.apiStarts.filter(({ api, at }) => api === swipe.api && at <= swipe.to)

@@ -4,7 +4,7 @@ import type { PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
 export interface SwipeFold {
   /** The swipes and rewinds that count, in log order. */
   readonly counted: readonly SwipeEvent[]
-  /** Likes, and the later swipes and rewinds that take them back, in log order. */
+  /** Likes, and the swipes and rewinds that take back likes, in log order. */
   readonly ofPairs: readonly PairSwipe[]
   /** The swipes that change the score of their target, in log order. */
   readonly scoring: readonly SwipeEvent[]
@@ -19,8 +19,8 @@ interface Row {
 }
 
 /**
- * Computes offline what the swipes of a log mean: of a swiper's swipes at one target, including rewinds, only the
- * newest counts, and a swipe_id counts only once. It shares no code with the pipeline.
+ * Computes offline which swipes of a log count. Of a user's swipes at one target, including rewinds, only the newest
+ * counts, and each swipe_id counts only once. The function shares no code with the pipeline.
  */
 export function foldSwipes(events: readonly SwipeEvent[]): SwipeFold {
   const rows = new Map<string, Row>()
@@ -37,7 +37,7 @@ export function foldSwipes(events: readonly SwipeEvent[]): SwipeFold {
     row.newest = event
     row.ids.add(swipe_id)
     const isSwiped = before !== undefined && before.direction !== 'REWIND'
-    // There is nothing to take back, but older swipes that come later do not count.
+    // The rewind takes nothing back, but it makes older swipes that arrive later ineffective.
     if (direction === 'REWIND' && !isSwiped) continue
     counted.push(event)
     if (isLike(direction) || (before !== undefined && isLike(before.direction)))
@@ -69,8 +69,8 @@ const STEP = 32
 const SCALE = 400
 
 /**
- * Returns a user's score before the first and after each of the swipes at them.
- * @param first by default, that of a new user
+ * Returns the scores of a user before the first swipe and after each swipe at the user.
+ * @param first the score before the first swipe, by default that of a new user
  */
 export function foldScores(swipes: readonly { readonly swiper_elo: number; readonly direction: string }[], first = FIRST_SCORE): number[] {
   const scores = [first]

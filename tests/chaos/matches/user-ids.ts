@@ -7,8 +7,8 @@ import { itemHasher } from '../../../state/stores/seen-set/reader.ts'
 
 /**
  * Returns random user ids with different fingerprints in the seen-set. If two ids had the same fingerprint, a swipe at
- * one user would hide the other, too. A run with 14 users has such a false positive once in about 700 times, and the
- * judge of the lists does not expect it.
+ * one user would hide the other user, too. About one in 700 runs with 14 random users would have such a false positive,
+ * which the verdict would report as a fault.
  */
 export function userIds(count: number): string[] {
   const [layer] = seenSetLayout(SEEN_SHAPE).layers

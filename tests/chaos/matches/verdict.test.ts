@@ -97,7 +97,7 @@ function goodEvidence(): Evidence {
 const withLog = (evidence: Evidence, log: Partial<Logs>): Evidence => ({ ...evidence, logs: { ...evidence.logs, ...log } })
 const withAsked = (evidence: Evidence, ...more: Asked[]): Evidence => ({ ...evidence, asked: [...evidence.asked, ...more] })
 
-test('a right round has no faults', () => {
+test('finds no faults in a correct round', () => {
   expect(faultsOf(goodEvidence())).toEqual([])
 })
 
@@ -119,7 +119,7 @@ test.each(['swipes', 'matches'] as const)('detects a lost and a repeated row of 
     expect(faultsOf({ ...evidence, tables: { ...evidence.tables, [name]: changed } })).not.toEqual([])
 })
 
-test('detects a push that did not reach the webhook, one without a match, and one that is not genuine', () => {
+test('detects a push that did not reach the webhook, a push without a match, and a push that is not genuine', () => {
   const evidence = goodEvidence()
   const [first, second] = evidence.delivered
   const stray = { key: `${matchIdOf(ANN, CAT)}:${ANN}`, isGenuine: true }
@@ -127,7 +127,7 @@ test('detects a push that did not reach the webhook, one without a match, and on
     expect(faultsOf({ ...evidence, delivered })).toHaveLength(1)
 })
 
-test('detects a swipe that was accepted and is not in the log', () => {
+test('detects an accepted swipe that is not in the log', () => {
   const lost = swipe(CAT, ANN, 'LEFT', 5_000)
   for (const status of [200, 202]) {
     const body = { swipe_id: lost.swipe_id, match: null, queued: true }
@@ -135,7 +135,7 @@ test('detects a swipe that was accepted and is not in the log', () => {
   }
 })
 
-test('detects a swipe that the log has more often than it can have been written', () => {
+test('detects a swipe that is in the log more often than it can have been written', () => {
   const evidence = goodEvidence()
   const { swipeEvents } = evidence.logs
   const twice = withLog(evidence, { swipeEvents: [...swipeEvents, swipeEvents[0]] })
@@ -173,7 +173,7 @@ test('detects answers that no fault explains', () => {
   expect(faultsOf(withAsked(goodEvidence(), asked('swipe', BOB, 5_000, { other: CAT, status: 404 })))).toEqual([])
 })
 
-test('detects a profile that comes again after a swipe, unless Redis was emptied before the view included it', () => {
+test('detects a profile that is shown again after a swipe, unless Redis was emptied before the view included the swipe', () => {
   const again = withAsked(goodEvidence(), feed(ANN, 5_000, BOB))
   expect(faultsOf(again)).toHaveLength(1)
   expect(faultsOf({ ...again, inflicted: { redis: [{ from: 4_000, to: 4_001, isEmptied: true }], apisKilled: 0, apiStarts: [] } })).toEqual(
@@ -183,7 +183,7 @@ test('detects a profile that comes again after a swipe, unless Redis was emptied
     faults: [],
     excused: 1,
   })
-  // The API that accepted the swipe has started after Redis was emptied.
+  // The API that accepted the swipe started after Redis was emptied.
   const emptied = [{ from: 500, to: 501, isEmptied: true }]
   expect(faultsOf({ ...again, inflicted: { redis: emptied, apisKilled: 1, apiStarts: [{ api: 0, at: 600 }] } })).toEqual([])
   expect(faultsOf({ ...again, inflicted: { redis: emptied, apisKilled: 1, apiStarts: [{ api: 1, at: 600 }] } })).toHaveLength(1)
@@ -212,7 +212,7 @@ function withoutBob(): Evidence {
   }
 }
 
-test('a deleted user vanishes from lists, tables and Redis, and others keep their blocks', () => {
+test('a deleted user disappears from lists, tables and Redis, and other users keep their blocks', () => {
   const evidence = withoutBob()
   expect(faultsOf(evidence)).toEqual([])
   expect(faultsOf(withAsked(evidence, asked('feed', BOB, 11_000, { status: 404 })))).toEqual([])
@@ -225,7 +225,7 @@ test('a deleted user vanishes from lists, tables and Redis, and others keep thei
   }
 })
 
-test('swipes of a user who left count or not, but none is made up, and those of others count', () => {
+test('swipes of a user who left may be missing but not invented, and swipes of other users must count', () => {
   const evidence = withoutBob()
   const { matchSwipes } = evidence.logs
   const of = (user: string) => matchSwipes.findIndex(({ value }) => value.swiper_id === user)
@@ -244,7 +244,7 @@ test('detects that a deleted user is shown', () => {
   expect(shown(withAsked(evidence, asked('return', ANN, 20_008), look(20_010))).faults).toEqual([])
 })
 
-test('a block ends when the user who blocks leaves, and an ended match when one of the two does', () => {
+test('a block ends when the user who blocks leaves, and an ended match stops counting when either user leaves', () => {
   const look = (user: string, other: string, at: number) => asked('likes', user, at, { body: { likes: [{ user_id: other }] } })
   const away = (user: string) => [asked('leave', user, 5_000, { status: 204 }), asked('return', user, 6_000, { status: 201 })]
   const faultsAt = (evidence: Evidence, at: number) =>
@@ -262,7 +262,7 @@ test('a block ends when the user who blocks leaves, and an ended match when one 
   expect(shown(withAsked(ended(BOB), look(CAT, ANN, 7_000))).faults).toHaveLength(1)
 })
 
-test('an absence excuses refusals until the return and a short lag, and they are counted', () => {
+test('excuses and counts refusals from when a user leaves until shortly after the return', () => {
   const leave = asked('leave', BOB, 10_000, { status: 204 })
   const back = asked('return', BOB, 11_000, { status: 201 })
   const place = asked('location', BOB, 12_000, { status: 204 })
@@ -281,13 +281,13 @@ test('an absence excuses refusals until the return and a short lag, and they are
   expect(verdictOn(placeless(50_000), back, place)).toEqual([1, 0])
 })
 
-test('a rewound profile may come again', () => {
+test('a rewound profile may be shown again', () => {
   const evidence = withAsked(goodEvidence(), feed(ANN, 5_000, CAT))
   const rewind = swipe(ANN, CAT, 'REWIND', 4_500)
   expect(shown(evidence).faults).toHaveLength(1)
   const { swipeEvents } = evidence.logs
   expect(shown(withLog(evidence, { swipeEvents: [...swipeEvents, logged(ANN, rewind)] })).faults).toEqual([])
-  // A late repetition of the swipe has overtaken both.
+  // A late repetition of the swipe comes before the swipe and the rewind in the log.
   const late = logged(ANN, { ...swipeEvents[2].value, ts: 9_000 })
   expect(shown(withLog(evidence, { swipeEvents: [late, ...swipeEvents, logged(ANN, rewind)] })).faults).toEqual([])
 })

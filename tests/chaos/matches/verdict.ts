@@ -27,7 +27,10 @@ export function faultsOf(evidence: Evidence): string[] {
   ]
 }
 
-/** A swipe from before its user left counts if it comes before the deletion, which is in another topic. */
+/**
+ * Returns whether a swipe may be void, because it is from before a deletion. Swipes and deletions are in different
+ * topics, so the log does not show whether the pipeline processed the swipe first.
+ */
 function mayBeVoid(
   { swiper_id, ts }: { readonly swiper_id: string; readonly ts: number },
   deletions: ReadonlyMap<string, number>,
@@ -35,12 +38,12 @@ function mayBeVoid(
   return ts <= (deletions.get(swiper_id) ?? -Infinity)
 }
 
-/** Returns whether the tables forget a row, because it names a user who has left since. */
+/** Returns whether the tables must not contain a row, because it names a user who has left since. */
 function isErased(users: readonly string[], at: number, deletions: ReadonlyMap<string, number>): boolean {
   return users.some((user) => at <= (deletions.get(user) ?? -Infinity))
 }
 
-/** Checks that the pipeline's swipes, those of the pairs, and the table follow from the log. */
+/** Checks that the topics `match-swipes` and `pair-swipes` and the table of swipes follow from the log. */
 function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const { logs, tables } = evidence
   const deletions = deletionsOf(evidence)
@@ -50,7 +53,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const counted = logs.matchSwipes.map(({ value }) => value)
   const certain = counted.filter((swipe) => !mayBeVoid(swipe, from))
   found.push(...differences('match-swipes', fold.counted.map(text), certain.map(text)))
-  // Swipes that may be void may be missing, but no swipe is invented or counts twice.
+  // Swipes that may be void may be missing, but no swipe may be invented or counted twice.
   const sent = new Set(logs.swipeEvents.map(({ value }) => text(value)))
   const ids = new Set(counted.map(({ swipe_id }) => swipe_id))
   if (ids.size < counted.length) found.push('match-swipes has a swipe twice')
@@ -175,8 +178,8 @@ function count(list: readonly string[], id: string): number {
 }
 
 /**
- * The topic `scored` must contain what follows from the log, and the users' scores must follow from `scored`. The score
- * of a user who leaves begins again at a moment that the log does not show.
+ * Checks that the topic `scored` follows from the log, and that the users' scores follow from `scored`. When a user
+ * leaves, the score is reset at a time that the log does not show.
  */
 function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs } = evidence

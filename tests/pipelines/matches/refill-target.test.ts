@@ -10,7 +10,7 @@ test('each user of a batch is refilled once; old requests are skipped, and a fai
     runtime,
     async refill(partition, userId) {
       refilled.push([partition, userId])
-      if (userId === BOB) throw new Error('Redis is away')
+      if (userId === BOB) throw new Error('Redis is unreachable')
       return 'built'
     },
   })

@@ -186,7 +186,10 @@ export class Wire {
     })
   }
 
-  /** Ends a transaction. Returns the producer's identity for the next transaction, which version 1 does not change. */
+  /**
+   * Ends a transaction. Returns the producer's identity for the next transaction. With version 1, the identity stays
+   * the same.
+   */
   async end(producer: Producer, outcome: 'commit' | 'abort', version: Version): Promise<Initialised> {
     const { id, producerId, epoch } = producer
     const args = [id ?? '', BigInt(producerId), epoch, outcome === 'commit'] as const

@@ -70,9 +70,9 @@ test('damage that is found while running ends the run, and the next run starts w
 test('any other failure leaves the database unchanged', async () => {
   const folder = await writtenFolder()
   const failure = async () => {
-    throw new Error('brokers are away')
+    throw new Error('brokers are unreachable')
   }
-  await expect(withReplaceableState({ folder }, notDeleted, failure)).rejects.toThrow('brokers are away')
+  await expect(withReplaceableState({ folder }, notDeleted, failure)).rejects.toThrow('brokers are unreachable')
   const other = await openRocksdbBackend({ folder })
   await expect(withReplaceableState({ folder }, notDeleted, write)).rejects.toThrow(StateLocked)
   expect(positionIn(other)).toBe(7)

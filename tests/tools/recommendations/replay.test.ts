@@ -151,7 +151,7 @@ test('a question knows what the user chose within half an hour, and nothing afte
   const history = builder.build()
   const past = { history, catalogue: NO_CATALOGUE, shown: [], from: 0, questions: 100 }
   await replay({ ...past, to: 6 }, ({ index, chosen }) => void asked.push({ index, chosen: [...chosen] }))
-  // The last view is of an item that lists already leave out at the time of the view.
+  // The last view is not a question, because at that time lists already leave out the item.
   expect(asked).toEqual([
     { index: 0, chosen: [1n, 4n] },
     { index: 3, chosen: [4n, 5n, 1n] },

@@ -19,7 +19,7 @@ export interface Question {
   readonly userId: bigint
   /** Number of the user's interactions that the replay has applied so far. */
   readonly interactions: number
-  /** The items that the user chose within half an hour after that time. */
+  /** The items that the user chose within half an hour after the question. */
   readonly chosen: ReadonlySet<bigint>
   ask(model: RecommendationModel | undefined): Recommended
 }

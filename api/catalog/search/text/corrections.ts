@@ -36,7 +36,7 @@ export interface WordReport {
 
 export interface Candidate {
   readonly text: string
-  /** How many products have it. */
+  /** Number of products that contain the text. */
   readonly found: number
 }
 

@@ -26,7 +26,7 @@ const MODELS = [
 /**
  * Shows what raised the score: rules, factors and models.
  * @param {HTMLElement} where
- * @param {any} answer of scoring; undefined if the transaction is away
+ * @param {any} answer of scoring; undefined if the transaction could not be loaded
  * @param {Case | undefined} found
  */
 export function drawReasons(where, answer, found) {

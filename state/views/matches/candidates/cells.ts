@@ -1,6 +1,7 @@
 /**
  * Geohash cells as pairs of whole numbers: the column counts eastwards from 180° W, the row northwards from the South
- * Pole. Neighbours are therefore found by addition, even across the antimeridian, and are never beyond a pole.
+ * Pole. The neighbours of a cell are therefore found by addition, even across the antimeridian, and rows beyond a pole
+ * are easy to exclude.
  */
 export interface Cell {
   /** Characters of its geohash. */
@@ -31,14 +32,14 @@ const DEGREES_EAST_WEST = 360
 const DEGREES_NORTH_SOUTH = 180
 
 /**
- * Returns the number of columns of a precision. The first bit of a geohash belongs to the column, so columns have one
- * bit more when the number of bits is odd.
+ * Returns the number of columns at a precision. The first bit of a geohash belongs to the column, so the column has one
+ * bit more than the row if the number of bits is odd.
  */
 function columnsAt(precision: Precision): number {
   return 2 ** Math.ceil((precision * BITS_PER_CHARACTER) / 2)
 }
 
-/** Returns the number of rows of cells at a precision. */
+/** Returns the number of rows at a precision. */
 function rowCount(precision: Precision): number {
   return 2 ** Math.floor((precision * BITS_PER_CHARACTER) / 2)
 }

@@ -1,6 +1,6 @@
 import type { SwipeDirection } from '../../../../schemas/matches/directions.ts'
 
-/** Score of a new user, and the bounds of all scores; see docs/services/matches.md#desirability. */
+/** Score of a new user; see docs/services/matches.md#desirability. */
 export const FIRST_ELO = 1_500
 const MIN_ELO = 100
 const MAX_ELO = 3_000

@@ -21,7 +21,7 @@ export const LEAST_SHOWN_KM = 1
 
 /**
  * Returns the distance that other users may see: whole kilometres between the centres of the two geohash-6 cells, at
- * least 1. From three exact distances, anyone could compute the place.
+ * least 1. With exact distances from three places, anyone could compute where the other user is.
  */
 export function shownDistanceKm(a: Place, b: Place): number {
   return Math.max(LEAST_SHOWN_KM, Math.round(distanceKm(centreOf(cellOf(a, 6)), centreOf(cellOf(b, 6)))))
@@ -49,7 +49,7 @@ function distanceToMeridianKm(place: Place, lon: number, { south, north }: Bound
   const across = Math.cos((lon - place.lon) * RADIANS)
   const right = across > 0 ? Math.atan(Math.tan(place.lat * RADIANS) / across) / RADIANS : place.lat < 0 ? south : north
   const nearest = Math.min(north, Math.max(south, right))
-  // Beyond a quarter of the globe, the nearest point of the segment may be either of its ends.
+  // If the meridian is more than 90° away, the nearest point of the segment is one of its ends.
   return Math.min(...[nearest, south, north].map((lat) => distanceKm(place, { lat, lon })))
 }
 
@@ -66,14 +66,14 @@ export interface NearCell {
 export function cellsWithin(place: Place, maxKm: number, most: number): NearCell[] {
   const home = cellOf(place, RING_PRECISION)
   const found: NearCell[] = []
-  // Cells farther north and south are out of reach, even if they are on the same meridian.
+  // A cell farther north or south is out of reach, even if it is on the same meridian as the place.
   const reach = maxKm / KM_PER_DEGREE
   const first = cellOf({ lat: Math.max(-90, place.lat - reach), lon: 0 }, RING_PRECISION).row
   const last = cellOf({ lat: Math.min(90, place.lat + reach), lon: 0 }, RING_PRECISION).row
   for (let row = first; row <= last; row++) {
     for (const ring of outwards(home, row)) {
       const reached = ring.map((cell) => ({ cell, km: distanceToCellKm(place, cell) })).filter(({ km }) => km <= maxKm)
-      // If no cell at this distance is within reach, no cell farther east or west in the row is.
+      // If neither cell at this offset is within reach, no cell farther east or west in the row is within reach.
       if (reached.length === 0) break
       found.push(...reached)
     }

@@ -6,7 +6,7 @@ export const ACTIVE_WITHIN_MS = 7 * 24 * 3_600_000
 
 export type FilterName = 'self' | 'gender' | 'gender_of_viewer' | 'age' | 'age_of_viewer' | 'active' | 'distance'
 
-/** The result of one filter with the values that it compared, for `GET /v1/feed/explain`. */
+/** The result of one filter and the values that it compared. `GET /v1/feed/explain` shows them. */
 export interface Verdict {
   readonly filter: FilterName
   readonly passed: boolean
@@ -18,8 +18,8 @@ interface Filter {
   readonly name: FilterName
   passes(viewer: Viewer, candidate: Candidate, now: number): boolean
   /**
-   * Returns the compared value and the values that pass the filter. The compared value belongs to the candidate, or to
-   * the viewer if the filter applies the candidate's preferences.
+   * Returns the value that the filter compares, and the values that pass. The value is the candidate's, or the viewer's
+   * if the filter applies the candidate's preferences.
    */
   describe(viewer: Viewer, candidate: Candidate, now: number): Pick<Verdict, 'value' | 'allowed'>
 }

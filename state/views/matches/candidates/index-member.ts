@@ -2,12 +2,12 @@ import { type Cell, cellOf, geohashOf, type Place } from './cells.ts'
 import type { Candidate } from './person.ts'
 
 /**
- * A member of the candidate index. It is a text with all the data that filters and ranking need, so that one range of a
- * sorted set answers a search. It begins with the geohash, so that a shorter geohash selects a lexical range. It is
- * also the key of the record in `match-index`, because a tombstone contains only the key.
+ * A member of the candidate index: a text with all the data that filters and ranking need, so that a search only reads
+ * ranges of sorted sets. The text starts with the geohash, so that a shorter geohash selects a lexical range. The text
+ * is also the key of the record in `match-index`, because a tombstone contains only the key.
  */
 export interface IndexMember extends Candidate {
-  /** Version of the member, epoch ms. A user who moves is briefly in two cells; readers use the newer version. */
+  /** Version of the member, epoch ms. A user who moves is briefly in two cells, so readers use the newer version. */
   readonly version: number
 }
 
@@ -16,7 +16,7 @@ export const INDEX_PRECISION = 4
 const GEOHASH_CHARACTERS = 6
 const SEPARATOR = '|'
 const LIST_SEPARATOR = ','
-/** Factor that stores degrees with five decimals, which are accurate to a metre. */
+/** Factor that turns degrees into whole numbers with a precision of five decimals, about a metre. */
 const PLACE_SCALE = 100_000
 const PERCENT = 100
 
@@ -76,8 +76,8 @@ function decoded(text: string): string {
 }
 
 /**
- * Returns the place as the index stores it. Filters use the same place, so that checking a candidate again gives the
- * result of the search.
+ * Rounds a place as the index does. A later check of a candidate uses the rounded place, so that its filters give the
+ * same results as in the search.
  */
 export function indexedPlace({ lat, lon }: Place): Place {
   return { lat: Math.round(lat * PLACE_SCALE) / PLACE_SCALE, lon: Math.round(lon * PLACE_SCALE) / PLACE_SCALE }

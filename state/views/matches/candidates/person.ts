@@ -25,8 +25,8 @@ export interface Viewer extends Candidate {
 }
 
 /**
- * Returns the age in whole years on a UTC day. A user born on 29 February has the birthday on 1 March in years that are
- * not leap years.
+ * Returns the age in whole years on a UTC day. In years without a leap day, a user born on 29 February has their
+ * birthday on 1 March.
  * @param birthDate ISO date
  * @param now epoch ms
  */
@@ -38,7 +38,7 @@ export function ageAt(birthDate: string, now: number): number {
   return months > 0 || (months === 0 && days >= 0) ? years : years - 1
 }
 
-/** Number of optional parts of a profile. Each of them makes the profile more complete. */
+/** Number of optional parts of a profile that count for its completeness. */
 const OPTIONAL_PARTS = 4
 
 /** Returns the share of the optional parts of a profile that are filled in, from 0 to 1. */

@@ -18,7 +18,8 @@ export interface Ranked {
 /**
  * Returns how well a candidate suits a viewer, from 0 to 1: the weighted sum of five parts, each from 0 to 1.
  *
- * - distance: 1 at the least shown distance, falling linearly; exact distances would tell viewers where a candidate is
+ * - distance: 1 at the least shown distance, falling linearly; with exact distances, viewers could compute where a
+ *   candidate is
  * - desirability: 2^(-|difference| / 400)
  * - recency: 1 now, falling linearly to 0 after seven days
  * - likes me: 1 if the candidate likes the viewer
@@ -38,8 +39,8 @@ export function scoreOf(viewer: Viewer, candidate: Candidate, interest: Interest
 }
 
 /**
- * Compares candidates: users who super-liked the viewer come first. After that, candidates are ordered by score, and by
- * user id for equal scores.
+ * Compares two candidates. Users who super-liked the viewer come first. All others are ordered by score, and by user id
+ * if their scores are equal.
  */
 export function inOrder(a: Ranked, b: Ranked): number {
   const first = Number(b.interest === 'super_like') - Number(a.interest === 'super_like')

@@ -112,7 +112,7 @@ test.each([
   expect((await api.send(method, path, { as: { sub: 'ann', scope: 'fraud:analyst internal' }, body })).status).toBe(403)
 })
 
-test('while Kafka is away, the models stay, and a change is 503', async () => {
+test('while Kafka is unreachable, the models stay in force, and a change gets 503', async () => {
   api.faults.kafkaDown = true
   expect(await post('challenger', { versions: NEXT })).toMatchObject({ status: 503, body: { command_id: expect.any(String) } })
   expect((await api.send('GET', 'models')).body.challenger).toBeNull()

@@ -24,7 +24,7 @@ function fakeRedis(now: () => number) {
   const redis = { isAway: false }
   const scripts: ViewScripts = {
     async run({ name }, keys, args) {
-      if (redis.isAway) throw new Error('Redis is away.')
+      if (redis.isAway) throw new Error('Redis is unreachable.')
       if (name === 'claim-guard') {
         if (now() < claimedUntil) return 0
         claimedUntil = now() + Number(args[1])
@@ -158,7 +158,7 @@ test.each([
 
 test('a failed move is tried again at the next look', async () => {
   const { process, moveToShadow, messages } = world()
-  moveToShadow.mockRejectedValueOnce(new Error('Kafka is away.'))
+  moveToShadow.mockRejectedValueOnce(new Error('Kafka is unreachable.'))
   const { guard, approve, block } = process()
   approve(1_000)
   block(50, NEW)

@@ -75,7 +75,7 @@ test('nothing is in force before the settings are read', async () => {
   await expect(settings.untilSeen(1)).rejects.toThrow(NOT_READY)
 })
 
-test('a process that starts while Kafka is away has the last settings, and says so', async () => {
+test('a process that starts while Kafka is unreachable has the last settings, and says so', async () => {
   const { state, put, open } = await world()
   put('rules', ruleSet(4, [ruleOf('v')]))
   put('list:mules', { list: { name: 'mules', values: ['a', 'b'], updated_by: 'olga', created_at: 1, updated_at: 2 } })

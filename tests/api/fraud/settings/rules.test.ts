@@ -285,7 +285,7 @@ test('the audit is read by pages, and long texts only one at a time', async () =
   ])
 })
 
-test('while Kafka is away, a change is 503 with the id of its command, and rules can still be read', async () => {
+test('while Kafka is unreachable, a change gets 503 with the id of its command, and rules can still be read', async () => {
   const { send, faults } = await settingsApi()
   faults.kafkaDown = true
   expect(await send('POST', 'rules', { body: RULE })).toMatchObject({

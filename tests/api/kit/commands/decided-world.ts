@@ -15,8 +15,8 @@ import { fakeRedis } from '../../../state/views/fake-redis.ts'
 const OTHER_PARTITIONS = 4
 
 /**
- * Fakes of the servers behind an API. The real topology decides on the test driver, and its output feeds the views in
- * an in-memory Redis.
+ * Fakes of the servers behind an API. The real topology runs on the test driver and decides commands, and its output
+ * feeds the views in an in-memory Redis.
  */
 export interface DecidedWorld {
   readonly driver: TestDriver

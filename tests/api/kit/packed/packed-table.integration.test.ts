@@ -17,7 +17,7 @@ const folder = guardedFolder()
 
 afterAll(() => folder.finish())
 
-test('an API that starts while Kafka is away answers with its snapshot, and catches up when Kafka is back', async () => {
+test('an API that starts while Kafka is unreachable answers with its snapshot, and catches up when Kafka is back', async () => {
   const kafka = await newKafka(folder.path)
   await kafka.start()
 

@@ -114,7 +114,7 @@ describe('a snapshot', () => {
     return { folder, broker }
   }
 
-  test('answers when Kafka is away at the start, and says so, until Kafka is back', async () => {
+  test('answers if Kafka is unreachable at the start, and says so, until Kafka is back', async () => {
     const { folder, broker } = await saved()
     put(broker, 'a', undefined)
     put(broker, 'b', '22')
@@ -159,7 +159,7 @@ describe('a snapshot', () => {
     expect([table.get('d'), table.size]).toEqual([undefined, 3])
   })
 
-  test('that is old answers while Kafka is away, but is not continued: deletions may have been removed', async () => {
+  test('answers from an old snapshot while Kafka is unreachable, but does not continue it, because deletions may have been removed', async () => {
     const { folder } = await saved()
     // A compacted log without any record of `a`. The offsets of the snapshot would fit this log.
     const broker = newBroker()

@@ -104,7 +104,7 @@ test('is not ready before it has read to the end, and without a snapshot not aft
   expect(contents()).toEqual({ a: 'one' })
 })
 
-test('answers from its snapshot when Kafka is away at the start, and says so, until Kafka is back', async () => {
+test('answers from its snapshot if Kafka is unreachable at the start, and says so, until Kafka is back', async () => {
   const { folder, broker } = await saved()
   put(broker, 'a', undefined)
   const { open, state, begun, changes } = world({ folder, broker })

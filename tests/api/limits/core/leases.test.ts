@@ -120,7 +120,7 @@ test('with and without leases, the excess in the worst window after a pause foll
   const counter = counterOf(limit)
   const times = { exact: [] as number[], leased: [] as number[] }
   let due = 0
-  // Sends requests at twice the limit. After the pause, sends the requests that were due during it.
+  // Requests are due at twice the limit. Those that are due during the pause are sent after it.
   for (let ms = 1; ms <= 6_000; ms++) {
     system.advance(1_000)
     if (ms >= pauseFrom && ms < pauseTo) continue

@@ -79,7 +79,7 @@ test('a damaged image and one that is gone do not keep the others waiting', asyn
   expect(await widths(good)).toEqual([150, 200, 200, 200])
 })
 
-test('while the store of images is away the same image is tried again, and those before it are not', async () => {
+test('while the image store is unavailable, the same image is tried again, and earlier images are not', async () => {
   const { store, keep, applying, widths } = await opened()
   const hashes = await Promise.all([200, 210].map(async (width) => await keep(await picture({ width, height: 100 }))))
   const asked: string[] = []

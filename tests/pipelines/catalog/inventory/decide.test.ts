@@ -29,7 +29,10 @@ type Step =
 
 const NO_NAME = -1
 const NO_VERSION = -1
-/** The numbers of a variant and of a warehouse, and a quantity. The last number of a warehouse means no warehouse. */
+/**
+ * A line of a command: index of the variant, index of the warehouse, and quantity. The highest warehouse index stands
+ * for no warehouse.
+ */
 const line = fc.tuple(fc.nat(1), fc.nat(2), fc.integer({ min: 1, max: 4 }))
 const step: fc.Arbitrary<Step> = fc.oneof(
   {

@@ -233,7 +233,10 @@ test('a partition without an owner is not ready', async () => {
   // This member sorts before all other members, so it is assigned the first partitions, but it never starts to process
   // them.
   at.broker.groups.join('words', '! silent', ['lines', 'words-by-word-repartition'])
-  await until(async () => (await one.get('/state/words/totals?key=a&partition=0')).body.error === 'not_ready', 'its partition is away')
+  await until(
+    async () => (await one.get('/state/words/totals?key=a&partition=0')).body.error === 'not_ready',
+    'its partition is assigned to another worker',
+  )
 })
 
 test('queries require the token if one is set, and are otherwise accepted only from a loopback address', async () => {

@@ -47,7 +47,7 @@ function start(sinks: readonly Sink[]): readonly Sink[] {
 
 const lanesOf = (sinks: readonly Sink[]) => sinks.map((sink) => sink.lanes().length)
 
-test('processes with different services share a group, and partitions of a killed one go to processes that serve them, and back', async () => {
+test('processes with different services share a group, and partitions of a killed process go to processes with the same service, and back', async () => {
   const { broker, kafka } = await world()
   const url = await testStack().redis()
   const redis = new Redis(url)

@@ -73,7 +73,7 @@ test("a batch is split at the table's partition borders, in offset order", async
   expect(inserts).toEqual([[1, 2, 2], [3], [4, 6]])
 })
 
-/** The same events in a table of binary rows. */
+/** A table that receives the events as binary rows. */
 const { rowsOf: _, ...definition } = eventsTable
 const binaryEvents: BinaryTable<string, Event> = {
   ...definition,

@@ -99,7 +99,7 @@ test('a restart reads nothing that the state already contains', async () => {
   expect(rows()).toBe(before)
 })
 
-test('a worker that was away reads only what others have written since', async () => {
+test('a worker that returns reads only what other workers have written in the meantime', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await counting(at, backend)

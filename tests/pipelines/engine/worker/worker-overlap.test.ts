@@ -109,7 +109,7 @@ test('a commit that fails also discards what was processed in the meantime, and 
   const tools = bench()
   const { process, fail, counted } = await overlapped(tools)
   await process('a')
-  fail(new TransportError('REQUEST_TIMED_OUT', 'the brokers are away', { fatal: false }))
+  fail(new TransportError('REQUEST_TIMED_OUT', 'the brokers are unreachable', { fatal: false }))
   await until(() => tools.all(totals).length === 2, 'both words are counted')
   expect(tools.all(totals).map(({ value }) => value)).toEqual([1, 2])
   expect(counted.status().restarts).toBe(1)

@@ -202,7 +202,7 @@ test('after a transient cluster failure at a commit, work is repeated from the l
       const producer = transport.producer(options)
       const { commit } = producer
       producer.commit = async (offsets, member) => {
-        if (failures-- > 0) throw new TransportError('REQUEST_TIMED_OUT', 'the brokers are away', { fatal: false })
+        if (failures-- > 0) throw new TransportError('REQUEST_TIMED_OUT', 'the brokers are unreachable', { fatal: false })
         return commit(offsets, member)
       }
       return producer
@@ -368,7 +368,7 @@ test('with at-least-once everything is processed without transactions', async ()
   expect(offsets).toContain('0 1')
 })
 
-test('a worker stops although the broker is away, and abandons its pending requests', async () => {
+test('a worker stops while the broker is unreachable, and abandons its pending requests', async () => {
   const { broker, worker, send } = bench()
   const transport = memoryTransport(broker)
   const away = Promise.withResolvers<never>()
@@ -491,7 +491,7 @@ test('transient failures do not count as fencing, however many there are', async
       const producer = transport.producer(options)
       const { commit } = producer
       producer.commit = async (offsets, member) => {
-        if (failures-- > 0) throw new TransportError('REQUEST_TIMED_OUT', 'the brokers are away', { fatal: false })
+        if (failures-- > 0) throw new TransportError('REQUEST_TIMED_OUT', 'the brokers are unreachable', { fatal: false })
         return commit(offsets, member)
       }
       return producer

@@ -74,7 +74,7 @@ test('work in revoked partitions is committed before another worker gets them', 
         ctx.emit(wordCounts, line, 1)
       })
     },
-    // It commits for no other reason.
+    // With these options, the worker commits only when it gives up a partition.
     { commitWhenIdle: false, commitIntervalMs: 3_600_000 },
   )
   const first = await worker(echoing)
@@ -140,7 +140,7 @@ test('an older process that restarts its tasks for another reason does not take 
   send(lines, 'ann', 'a')
   await until(() => broker.waitingCommits === 2, 'both wait for the end of a transaction')
   broker.commitGate = undefined
-  fail(new TransportError('TIMED_OUT', 'the brokers were away', { fatal: false }))
+  fail(new TransportError('TIMED_OUT', 'the brokers were unreachable', { fatal: false }))
   await expect(older.done).rejects.toThrow(ReplacedError)
   await until(() => all(wordCounts).length > 0, 'it is counted')
   expect(all(wordCounts)).toHaveLength(1)

@@ -109,7 +109,7 @@ test.each<[number, RuleAction | undefined, ModelScores, string, string]>([
   expect(verdictOf({ isDefaultProfile: true, amountUsd, action, scores })).toMatchObject({ decision, reason })
 })
 
-test.each([Number.NaN, -0.1, 1.1, Number.POSITIVE_INFINITY])('a model score of %f counts as models that are away', (wrong) => {
+test.each([Number.NaN, -0.1, 1.1, Number.POSITIVE_INFINITY])('a model score of %f counts as unavailable models', (wrong) => {
   const scores = scoresOf(0.9, wrong, 0.9)
   expect(areProbabilities(scores)).toBe(false)
   expect(verdictOf({ scores })).toMatchObject({ risk_score: 0, decision: 'APPROVE' })
