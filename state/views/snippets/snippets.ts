@@ -220,8 +220,8 @@ export async function readUserSnippets(
 }
 
 /**
- * Returns the newest public snippets of all partitions. Each partition contributes `from` + `count` ids, so callers must
- * limit `from`. Only the snippets of the page are read.
+ * Returns the newest public snippets of all partitions. Each partition contributes `from` + `count` ids, so callers
+ * must limit `from`. Only the snippets of the page are read.
  */
 export async function readNewest(
   reader: ViewReader & ListReader & ScoreReader,
