@@ -6,7 +6,7 @@ import type { SettingsFragment, Surroundings } from '../settings/fragment.ts'
 import type { OptionalServer } from '../state/optional-servers.ts'
 import type { StateSettings } from '../state/settings.ts'
 import type { TableReader } from '../state/tables/reader.ts'
-import type { BinaryReader, ListReader, ViewReader, ViewScripts } from '../state/views/view.ts'
+import type { BinaryReader, ListReader, ScoreReader, ViewReader, ViewScripts } from '../state/views/view.ts'
 import type { TrustedProxies } from './kit/client-address.ts'
 import type { Commands } from './kit/commands/commands.ts'
 import type { KafkaFacts } from './kit/facts.ts'
@@ -23,7 +23,7 @@ import type { OpenTopicFeed } from './kit/topic-feed.ts'
 
 /** The resources that an API process opens once and shares among its services. */
 export interface ServiceKit {
-  readonly views: ViewReader & ListReader & BinaryReader
+  readonly views: ViewReader & ListReader & ScoreReader & BinaryReader
   /** Reads small values that are needed very often. The order of these reads is not guaranteed. */
   readonly sharedViews: SharedReader
   /** Runs scripts that change the data that the API keeps in addition to the views. */

@@ -9,7 +9,7 @@ export const catalogService: ApiService<CatalogSettings> = {
   settings: catalogSettings,
   topics: [...catalogSchemas.topics, itemNeighbours, items],
   optionalServers: ['search'],
-  limitedPaths: ['/api/v1/*'],
+  limitedPaths: ['/api/v1/*', '/shop'],
   examples: (api) => [
     { what: 'products', command: `curl -s '${api}/api/v1/products/search?q=drill'` },
     {

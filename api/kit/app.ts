@@ -186,7 +186,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     paths.add(method, path)
     app.openAPIRegistry.registerPath(describeRoute(name, route, options.limits?.covers(countsAs ?? path) ?? false))
 
-    async function run(call: Call, { requestId, startedAt, added, noted, session }: Exchange): Promise<Answer> {
+    async function run(call: Call, { requestId, startedAt, added, noted, session: shown }: Exchange): Promise<Answer> {
+      const session = shown !== undefined && definition.acceptsForms === true ? { ...shown, refusal: shown.formRefusal } : shown
       const authorizing = authorized(call, session, auth, isUserId, gateways)
       const isExempt = isExemptFromLimits === true && (await isAdmitted(authorizing))
       const limited = isExempt ? undefined : await limit(call, authorizing, isUserId, added, countsAs)

@@ -4,7 +4,7 @@ import { connectScriptRedis } from '../../state/redis/connect-scripts.ts'
 import { readHashes } from '../../state/redis/read-hashes.ts'
 import { connectRedis, type RedisPlace } from '../../state/views/connect.ts'
 import { viewReader } from '../../state/views/reader.ts'
-import type { BinaryReader, ListReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
+import type { BinaryReader, ListReader, ScoreReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
 import type { SetIfAbsent } from './commands/idempotency.ts'
 import { ApiError, errors } from './errors.ts'
 import type { PartitionMemory } from './facts.ts'
@@ -13,7 +13,7 @@ import type { ReadinessProbe } from './readiness.ts'
 import { type SharedReader, sharedReads } from './shared-reads.ts'
 
 export interface ViewRedis {
-  readonly reader: ViewReader & ListReader & BinaryReader
+  readonly reader: ViewReader & ListReader & ScoreReader & BinaryReader
   /**
    * Reads small values and hashes that are requested very often. These reads have no guaranteed order relative to other
    * reads.

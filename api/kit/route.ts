@@ -85,6 +85,11 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    * under the key, so there are no conflicts, and no answer offers a key.
    */
   readonly derivesIds?: boolean
+  /**
+   * Whether a form of this server's own page may use the session, although a form cannot send the header that other
+   * requests with a session need. The browser must state the origin of the page.
+   */
+  readonly acceptsForms?: boolean
   /** Whether the route accepts If-Match with the version that the caller expects. */
   readonly versioned?: boolean
   /**

@@ -4,11 +4,17 @@ import { documented, list, port } from '../../settings/variables.ts'
 
 /** Minimum length of the secret, which allows 128 bits as text. */
 const MIN_SECRET_CHARACTERS = 22
+/** Maximum length of a short domain with its port (spec). The smallest QR code could not encode a longer one either. */
+const MAX_DOMAIN_CHARACTERS = 100
 
 /** Parses a short domain, given as a host, or as a base URL if the scheme is not http. */
 function shortDomain(text: string, context: z.core.$RefinementCtx<string>): string {
   const base = /^https?:\/\//i.test(text) ? text : `http://${text}`
   const url = URL.canParse(base) ? new URL(base) : undefined
+  if (url !== undefined && url.host.length > MAX_DOMAIN_CHARACTERS) {
+    context.addIssue({ code: 'custom', message: `${text} is longer than ${MAX_DOMAIN_CHARACTERS} characters` })
+    return z.NEVER
+  }
   if (url !== undefined && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '') return url.origin
   context.addIssue({ code: 'custom', message: `${text} is neither a host nor a base URL like https://sho.rt` })
   return z.NEVER

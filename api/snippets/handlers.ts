@@ -2,7 +2,7 @@ import { snippetDecisions } from '../../schemas/snippets/topics.ts'
 import type { BlobStore } from '../../state/blobs/blob-store.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
 import { SNIPPETS_VIEW } from '../../state/views/snippets/snippets.ts'
-import type { ListReader, ViewReader } from '../../state/views/view.ts'
+import type { ListReader, ScoreReader, ViewReader } from '../../state/views/view.ts'
 import { jsonAnswer, noContent } from '../kit/answer.ts'
 import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { Commands } from '../kit/commands/commands.ts'
@@ -37,7 +37,7 @@ import {
 import type { ContentStreams } from './streams.ts'
 
 export interface SnippetsDeps {
-  readonly views: ViewReader & ListReader
+  readonly views: ViewReader & ListReader & ScoreReader
   readonly tables: TableReader
   readonly facts: Facts
   readonly commands: Commands

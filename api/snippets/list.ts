@@ -11,7 +11,7 @@ import {
   type SnippetPage,
   type SnippetRecord,
 } from '../../state/views/snippets/snippets.ts'
-import type { ListReader, ViewReader } from '../../state/views/view.ts'
+import type { ListReader, ScoreReader, ViewReader } from '../../state/views/view.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 import { ApiError, errors, invalidRequest } from '../kit/errors.ts'
@@ -38,7 +38,7 @@ const RETRY_AFTER_SECONDS = 5
 
 export interface ListDeps {
   readonly access: SnippetAccess
-  readonly views: ViewReader & ListReader
+  readonly views: ViewReader & ListReader & ScoreReader
   readonly tables: TableReader
   readonly facts: Facts
   /** Epoch ms. */

@@ -227,6 +227,7 @@ export const revealRoute = defineRoute({
   description:
     "Shows the content and uses one of the snippet's reads. The form on the page contains a random key. Sending the same form again uses no further read, and is possible for 55 minutes after the last read unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
   auth: { kind: 'optional' },
+  acceptsForms: true,
   idempotent: true,
   params: idParams,
   streamed: { content: { [FORM_TYPE]: { schema: RevealForm } }, timeoutMs: FORM_TIMEOUT_MS, isOptional: true },

@@ -14,4 +14,8 @@ export const CATALOG_LIMITS: readonly LimitRule[] = [
     window_seconds: 60,
   }),
   perMinute('catalog-replace', 'PUT /api/v1/seller/products/*', REPLACEMENTS_PER_MINUTE),
+  perMinute('catalog-search', 'GET /api/v1/products/search', 1_200),
+  perMinute('catalog-suggest', 'GET /api/v1/products/suggest', 3_000),
+  perMinute('catalog-shop', 'GET /shop', 600),
+  perMinute('catalog-review', 'POST /api/v1/products/{product_id}/reviews', 300),
 ]

@@ -1,11 +1,11 @@
 import type { Cluster, Redis } from 'ioredis'
-import type { BinaryReader, ListReader, ViewReader } from './view.ts'
+import type { BinaryReader, ListReader, ScoredMember, ScoreReader, ViewReader } from './view.ts'
 
 /** @param ask awaits each answer, for instance to convert errors */
 export function viewReader(
   client: Redis | Cluster,
   ask: <T>(answer: Promise<T>) => Promise<T> = (answer) => answer,
-): ViewReader & ListReader & BinaryReader {
+): ViewReader & ListReader & ScoreReader & BinaryReader {
   // Redis and Cluster share these commands, but their overloads cannot be called through the union type.
   const redis = client as Redis
   return {
@@ -15,6 +15,7 @@ export function viewReader(
     mget: (keys) => ask(redis.mget(...keys)),
     zcard: (key) => ask(redis.zcard(key)),
     zrevrange: (key, start, stop) => ask(redis.zrevrange(key, start, stop)),
+    zrevrangeWithScores: async (key, start, stop) => scored(await ask(redis.zrevrange(key, start, stop, 'WITHSCORES'))),
     zrange: (key, start, stop) => ask(redis.zrange(key, String(start), String(stop))),
     zrangebylex: (key, min, max, offset, count) => ask(redis.zrangebylex(key, min, max, 'LIMIT', offset, count)),
     hgetall: (key) => ask(redis.hgetall(key)),
@@ -22,4 +23,9 @@ export function viewReader(
     hmgetBuffer: (key, fields) => ask(redis.hmgetBuffer(key, ...fields)),
     hgetallBuffer: (key) => ask(redis.hgetallBuffer(key)),
   }
+}
+
+/** Pairs the members and scores, which alternate in Redis' answer. */
+function scored(answer: readonly string[]): ScoredMember[] {
+  return Array.from({ length: answer.length / 2 }, (_, index) => ({ member: answer[2 * index], score: Number(answer[2 * index + 1]) }))
 }

@@ -140,6 +140,18 @@ export interface ListReader {
   hgetall(key: string): Promise<Record<string, string>>
 }
 
+/** A member of a sorted set. */
+export interface ScoredMember {
+  readonly member: string
+  readonly score: number
+}
+
+/** Reads the scores of sorted sets, for lists that merge several of them. */
+export interface ScoreReader {
+  /** Returns members with their scores, otherwise like `zrevrange`. */
+  zrevrangeWithScores(key: string, start: number, stop: number): Promise<ScoredMember[]>
+}
+
 /** Reads values that are bytes. */
 export interface BinaryReader {
   /** Returns the values at keys that share a hash tag, in the order of the keys, all read at the same moment. */

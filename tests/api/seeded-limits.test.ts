@@ -5,13 +5,9 @@ import type { LimitedCaller } from '../../api/kit/limited-caller.ts'
 import type { BoundRoute } from '../../api/kit/route.ts'
 import { limitedPaths } from '../../api/limits/core/limited-paths.ts'
 import { compileRules } from '../../api/limits/core/matching.ts'
-import * as limitsRoutes from '../../api/limits/routes.ts'
 import { apiServices } from '../../api/services.ts'
 import { seededLimits } from '../../schemas/catalogue.ts'
-import { linksApi } from './links/harness.ts'
-import { matchesApi } from './matches/harness.ts'
-import { snippetsApi } from './snippets/harness.ts'
-import { trendsApi } from './trends/harness.ts'
+import { serviceOnFakes } from './on-fakes.ts'
 
 /** Open routes that need no seeded limit, with the reasons. */
 const CHEAP: Readonly<Record<string, string>> = {
@@ -25,6 +21,17 @@ const CHEAP: Readonly<Record<string, string>> = {
   'GET /v1/me/interests': 'it is one read of Redis',
   'GET /api/v1/pastes/{paste_id}': 'it is one read; concurrent large transfers are bounded, and only creations make limited reads',
   'GET /api/v1/pastes/{paste_id}/raw': 'the same',
+  'GET /fraud': 'it is one file, which is read once',
+  'GET /fraud/{file}': 'the same',
+  'GET /api/v1/categories': 'all categories are in memory',
+  'GET /api/v1/categories/{category_id}': 'the same',
+  'GET /api/v1/products/{product_id}': 'it is one read, whose answer is kept for a second',
+  'GET /api/v1/images/{content_hash}/{file}': 'it is one file, which caches keep forever',
+  'GET /shop/files/{file}': 'it is one file, which is read once',
+  'GET /api/v1/me/preferences': 'it is one read of Redis',
+  'GET /recommendations/explain': 'without the scope `internal`, it only redirects or refuses',
+  'GET /recommendations/sign-in': 'it is one constant page',
+  'GET /recommendations/files/{file}': 'it is one file, which is read once',
 }
 const ADDRESS: LimitedCaller = { clientId: 'ip:192.0.2.1', tier: 'free', ip: '192.0.2.1' }
 const USER: LimitedCaller = { clientId: 'user:42', tier: 'free', userId: '42', ip: '192.0.2.1' }
@@ -32,9 +39,8 @@ const USER: LimitedCaller = { clientId: 'user:42', tier: 'free', userId: '42', i
 type Definition = BoundRoute['definition']
 
 async function definitions(): Promise<Definition[]> {
-  const services = await Promise.all([linksApi(), snippetsApi(), trendsApi(), matchesApi()])
-  const bound = services.flatMap(({ service }) => service.routes.map(({ definition }) => definition))
-  return [...bound, ...(Object.values(limitsRoutes) as unknown as Definition[])]
+  const opened = await Promise.all(apiServices.map(({ name }) => serviceOnFakes(name)))
+  return opened.flatMap(({ service }) => service.routes.map(({ definition }) => definition))
 }
 
 test('every costly route that needs no scope has a seeded limit, for callers with and without a token', async () => {

@@ -7,6 +7,7 @@ import { productIdParameter } from '../product-id.ts'
 export const postReviewRoute = defineRoute({
   method: 'post',
   path: '/api/v1/products/{product_id}/reviews',
+  countsAs: '/api/v1/products/{product_id}/reviews',
   operationId: 'reviewProduct',
   summary: 'Rate a product with stars',
   description: 'A user has one review per product, and a newer review replaces it. The average includes a review within two seconds.',

@@ -32,6 +32,7 @@ export const shopRoute = defineRoute({
 export const shopProductRoute = defineRoute({
   method: 'get',
   path: '/shop/products/{product_id}',
+  countsAs: '/shop',
   operationId: 'shopProduct',
   summary: 'Show a product as an HTML page',
   description: 'Shows a public product with its variants, stock, images, reviews and related products.',

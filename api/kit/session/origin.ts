@@ -20,3 +20,13 @@ export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string)
   const { host } = new URL(origin)
   return host !== new URL(url).host && host !== new URL(publicUrl).host
 }
+
+/**
+ * Returns whether the browser states that a page of this server made the request. Unlike `isForeignPage`, it does not
+ * assume this if the browser states nothing.
+ */
+export function isOwnPage(request: RequestOrigin, publicUrl: string): boolean {
+  const site = request.header('sec-fetch-site')
+  if (site !== undefined) return site === 'same-origin'
+  return request.header('origin') !== undefined && !isForeignPage(request, publicUrl)
+}

@@ -1,7 +1,7 @@
 import { ApiError, errors } from '../errors.ts'
 import type { SessionCookie } from './cookie.ts'
 import { CSRF_HEADER, isCsrfTokenOf } from './csrf.ts'
-import { isForeignPage, type RequestOrigin } from './origin.ts'
+import { isForeignPage, isOwnPage, type RequestOrigin } from './origin.ts'
 
 /** The session that the cookie of a request identifies. */
 export interface ShownSession {
@@ -9,6 +9,8 @@ export interface ShownSession {
   readonly token: string
   /** Why the cookie alone does not permit this request; undefined if the cookie permits the request. */
   readonly refusal: ApiError | undefined
+  /** The same for a route that accepts forms of this server's own pages, which cannot send the header. */
+  readonly formRefusal: ApiError | undefined
   /** The Set-Cookie header that ends the session. */
   readonly clear: string
 }
@@ -30,10 +32,16 @@ export function shownSession(request: SessionRequest, cookie: SessionCookie, pub
   if (token === undefined) return undefined
   const isForeign = isForeignPage(request, publicUrl)
   const { clear } = cookie
-  if (SAFE_METHODS.has(request.method)) return isForeign ? undefined : { token, refusal: undefined, clear }
-  if (isForeign) return { token, refusal: refused('A page of another origin must not use the session of this one.'), clear }
-  if (isCsrfTokenOf(token, request.header(CSRF_HEADER))) return { token, refusal: undefined, clear }
-  return { token, refusal: refused(MISSING_HEADER), clear }
+  const permitted = { token, refusal: undefined, formRefusal: undefined, clear }
+  if (SAFE_METHODS.has(request.method)) return isForeign ? undefined : permitted
+  if (isForeign) return { ...permitted, ...always(refused('A page of another origin must not use the session of this one.')) }
+  if (isCsrfTokenOf(token, request.header(CSRF_HEADER))) return permitted
+  const missing = refused(MISSING_HEADER)
+  return { ...permitted, ...always(missing), ...(isOwnPage(request, publicUrl) && { formRefusal: undefined }) }
+}
+
+function always(refusal: ApiError): Pick<ShownSession, 'refusal' | 'formRefusal'> {
+  return { refusal, formRefusal: refusal }
 }
 
 const MISSING_HEADER =

@@ -56,6 +56,7 @@ export const hideRoute = defineRoute({
 export const unhideRoute = defineRoute({
   method: 'delete',
   path: '/api/v1/me/not-interested/{item_id}',
+  countsAs: '/api/v1/me/not-interested',
   operationId: 'unhideItem',
   summary: 'Allow an item to be recommended again',
   description: 'Undoes "not interested" for the item.',

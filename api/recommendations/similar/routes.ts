@@ -11,6 +11,7 @@ const DEFAULT_LIMIT = 20
 export const similarRoute = defineRoute({
   method: 'get',
   path: '/api/v1/items/{item_id}/similar',
+  countsAs: '/api/v1/items/{item_id}/similar',
   operationId: 'similarItems',
   summary: 'List similar items',
   description:

@@ -93,6 +93,8 @@ function htmlAnswer(status: number, body: string, headers: Readonly<Record<strin
   const common = {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': PAGE_POLICY,
+    // Without a referrer, browsers that send no Sec-Fetch-Site would hide the origin of the form as well.
+    'Referrer-Policy': 'same-origin',
     ...PRIVATE,
   }
   return { status, headers: { ...common, ...headers }, body: body === '' ? null : body }

@@ -3,6 +3,7 @@ import {
   caughtUpKey,
   type ListReader,
   NOT_CAUGHT_UP,
+  type ScoreReader,
   type View,
   type ViewContext,
   type ViewOperation,
@@ -218,9 +219,12 @@ export async function readUserSnippets(
   }
 }
 
-/** Returns the newest public snippets of all partitions. The cost grows with `from`, so callers must limit it. */
+/**
+ * Returns the newest public snippets of all partitions. Each partition contributes `from` + `count` ids, so callers
+ * must limit `from`. Only the snippets of the page are read.
+ */
 export async function readNewest(
-  reader: ViewReader & ListReader,
+  reader: ViewReader & ListReader & ScoreReader,
   partitions: number,
   from: number,
   count: number,
@@ -229,21 +233,20 @@ export async function readNewest(
   const lists = await Promise.all(
     numbers.map(async (partition) => {
       const key = publicKey(partition)
-      const [total, ids, caughtUp] = await Promise.all([
+      const [total, found, caughtUp] = await Promise.all([
         reader.zcard(key),
-        reader.zrevrange(key, 0, from + count - 1),
+        reader.zrevrangeWithScores(key, 0, from + count - 1),
         reader.get(caughtUpKey(SNIPPETS_VIEW, partition)),
       ])
-      return { total, placed: ids.map((id) => [partition, id] as const), isCaughtUp: caughtUp !== null }
+      return { total, placed: found.map((scored) => ({ partition, ...scored })), isCaughtUp: caughtUp !== null }
     }),
   )
   if (lists.some(({ isCaughtUp }) => !isCaughtUp)) return NOT_CAUGHT_UP
-  const snippets = await readSnippets(
-    reader,
-    lists.flatMap(({ placed }) => placed),
-  )
+  // Redis orders equal scores by descending member. The merged list must use the same order, so that it is complete.
+  const newest = lists.flatMap(({ placed }) => placed).sort((a, b) => b.score - a.score || compare(b.member, a.member))
   const total = lists.reduce((sum, list) => sum + list.total, 0)
-  return { total, snippets: snippets.sort((a, b) => b.createdAt - a.createdAt || compare(a.id, b.id)).slice(from, from + count) }
+  const page = newest.slice(from, from + count).map(({ partition, member }) => [partition, member] as const)
+  return { total, snippets: await readSnippets(reader, page) }
 }
 
 /** Maximum number of versions that a read of a snippet includes. If there are more, only the newest are returned. */

@@ -43,6 +43,27 @@ describe('revealing a snippet with limited reads', () => {
     expect((await send('GET', path)).status).toBe(404)
   })
 
+  test('works for a signed-in browser, but not with its session from another page', async () => {
+    const api = await snippetsApi()
+    const { body } = await api.create({ content: 'secret', burn_after_reads: 1, visibility: 'private' }, ALICE)
+    const cookie = `millrace-session=${(await api.bearer(ALICE)).authorization.slice('Bearer '.length)}`
+    const press = (headers: Record<string, string>) => api.send('POST', `/p/${body.paste_id}`, { headers: { cookie, ...headers } })
+    const foreign = [
+      {},
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'none' },
+      { origin: 'http://evil.example' },
+      { origin: 'null' },
+    ]
+    for (const headers of foreign) expect((await press(headers as Record<string, string>)).status).toBe(403)
+    const page = await api.send('GET', `/p/${body.paste_id}`, { headers: { cookie } })
+    expect([page.status, page.headers.get('referrer-policy')]).toEqual([200, 'same-origin'])
+    const own = await press({ 'sec-fetch-site': 'same-origin' })
+    expect([own.status, own.text.includes('secret')]).toEqual([200, true])
+    // The origin is enough for browsers without Sec-Fetch-Site. By then, the only read has been used.
+    expect((await press({ origin: 'http://localhost' })).status).toBe(404)
+  })
+
   test('uses one read per form, and works without a form', async () => {
     const { form, press, send, id } = await burning({ burn_after_reads: 4 })
     const mine = await form()

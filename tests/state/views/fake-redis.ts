@@ -3,6 +3,8 @@ import {
   type BinaryReader,
   caughtUpKey,
   type ListReader,
+  type ScoredMember,
+  type ScoreReader,
   VALUE_FIELD,
   VERSION_FIELD,
   type ViewOperation,
@@ -101,8 +103,12 @@ export function fakeRedis() {
 
   /** Returns the members with the greatest score first. */
   function membersByScore(key: string): string[] {
-    const members = [...(sortedSets.get(key) ?? [])]
-    return members.sort(([one, a], [other, b]) => b - a || (one < other ? 1 : -1)).map(([member]) => member)
+    return scoredMembers(key).map(({ member }) => member)
+  }
+
+  function scoredMembers(key: string): ScoredMember[] {
+    const members = [...(sortedSets.get(key) ?? [])].map(([member, score]) => ({ member, score }))
+    return members.sort((one, other) => other.score - one.score || (one.member < other.member ? 1 : -1))
   }
 
   function answer<T>(value: T): Promise<T> {
@@ -110,13 +116,14 @@ export function fakeRedis() {
     return state.down ? Promise.reject(new Error('Connection is closed.')) : Promise.resolve(value)
   }
 
-  const reader: ViewReader & ListReader & BinaryReader = {
+  const reader: ViewReader & ListReader & ScoreReader & BinaryReader = {
     get: (key) => answer(strings.get(key) ?? null),
     hget: (key, field) => answer(hashes.get(key)?.get(field) ?? null),
     hmget: (key, fields) => answer(fields.map((field) => hashes.get(key)?.get(field) ?? null)),
     mget: (keys) => answer(keys.map((key) => strings.get(key) ?? null)),
     zcard: (key) => answer(sortedSets.get(key)?.size ?? 0),
     zrevrange: (key, start, stop) => answer(membersByScore(key).slice(start, stop + 1)),
+    zrevrangeWithScores: (key, start, stop) => answer(scoredMembers(key).slice(start, stop + 1)),
     zrange: (key, start, stop) =>
       answer(
         membersByScore(key)

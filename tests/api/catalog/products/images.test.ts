@@ -85,7 +85,7 @@ test('the images of a replacement are not read for a product of another seller',
 test('replacements have a limit of their own', () => {
   const patterns = CATALOG_LIMITS.map(({ endpoint_pattern }) => endpoint_pattern)
   const [path] = replaceProductRoute.path.split('{')
-  expect(patterns).toEqual([`POST ${createProductRoute.path}`, `PUT ${path}*`])
+  expect(patterns.slice(0, 2)).toEqual([`POST ${createProductRoute.path}`, `PUT ${path}*`])
 })
 
 test.each([

@@ -89,3 +89,27 @@ test('the record of a burnt snippet stays for those who repeat a read, until the
   late.write(burnt, NOW + HOUR_MS)
   expect(await readBurntSnippet(late.reader, 0, ID)).toBeUndefined()
 })
+
+test('a page of the newest snippets merges all partitions, and reads only the snippets of the page', async () => {
+  const redis = fakeRedis()
+  const view = snippetsView(HOUR_MS)
+  const partitions = 3
+  redis.caughtUp(view.name, partitions)
+  const all: { id: string; at: number }[] = []
+  for (let number = 0; number < 90; number++) {
+    const id = `snippet${number}`
+    const at = NOW + Math.floor(number / 7)
+    all.push({ id, at })
+    redis.apply(view.operationsFor(number % partitions, id, { ...snippet, paste_id: id, created_at: at, visibility: 'public' }))
+  }
+  all.sort((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))
+  const seen: string[] = []
+  for (let from = 0; from < 90; from += 10) {
+    const before = redis.state.reads
+    const page = await readNewest(redis.reader, partitions, from, 10)
+    if (typeof page === 'symbol') throw new Error('the view has caught up')
+    seen.push(...page.snippets.map(({ id }) => id))
+    expect([page.total, redis.state.reads - before]).toEqual([90, 3 * partitions + 10])
+  }
+  expect(seen).toEqual(all.map(({ id }) => id))
+})
