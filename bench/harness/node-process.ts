@@ -52,12 +52,8 @@ export async function startProgram(
   const exited = once(child, 'exit')
   const line = await new Promise<Record<string, unknown>>((found, failed) => {
     void exited.then(() => failed(new Error(`${[program, ...args].join(' ')} ended before it was ready`)))
-    const lines = createInterface({ input: child.stdout! }).on('line', (text) => {
-      if (!text.includes(`"${event}"`)) return
-      found(JSON.parse(text))
-      // A process that logs each request would otherwise cost the load generator a tenth of its CPU time.
-      lines.close()
-      child.stdout!.resume()
+    createInterface({ input: child.stdout! }).on('line', (text) => {
+      if (text.includes(`"${event}"`)) found(JSON.parse(text))
     })
   })
   async function stop(): Promise<void> {
