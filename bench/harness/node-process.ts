@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { API_HEAP_FLAGS } from '../../api/heap-flags.ts'
+import { API_HEAP_ENV, API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { inheritedEnv } from '../../deploy/local/config.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 
@@ -33,9 +33,9 @@ export function startNode(
   return startProgram(process.execPath, [...flags, join(ROOT, main), ...args], env, event)
 }
 
-/** Starts an API process with the same flags as `npm start`. */
+/** Starts an API process with the same flags as `npm start`, and the same limit of heaps. */
 export function startApiProcess(flags: readonly string[], env: Record<string, string>): Promise<NodeProcess> {
-  return startNode('api/main.ts', [...API_HEAP_FLAGS, ...flags], env, 'api_started')
+  return startNode('api/main.ts', [...API_HEAP_FLAGS, ...flags], { ...API_HEAP_ENV, ...env }, 'api_started')
 }
 
 /** Starts any program that logs its address as JSON, in the same way as `startNode`. */
@@ -52,12 +52,8 @@ export async function startProgram(
   const exited = once(child, 'exit')
   const line = await new Promise<Record<string, unknown>>((found, failed) => {
     void exited.then(() => failed(new Error(`${[program, ...args].join(' ')} ended before it was ready`)))
-    const lines = createInterface({ input: child.stdout! }).on('line', (text) => {
-      if (!text.includes(`"${event}"`)) return
-      found(JSON.parse(text))
-      // A process that logs each request would otherwise cost the load generator a tenth of its CPU time.
-      lines.close()
-      child.stdout!.resume()
+    createInterface({ input: child.stdout! }).on('line', (text) => {
+      if (text.includes(`"${event}"`)) found(JSON.parse(text))
     })
   })
   async function stop(): Promise<void> {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { API_HEAP_FLAGS } from '../../api/heap-flags.ts'
+import { API_HEAP_ENV, API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { CLICKHOUSE_USER } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
@@ -119,6 +119,7 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
       API_PORT: String(port),
       OPERATIONS_PORT: String(operationsPort(index, config)),
       UV_THREADPOOL_SIZE: String(API_THREADS),
+      ...API_HEAP_ENV,
       ...Object.fromEntries(Object.entries(tlsPorts).map(([name, number]) => [name, String(number)])),
       ...config.serviceEnv,
       ...Object.fromEntries(Object.entries(config.servicePorts).map(([name, first]) => [name, String(first + index * API_PORT_STEP)])),

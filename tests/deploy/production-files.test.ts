@@ -4,7 +4,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { readApiConfig } from '../../api/config.ts'
-import { API_HEAP_FLAGS } from '../../api/heap-flags.ts'
+import { API_HEAP_ENV, API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { localConfig } from '../../deploy/local/config.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
@@ -30,6 +30,7 @@ interface Container {
 const OF_OTHERS = new Set([
   'NODE_COMPILE_CACHE',
   'UV_THREADPOOL_SIZE',
+  'MALLOC_ARENA_MAX',
   'AWS_REGION',
   'AWS_ACCESS_KEY_ID',
   'AWS_SECRET_ACCESS_KEY',
@@ -144,8 +145,9 @@ describe.each(containers)('$name', (container) => {
     for (const path of folders.flatMap((name) => container.env[name] ?? [])) expect(path).toMatch(MILLRACE_HOME)
   })
 
-  test('starts a program of the image, workers and APIs with their flags', () => {
+  test('starts a program of the image, workers and APIs with their flags, and APIs with a limit of heaps', () => {
     expect(container.command).toEqual(['node', ...(HEAP_FLAGS[program(container)] ?? []), program(container)])
+    expect(container.env).toMatchObject(program(container) === 'api/main.ts' ? API_HEAP_ENV : {})
   })
 })
 

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import { scorePart } from '../../../api/fraud/score/part.ts'
 import { addressRanges } from '../../../api/kit/client-address.ts'
+import { directRoutes } from '../../../api/kit/direct-routes.ts'
 import { startServer } from '../../../api/kit/server.ts'
 import { type ClientCertificates, clientCertificates } from '../../../api/kit/tls/client-certificates.ts'
 import { watchMaterial } from '../../../api/kit/tls/watched-material.ts'
@@ -19,11 +20,11 @@ const serverAuthority = testAuthority('server authority')
 const clientAuthority = testAuthority('client authority')
 
 /** Serves the route that scores, with TLS and without. @param gateways the value of SCORE_GATEWAYS */
-async function served(gateways: readonly string[]) {
+async function served(gateways: readonly string[], started = () => Promise.resolve()) {
   const { score } = scoreWorld()
   let clients: ClientCertificates | undefined
   const part = scorePart({
-    started: () => Promise.resolve(),
+    started,
     score: (request) => score(request),
     hashes: personalHashes('0123456789abcdef012345'),
     gateways: gateways.length === 0 ? undefined : addressRanges(gateways),
@@ -33,7 +34,8 @@ async function served(gateways: readonly string[]) {
     monotonic: () => performance.now(),
   })
   const service = { name: 'fraud', description: '', isUserId: () => true, probes: [], errors: Object.values(fraudErrors), ...part }
-  const api = await testApp({ services: [service], certificateOf: (socket) => clients?.of(socket) })
+  const direct = directRoutes()
+  const api = await testApp({ services: [service], certificateOf: (socket) => clients?.of(socket), direct })
   const folder = await mkdtemp(join(tmpdir(), 'millrace-score-'))
   const files = { certificate: join(folder, 'cert.pem'), key: join(folder, 'key.pem'), clientAuthorities: join(folder, 'ca.pem') }
   const own = serverAuthority.issue({ dns: ['localhost'], usage: 'server' })
@@ -44,7 +46,7 @@ async function served(gateways: readonly string[]) {
   ])
   const material = await watchMaterial({ files, log: api.log, registry: api.metrics.registry })
   clients = clientCertificates({ material: () => material.current, names: [], now: Date.now })
-  const common = { ...api, host: '127.0.0.1', port: 0, now: Date.now }
+  const common = { ...api, direct, host: '127.0.0.1', port: 0, now: Date.now }
   const plain = await startServer(common)
   const secure = await startServer({ ...common, tls: { material, clients } })
   onTestFinished(async () => {
@@ -116,4 +118,19 @@ test('an address of SCORE_GATEWAYS is enough; a forwarded address is not, and a 
   const elsewhere = await served(['203.0.113.7'])
   expect(await statusOf(elsewhere.plain)).toBe(401)
   expect(await statusOf(elsewhere.plain, { 'x-forwarded-for': '203.0.113.7' })).toBe(401)
+})
+
+test('a payment is scored when it may start', async () => {
+  const asked = Promise.withResolvers<void>()
+  const start = Promise.withResolvers<void>()
+  let isStarted = false
+  const { plain } = await served(['127.0.0.1/32'], () => {
+    asked.resolve()
+    return start.promise
+  })
+  const answered = statusOf(plain).then((status) => [status, isStarted])
+  await asked.promise
+  isStarted = true
+  start.resolve()
+  expect(await answered).toEqual([200, true])
 })
