@@ -23,6 +23,8 @@ interface SeenEpochs {
   /** Undefined until the topic is found for the first time. */
   id: string | undefined
   readonly latest: number[]
+  /** Monotonic time (ms) since which all answers name earlier epochs, by partition number. */
+  readonly earlierSince: number[]
 }
 
 /** A request for metadata and the topics for which it asks. */
@@ -172,16 +174,22 @@ export function openCluster(context: Context): Cluster {
         continue
       }
       const before = topics.get(name)
-      const { latest } = seenOf(name, topic.topicId)
+      const { latest, earlierSince } = seenOf(name, topic.topicId)
       const leaders: (Leader | undefined)[] = []
       for (const { partitionIndex, leaderId, leaderEpoch } of topic.partitions) {
         const broker = byNode.get(leaderId)
         if (leaderEpoch < (latest[partitionIndex] ?? leaderEpoch)) {
-          leaders[partitionIndex] = before?.leaders[partitionIndex]
           outdated = partitionKey(name, partitionIndex)
-          continue
+          earlierSince[partitionIndex] ??= runtime.monotonic()
+          if (runtime.monotonic() - earlierSince[partitionIndex] < METADATA_MAX_AGE_MS) {
+            leaders[partitionIndex] = before?.leaders[partitionIndex]
+            continue
+          }
+          // In this time every broker was asked. The epoch is that of a deleted topic of the same name.
+          log.error({ topic: name, partition: partitionIndex, epoch: latest[partitionIndex] }, 'kafka_leader_epoch_unknown')
         }
         latest[partitionIndex] = leaderEpoch
+        delete earlierSince[partitionIndex]
         leaders[partitionIndex] = broker && { nodeId: leaderId, broker, epoch: leaderEpoch }
       }
       topics.set(name, { id: topic.topicId, leaders })
@@ -253,7 +261,7 @@ export function openCluster(context: Context): Cluster {
       found.id ??= id
       return found
     }
-    const fresh: SeenEpochs = { id, latest: [] }
+    const fresh: SeenEpochs = { id, latest: [], earlierSince: [] }
     seen.set(topic, fresh)
     return fresh
   }

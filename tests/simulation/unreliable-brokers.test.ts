@@ -10,6 +10,8 @@ const PARTITION = { topic: TOPIC, partition: 0 }
 const BROKERS = 3
 const METADATA = 3
 const FIND_COORDINATOR = 10
+/** An epoch that the log has never had. */
+const LATER_EPOCH = 1_000
 /** A request to the broker that hangs has no answer after this time. */
 const REQUEST_TIMEOUT_MS = 30_000
 const POLL_MS = 1_000
@@ -97,6 +99,19 @@ test('a client that asks a broker which has fallen behind does not believe it wh
     fetcher.assign(PARTITION, end, 'earliest', leaderEpoch)
     // A reader that believed it would be without this offset, and begin again with the first record.
     expect(await firstText(fetcher)).toBe('third')
+  })
+})
+
+test('an offset whose epoch no broker knows, as of a deleted topic, does not stop a reader forever', async () => {
+  const { open, run } = producerWorld(2, handleRequest, BROKERS)
+  await run(async (producer) => {
+    append(producer, 'first')
+    await producer.commit(new Map(), undefined)
+    const reading = open('reading')
+    await reading.connect()
+    const fetcher = reading.fetcher()
+    fetcher.assign(PARTITION, 0, 'earliest', LATER_EPOCH)
+    expect(await firstText(fetcher)).toBe('first')
   })
 })
 
