@@ -3,7 +3,7 @@ import { type MutatedSources, mutatedSources, mutations } from './mutate.ts'
 
 /**
  * Number of seeds that are tried for a mutation whose stored plan no longer shows it. Today the stored plan or an early
- * seed shows each mutation. The first 600 seeds do not show the two rarest mutations.
+ * seed shows each mutation. The first 600 seeds do not show the rarest mutation.
  */
 const SEEDS = 2_000
 /** The seeds take two minutes of CPU. */
