@@ -1,5 +1,5 @@
 import { partitionKey, type TopicPartition, TransportError } from '../transport.ts'
-import type { Cluster } from './cluster.ts'
+import { type Cluster, REFUSALS_OF_OUTDATED } from './cluster.ts'
 import type { Broker } from './connections.ts'
 import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
 import type { Context } from './options.ts'
@@ -37,6 +37,7 @@ export async function askLeaders<Asked extends TopicPartition>(
   const retry = backoff(context, LEADER_WAIT_MS)
   const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs
   let lastReason = 'no leader'
+  let refusals = 0
 
   /**
    * Asks one broker for the missing offsets.
@@ -51,6 +52,7 @@ export async function askLeaders<Asked extends TopicPartition>(
         if (reason === 'NONE') found.set(key, offset)
         else if (classify(reason) === 'fatal') throw fatal(reason, `${doing} of ${key}`)
         else missing = reason
+        if (classify(reason) === 'stale-leader' && ++refusals >= REFUSALS_OF_OUTDATED) cluster.distrust()
       }
     } catch (error) {
       if (!(error instanceof Disconnected)) throw error

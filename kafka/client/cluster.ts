@@ -23,6 +23,8 @@ interface SeenEpochs {
   /** Undefined until the topic is found for the first time. */
   id: string | undefined
   readonly latest: number[]
+  /** Monotonic time (ms) since which all answers name earlier epochs, by partition number. */
+  readonly earlierSince: number[]
 }
 
 /** A request for metadata and the topics for which it asks. */
@@ -32,6 +34,8 @@ interface Refresh {
 }
 
 export type CoordinatorKind = 'group' | 'transaction'
+/** Number of refusals in succession after which metadata counts as outdated. An election takes less than a second. */
+export const REFUSALS_OF_OUTDATED = 6
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 
 /** Pause between refreshes while a partition has no leader. More frequent refreshes would only load the brokers. */
@@ -73,6 +77,12 @@ export interface Cluster {
   topicName(id: string): string | undefined
   /** Returns the partition count; undefined for a topic that the last refresh did not find. */
   partitionCount(topic: string): number | undefined
+  /**
+   * Makes other brokers answer the next requests. Call it when the brokers that the last answers name keep refusing
+   * requests: a broker that is cut off from the controller names leaders and coordinators of the past for as long as it
+   * is cut off.
+   */
+  distrust(): void
   /** Refreshes these topics. Calls that are made while another request is in flight share the next request. */
   refresh(topics: readonly string[]): Promise<void>
   /** Finds the coordinator, and waits while one is being elected. @throws Disconnected when no broker answers */
@@ -88,8 +98,14 @@ export function openCluster(context: Context): Cluster {
   const known = new Set<string>()
   const topics = new Map<string, KnownTopic>()
   const seen = new Map<string, SeenEpochs>()
-  /** Addresses of brokers whose last answer is missing or was outdated. All other brokers are asked first. */
-  const unreliable = new Set<string>()
+  /**
+   * The brokers whose last answer is missing or was outdated, by address, each with the number of this failure. All
+   * other brokers are asked first, and then these, the one that failed first before the others.
+   */
+  const unreliable = new Map<string, number>()
+  let failures = 0
+  /** The address of the broker that answered last. */
+  let answeredBy: string | undefined
   const namesById = new Map<string, string>()
   let brokers: readonly Broker[] = []
   let transactionVersion = 0
@@ -105,10 +121,11 @@ export function openCluster(context: Context): Cluster {
       try {
         const answer = await request(await connections.get(broker))
         unreliable.delete(address)
+        answeredBy = address
         return answer
       } catch (error) {
         if (!(error instanceof Disconnected)) throw error
-        unreliable.add(address)
+        unreliable.set(address, ++failures)
         errors.push(error)
       }
     }
@@ -118,7 +135,12 @@ export function openCluster(context: Context): Cluster {
   /** Returns all known brokers by address, reliable ones first. */
   function inOrder(): [address: string, broker: Broker][] {
     const all = new Map([...brokers, ...bootstrap].map((broker) => [addressOf(broker), broker]))
-    return [...all].sort(([a], [b]) => Number(unreliable.has(a)) - Number(unreliable.has(b)))
+    const failure = (address: string) => unreliable.get(address) ?? 0
+    return [...all].sort(([a], [b]) => failure(a) - failure(b))
+  }
+
+  function distrust(): void {
+    if (answeredBy !== undefined) unreliable.set(answeredBy, ++failures)
   }
 
   async function connect(): Promise<void> {
@@ -138,12 +160,8 @@ export function openCluster(context: Context): Cluster {
 
   async function load(wanted: string[]): Promise<void> {
     const isWhole = wanted.length === known.size
-    let source: Connection | undefined
     let outdated: string | undefined
-    const answer = await askAny((connection) => {
-      source = connection
-      return ask(connection, metadataV12.api, wanted, false, false)
-    })
+    const answer = await askAny((connection) => ask(connection, metadataV12.api, wanted, false, false))
     const byNode = new Map<number, Broker>()
     for (const { nodeId, host, port } of answer.brokers) byNode.set(nodeId, { host, port })
     if (byNode.size > 0) brokers = [...byNode.values()]
@@ -156,26 +174,31 @@ export function openCluster(context: Context): Cluster {
         continue
       }
       const before = topics.get(name)
-      const { latest } = seenOf(name, topic.topicId)
+      const { latest, earlierSince } = seenOf(name, topic.topicId)
       const leaders: (Leader | undefined)[] = []
       for (const { partitionIndex, leaderId, leaderEpoch } of topic.partitions) {
         const broker = byNode.get(leaderId)
         if (leaderEpoch < (latest[partitionIndex] ?? leaderEpoch)) {
-          leaders[partitionIndex] = before?.leaders[partitionIndex]
           outdated = partitionKey(name, partitionIndex)
-          continue
+          earlierSince[partitionIndex] ??= runtime.monotonic()
+          if (runtime.monotonic() - earlierSince[partitionIndex] < METADATA_MAX_AGE_MS) {
+            leaders[partitionIndex] = before?.leaders[partitionIndex]
+            continue
+          }
+          // In this time every broker was asked. The epoch is that of a deleted topic of the same name.
+          log.error({ topic: name, partition: partitionIndex, epoch: latest[partitionIndex] }, 'kafka_leader_epoch_unknown')
         }
         latest[partitionIndex] = leaderEpoch
+        delete earlierSince[partitionIndex]
         leaders[partitionIndex] = broker && { nodeId: leaderId, broker, epoch: leaderEpoch }
       }
       topics.set(name, { id: topic.topicId, leaders })
       namesById.set(topic.topicId, name)
     }
     if (isWhole) refreshedAt = runtime.monotonic()
-    if (outdated === undefined || source?.host === undefined || source.port === undefined) return
-    const address = addressOf({ host: source.host, port: source.port })
-    unreliable.add(address)
-    log.warn({ broker: address, partition: outdated }, 'kafka_metadata_outdated')
+    if (outdated === undefined) return
+    log.warn({ broker: answeredBy, partition: outdated }, 'kafka_metadata_outdated')
+    distrust()
   }
 
   async function refresh(wanted: readonly string[]): Promise<void> {
@@ -238,7 +261,7 @@ export function openCluster(context: Context): Cluster {
       found.id ??= id
       return found
     }
-    const fresh: SeenEpochs = { id, latest: [] }
+    const fresh: SeenEpochs = { id, latest: [], earlierSince: [] }
     seen.set(topic, fresh)
     return fresh
   }
@@ -256,6 +279,7 @@ export function openCluster(context: Context): Cluster {
     connectionTo: connections.get,
     leader,
     sawEpoch,
+    distrust,
     topicId: (topic) => topics.get(topic)?.id,
     topicName: (id) => namesById.get(id),
     partitionCount: (topic) => topics.get(topic)?.leaders.length,

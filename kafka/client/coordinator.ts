@@ -1,4 +1,4 @@
-import type { Cluster, CoordinatorKind } from './cluster.ts'
+import { type Cluster, type CoordinatorKind, REFUSALS_OF_OUTDATED } from './cluster.ts'
 import { ask, type Broker, type Connections, openConnections } from './connections.ts'
 import { Disconnected } from './errors.ts'
 import type { Context } from './options.ts'
@@ -18,6 +18,8 @@ export function openCoordinator(context: Context, cluster: Cluster, kind: Coordi
   const closing = new AbortController()
   let broker: Broker | undefined
   let finding: Promise<Broker> | undefined
+  /** Number of times in succession that the broker that was found has refused to be the coordinator. */
+  let refusals = 0
 
   async function find(): Promise<Broker> {
     try {
@@ -32,7 +34,7 @@ export function openCoordinator(context: Context, cluster: Cluster, kind: Coordi
       if (broker === undefined) {
         finding ??= find()
         broker = await finding
-      }
+      } else refusals = 0
       const connection = connections.established(broker) ?? (await connections.get(broker))
       return await ask(connection, api, ...args)
     } catch (error) {
@@ -43,6 +45,7 @@ export function openCoordinator(context: Context, cluster: Cluster, kind: Coordi
 
   function forget(): void {
     broker = undefined
+    if (++refusals >= REFUSALS_OF_OUTDATED) cluster.distrust()
   }
 
   async function close(): Promise<void> {

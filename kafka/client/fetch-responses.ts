@@ -1,5 +1,5 @@
 import { partitionKey, TransportError } from '../transport.ts'
-import type { Cluster, Leader } from './cluster.ts'
+import { type Cluster, type Leader, REFUSALS_OF_OUTDATED } from './cluster.ts'
 import { classify, Disconnected, errorName, fatal } from './errors.ts'
 import type { FetchPosition } from './fetch-positions.ts'
 import type { EpochEnd, FetchedPartition, FetchResponse } from './fetch-request.ts'
@@ -110,6 +110,7 @@ export function openFetchResponses(
     }
     log.debug({ topic: state.topic, partition: state.partition, reason: name }, 'kafka_fetch_retried')
     retry.postpone(state)
+    if (classify(name) === 'stale-leader' && state.attempts >= REFUSALS_OF_OUTDATED) cluster.distrust()
     retry.refreshSoon()
   }
 

@@ -1,7 +1,7 @@
 import type { CancelTimer } from '../../runtime/runtime.ts'
 import { type Publisher, type PublisherOptions, partitionKey, TransportError } from '../transport.ts'
 import { bufferPool } from './appender.ts'
-import type { Cluster } from './cluster.ts'
+import { type Cluster, REFUSALS_OF_OUTDATED } from './cluster.ts'
 import type { Broker } from './connections.ts'
 import { Disconnected } from './errors.ts'
 import { getOrAdd } from './get-or-add.ts'
@@ -26,6 +26,8 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   /** Lanes that have records. The lane whose last request was longest ago comes first. */
   const busy = new Set<PublishLane>()
   const closing = new AbortController()
+  /** Number of times in succession that brokers have refused to be leaders. */
+  let refusals = 0
   let isLocating = false
   let isScheduled = false
   let cancelTimer: CancelTimer | undefined
@@ -45,6 +47,8 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
         busy.add(lane)
       },
       onAnswered(lane, outcome) {
+        refusals = outcome.kind === 'unknown' && outcome.leaderLost ? refusals + 1 : 0
+        if (refusals >= REFUSALS_OF_OUTDATED) cluster.distrust()
         if (outcome.kind === 'unknown') interrupted(lane, outcome.reason)
         else if (outcome.kind === 'appended') resumed()
       },

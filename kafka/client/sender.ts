@@ -1,6 +1,6 @@
 import { FencedError, TransportError } from '../transport.ts'
 import type { PartitionAppender, ProducerIdentity, SentBatch } from './appender.ts'
-import type { Cluster } from './cluster.ts'
+import { type Cluster, REFUSALS_OF_OUTDATED } from './cluster.ts'
 import { type Broker, openConnections } from './connections.ts'
 import { classify, Disconnected } from './errors.ts'
 import type { Context } from './options.ts'
@@ -15,6 +15,8 @@ const REPLICATION_TIMEOUT_MS = 10_000
  */
 const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
+/** The reason for a retry when the metadata name no leader. */
+const NO_LEADER = 'LEADER_NOT_AVAILABLE'
 /** Callbacks of the sender to its producer. */
 export interface SenderHooks {
   identity(): ProducerIdentity
@@ -87,7 +89,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     }
     for (const [broker, appenders] of Map.groupBy(due, ({ topic, partition }) => cluster.leader(topic, partition)?.broker)) {
       if (broker !== undefined) sendTo(broker, appenders)
-      else for (const appender of appenders) postpone(appender, 'LEADER_NOT_AVAILABLE')
+      else for (const appender of appenders) postpone(appender, NO_LEADER)
     }
   }
 
@@ -172,7 +174,9 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   function postpone(appender: PartitionAppender, reason: string): void {
     const now = runtime.monotonic()
     appender.troubledSince ??= now
-    appender.leaderLost = classify(reason) === 'stale-leader' || reason === 'NETWORK_EXCEPTION'
+    const isRefused = classify(reason) === 'stale-leader'
+    appender.leaderLost = isRefused || reason === 'NETWORK_EXCEPTION'
+    if (isRefused && reason !== NO_LEADER && appender.attempts >= REFUSALS_OF_OUTDATED) cluster.distrust()
     if (now - appender.troubledSince > options.deliveryTimeoutMs) {
       failure ??= new TransportError(reason, `produce to ${appender.key}: still ${reason} after ${options.deliveryTimeoutMs} ms`, {
         fatal: false,

@@ -5,10 +5,11 @@ import { CLEARING_FIELD } from './clearing-scripts.ts'
  * batch's first offset.
  *
  * KEYS: 1 the partition's positions, 2 its caught-up flag, then the keys of the operations. ARGV: 1 topic, 2 expected
- * position ('' for none), 3 position after the batch, 4 now (epoch ms), 5 '1' when the batch reaches the end of the
- * log, 6 the topic's id ('' if unknown), 7 number of the view's topics, then their names, then the operations: code,
- * index into KEYS, arguments. Returns {1} when the batch was applied, {0} when the view has no position in the topic,
- * and {0, position} when the view is at a different position. A view that is being cleared has no positions.
+ * position ('' for none), 3 position after the batch, 4 now (epoch ms), 5 '1' when the batch reaches the end that the
+ * log had when reading began, 6 the topic's id ('' if unknown), 7 when the log ended at the batch's end (epoch ms, ''
+ * if it continues), 8 number of the view's topics, then their names, then the operations: code, index into KEYS,
+ * arguments. Returns {1} when the batch was applied, {0} when the view has no position in the topic, and {0,
+ * position} when the view is at a different position. A view that is being cleared has no positions.
  *
  * If the view's position went backwards (Redis was emptied, or failed over to an older copy), the script deletes the
  * caught-up flag, because a missing key no longer means that the record does not exist.
@@ -25,8 +26,8 @@ if (stored or '') ~= ARGV[2] then
   if stored then return {0, stored} end
   return {0}
 end
-local topics = tonumber(ARGV[7])
-local at = 8 + topics
+local topics = tonumber(ARGV[8])
+local at = 9 + topics
 while ARGV[at] do
   local code, key = ARGV[at], KEYS[tonumber(ARGV[at + 1])]
   if code == 'set' then
@@ -122,10 +123,10 @@ while ARGV[at] do
 end
 redis.call('HSET', positions, topic, ARGV[3])
 if ARGV[6] ~= '' then redis.call('HSET', positions, topic .. ':id', ARGV[6]) end
-if ARGV[5] == '1' then redis.call('HSET', positions, topic .. ':at', ARGV[4])
+if ARGV[7] ~= '' then redis.call('HSET', positions, topic .. ':at', ARGV[7])
 else redis.call('HSETNX', positions, topic .. ':at', ARGV[4]) end
 if ARGV[5] == '1' and redis.call('HSET', positions, topic .. ':caught-up', '1') == 1 then
-  for index = 8, 7 + topics do
+  for index = 9, 8 + topics do
     if redis.call('HEXISTS', positions, ARGV[index] .. ':caught-up') == 0 then return {1} end
   end
   redis.call('SET', flag, ARGV[4])

@@ -26,6 +26,8 @@ export interface ViewBatch {
   readonly operations: readonly ViewOperation[]
   /** True when the batch reaches the end that the log had when reading began. */
   readonly caughtUp: boolean
+  /** Time at which the log ended where the batch ends, epoch ms; undefined if more records are known to follow. */
+  readonly completeAt?: number | undefined
   /** Epoch ms. */
   readonly now: number
 }
@@ -143,12 +145,12 @@ export function positionsKey(view: string, partition: number): string {
 }
 
 function scriptArguments(batch: ViewBatch): [keys: string[], args: ViewValue[]] {
-  const { view, partition, topic, viewTopics, expected, next, topicId, operations, caughtUp, now } = batch
+  const { view, partition, topic, viewTopics, expected, next, topicId, operations, caughtUp, completeAt, now } = batch
   const tag = viewTag(view, partition)
   const keys = [positionsKey(view, partition), caughtUpKey(view, partition)]
   const indexes = new Map<string, string>()
   const args: ViewValue[] = [topic, expected === undefined ? NONE : String(expected), String(next), String(now), caughtUp ? '1' : '0']
-  args.push(topicId ?? NONE)
+  args.push(topicId ?? NONE, completeAt === undefined ? NONE : String(completeAt))
   args.push(String(viewTopics.length), ...viewTopics)
 
   function keyIndex(key: string): string {

@@ -9,7 +9,7 @@ import { scheduler as newScheduler } from './scheduler.ts'
 import { openTransport } from './slot.ts'
 
 export const TOPIC = 'records'
-const DEADLINE_MS = 60_000
+const DEADLINE_MS = 600_000
 /** Time within which late requests and markers arrive. */
 const CALM_MS = 1_000
 

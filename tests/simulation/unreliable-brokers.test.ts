@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Fetcher } from '../../kafka/transport.ts'
+import type { Fetcher, Transport } from '../../kafka/transport.ts'
 import type { PartitionLog } from './cluster/partition-log.ts'
 import { handleRequest } from './cluster/requests.ts'
 import { append, producerWorld, TOPIC, valuesIn } from './producer-world.ts'
@@ -8,6 +8,10 @@ import { append, producerWorld, TOPIC, valuesIn } from './producer-world.ts'
 
 const PARTITION = { topic: TOPIC, partition: 0 }
 const BROKERS = 3
+const METADATA = 3
+const FIND_COORDINATOR = 10
+/** An epoch that the log has never had. */
+const LATER_EPOCH = 1_000
 /** A request to the broker that hangs has no answer after this time. */
 const REQUEST_TIMEOUT_MS = 30_000
 const POLL_MS = 1_000
@@ -40,31 +44,40 @@ test('a broker that hangs does not keep the client from finding the leaders and 
   expect(valuesIn(cluster)).toEqual(['before'])
 })
 
-async function textsOf(fetcher: Fetcher, count: number): Promise<string[]> {
-  const texts: string[] = []
-  while (texts.length < count) {
-    for (const { chunks } of await fetcher.poll(POLL_MS))
-      for (const { buffer, count, valueStart, valueEnd } of chunks)
-        for (let i = 0; i < count; i++) texts.push(buffer.toString('utf8', valueStart[i], valueEnd[i]))
-  }
-  return texts
-}
-
-test('a client that asks a broker which has fallen behind does not believe it what later epochs disprove', async () => {
+/**
+ * Three brokers, of which the second leads the log. From `fallBehind` on, broker 1 answers as if it did not know of the
+ * last election, in which it lost the log.
+ * @param keys the requests that it answers like that; by default all
+ */
+function outdatedWorld(keys?: readonly number[]) {
   let isBehind = false
-  const { cluster, open, run } = producerWorld(
+  const world = producerWorld(
     2,
     (request, broker, cluster) => {
-      if (!isBehind || broker.nodeId !== 1) return handleRequest(request, broker, cluster)
-      // Broker 1 does not know the latest leader of the partition, and considers itself to be the leader.
+      if (!isBehind || broker.nodeId !== 1 || keys?.includes(request.apiKey) === false) return handleRequest(request, broker, cluster)
       const { leader, leaderEpoch } = log
       Object.assign(log, { leader: 1, leaderEpoch: leaderEpoch - 1 })
-      handleRequest(request, broker, cluster)
+      handleRequest(request, broker, { ...cluster, coordinator: () => broker })
       Object.assign(log, { leader, leaderEpoch })
     },
     BROKERS,
   )
-  const log = cluster.log(TOPIC, 0) as PartitionLog
+  const log = world.cluster.log(TOPIC, 0) as PartitionLog
+  function fallBehind(): void {
+    isBehind = true
+  }
+  return { ...world, log, fallBehind }
+}
+
+async function firstText(fetcher: Fetcher): Promise<string> {
+  for (;;) {
+    for (const { chunks } of await fetcher.poll(POLL_MS))
+      for (const { buffer, valueStart, valueEnd } of chunks) return buffer.toString('utf8', valueStart[0], valueEnd[0])
+  }
+}
+
+test('a client that asks a broker which has fallen behind does not believe it what later epochs disprove', async () => {
+  const { log, fallBehind, open, run } = outdatedWorld()
   await run(async (producer) => {
     log.moveTo(1, log.end)
     append(producer, 'first')
@@ -76,7 +89,7 @@ test('a client that asks a broker which has fallen behind does not believe it wh
     append(producer, 'third')
     await producer.commit(new Map(), undefined)
 
-    isBehind = true
+    fallBehind()
     const comparing = open('comparing')
     await comparing.connect()
     expect([...(await comparing.epochEnds([{ ...PARTITION, leaderEpoch }])).values()]).toEqual([log.end])
@@ -85,6 +98,59 @@ test('a client that asks a broker which has fallen behind does not believe it wh
     const fetcher = reading.fetcher()
     fetcher.assign(PARTITION, end, 'earliest', leaderEpoch)
     // A reader that believed it would be without this offset, and begin again with the first record.
-    expect(await textsOf(fetcher, 1)).toEqual(['third'])
+    expect(await firstText(fetcher)).toBe('third')
   })
 })
+
+test('an offset whose epoch no broker knows, as of a deleted topic, does not stop a reader forever', async () => {
+  const { open, run } = producerWorld(2, handleRequest, BROKERS)
+  await run(async (producer) => {
+    append(producer, 'first')
+    await producer.commit(new Map(), undefined)
+    const reading = open('reading')
+    await reading.connect()
+    const fetcher = reading.fetcher()
+    fetcher.assign(PARTITION, 0, 'earliest', LATER_EPOCH)
+    expect(await firstText(fetcher)).toBe('first')
+  })
+})
+
+/** What a client does first, and what it gets. */
+const FIRST_STEPS: Record<string, (transport: Transport) => Promise<unknown>> = {
+  offsets: async (transport) => (await transport.offsets([PARTITION], 'earliest')).size,
+  async fetcher(transport) {
+    const fetcher = transport.fetcher()
+    fetcher.assign(PARTITION, 0, 'earliest')
+    return (await firstText(fetcher)).length
+  },
+  async publisher(transport) {
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    const text = Buffer.from('published')
+    const settled = (count: number, error: unknown) => resolve(error ?? count)
+    transport.publisher().appender(TOPIC, 0).append({ settled }, 0, null, 0, 0, text, 0, text.length)
+    return promise
+  },
+  async producer(transport) {
+    const producer = transport.producer({ transactionalId: 'another' })
+    await producer.init()
+    append(producer, 'written')
+    return (await producer.commit(new Map(), undefined)).size
+  },
+}
+
+test.each(Object.keys(FIRST_STEPS))(
+  'a client does not stay with a broker that names leaders and coordinators of the past: %s',
+  async (part) => {
+    const { cluster, log, faults, fallBehind, open, run } = outdatedWorld([METADATA, FIND_COORDINATOR])
+    await run(async (producer) => {
+      log.moveTo(2, log.end)
+      append(producer, 'a')
+      await producer.commit(new Map(), undefined)
+      while (cluster.coordinator('transaction', 'another')?.nodeId === 1) faults.moveCoordinators()
+      fallBehind()
+      const transport = open('another')
+      await transport.connect()
+      expect(await FIRST_STEPS[part](transport)).toBe(1)
+    })
+  },
+)

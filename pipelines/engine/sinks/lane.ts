@@ -102,6 +102,8 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   /** The end of the log when reading began. The target is complete when it reaches this offset. */
   let goal: number | undefined
   let highWatermark = 0
+  /** Time of the fetch that returned `highWatermark`, epoch ms. */
+  let fetchedAt: number | undefined
   let caughtUp = false
   let isOwnedElsewhere = false
   let lastWriteAt = 0
@@ -161,6 +163,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     if (state !== 'running') return
     goal ??= data.highWatermark
     highWatermark = data.highWatermark
+    fetchedAt = data.fetchedAt
     leaderEpoch = data.leaderEpoch
     buffer.push(data, clock)
   }
@@ -228,7 +231,8 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
       refused = refusals.length
     }
 
-    const attempt = target.prepare({ partition, records, expected: applied, next, caughtUp: reachesGoal, refuse })
+    const completeAt = next >= highWatermark ? fetchedAt : undefined
+    const attempt = target.prepare({ partition, records, expected: applied, next, caughtUp: reachesGoal, completeAt, refuse })
     job.start(async () => {
       if (!isKept) await deps.deadLetters?.(bad)
       isKept = true

@@ -74,6 +74,11 @@ export interface SinkBatch {
   readonly next: number
   /** True when the batch reaches the offset that was the end of the log when reading began. */
   readonly caughtUp: boolean
+  /**
+   * Time at which the log ended where the batch ends, epoch ms; undefined if more records are known to follow. A target
+   * that lags far behind is caught up but not complete.
+   */
+  readonly completeAt?: number | undefined
   /** Stores records as dead letters, for targets that may refuse records. */
   readonly refuse?: RefuseRecords
 }

@@ -63,13 +63,15 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
     return runtime.now() - stored.at > retentionMs ? 'missed_tombstones' : undefined
   }
 
-  function prepare({ partition: { topic, partition }, records, expected, next, caughtUp }: SinkBatch): () => Promise<WriteResult> {
+  function prepare(given: SinkBatch): () => Promise<WriteResult> {
+    const { records, expected, next, caughtUp, completeAt } = given
+    const { topic, partition } = given.partition
     const known = records as readonly { readonly key: K; readonly value: V | null }[]
     return async function applyToView() {
       const operations = await operationsOf(partition, known)
       const topicId = topicIds.get(topic)
       const place = { view: view.name, partition, topic, topicId, viewTopics }
-      const batch = { ...place, expected, next, operations, caughtUp, now: runtime.now() }
+      const batch = { ...place, expected, next, operations, caughtUp, completeAt, now: runtime.now() }
       const result = await store.apply(batch)
       if (result.applied) return { outcome: 'applied' }
       // If the view is already at the new position, an earlier attempt was applied and only its answer was lost. For a

@@ -196,8 +196,8 @@ function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): 
 /** Clears state without a changelog if another process has processed the partition in the meantime. */
 function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: StartOffsets): void {
   const current = task.sources.every((source) => {
-    const committed = offsets.committed.get(partitionKey(source.topic, source.partition))
     if (isOtherSource(session, source, offsets.topicIds)) return false
+    const committed = offsets.committed.get(partitionKey(source.topic, source.partition))
     return committed === undefined || committed.offset === session.position(sourceName(source))
   })
   if (!current) for (const store of task.unloggedStores) session.clear(store, task.partition)

@@ -101,6 +101,22 @@ test('only the batch that reaches the end of the log as of the start reports tha
   expect(flags).toEqual([false, false, true])
 })
 
+test('a target that has been away for long is complete only when it has reached the end of the log again', async () => {
+  const { run, control, append } = world()
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  control.down = true
+  append(0, 25)
+  await eventually(() => sink.metrics.retries).toBeGreaterThan(0)
+  control.batches.length = 0
+  control.down = false
+  const filled = () => control.batches.filter(({ records }) => records.length > 0)
+  await eventually(() => filled().reduce((sum, { records }) => sum + records.length, 0)).toBe(25)
+  const times = filled().map(({ completeAt }) => completeAt)
+  expect(times.slice(0, -1).filter((at) => at !== undefined)).toEqual([])
+  expect(times.at(-1)).toEqual(expect.any(Number))
+})
+
 test('tombstones reach the target', async () => {
   const { run, memory, appendBytes } = world()
   appendBytes(0, null)

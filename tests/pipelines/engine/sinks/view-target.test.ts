@@ -62,7 +62,7 @@ const record = (offset: number, value: string | null) => ({ offset, timestamp: 0
 
 test('a batch is applied as operations, with its offset and all topics of the view', async () => {
   const { target, batches } = world()
-  const batch = { partition, records: [record(4, 'a'), record(5, null)], expected: 4, next: 6, caughtUp: true }
+  const batch = { partition, records: [record(4, 'a'), record(5, null)], expected: 4, next: 6, caughtUp: true, completeAt: NOW - 1 }
   expect(await target.prepare(batch)()).toEqual({ outcome: 'applied' })
   expect(batches).toEqual([
     {
@@ -77,6 +77,7 @@ test('a batch is applied as operations, with its offset and all topics of the vi
         { op: 'del', key: '{things:3}:5' },
       ],
       caughtUp: true,
+      completeAt: NOW - 1,
       now: NOW,
     },
   ])
