@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { assertCleanText, assertCleanUrl, decodeUtf8 } from '../../../api/kit/text.ts'
+import { assertCleanText, assertCleanUrl, decodeUtf8, textFaults } from '../../../api/kit/text.ts'
 
 const encodingError = expect.objectContaining({ definition: expect.objectContaining({ code: 'invalid_encoding' }) })
 
@@ -26,6 +26,12 @@ test('finds NUL and lone surrogates at any position', () => {
 test('JSON that is nested a hundred thousand deep is refused without a stack overflow', () => {
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
   expect(() => assertCleanText(deep)).toThrow(/nested deeper/)
+})
+
+test('the faults of JSON that is nested a hundred thousand deep are not searched, even if one is near the top', () => {
+  const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
+  expect(() => textFaults({ near: 'a\0b', deep }, 'body')).toThrow(/nested deeper/)
+  expect(textFaults({ near: 'a\0b' }, 'body')).toEqual([{ path: 'body.near', message: 'must not contain NUL' }])
 })
 
 test('decodes strict UTF-8 and drops a byte order mark', () => {
