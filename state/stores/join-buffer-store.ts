@@ -191,9 +191,10 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
         repacked.push(row)
       }
       insert(row.values, buffered)
-      if (parts.length > 1) row.bytes += bytesOf(buffered.value)
+      row.bytes += bytesOf(buffered.value)
     }
-    for (let part = 0; part < parts.length; part++) {
+    // Values are packed in another order than before, so they may even need more rows.
+    for (let part = 0; part < Math.max(parts.length, repacked.length); part++) {
       if (part < repacked.length) rows.put(rowKeys.part(key, part), repacked[part])
       else rows.delete(rowKeys.part(key, part))
     }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
 import { type Buffered, type JoinBufferStore, joinBufferStore, joinBufferWithRows } from '../../../state/stores/join-buffer-store.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
-import { openStore, storedRows, type TestBackend, TOPOLOGY, testChangelog } from './harness.ts'
+import { openStore, storedRows, type TestBackend, TOPOLOGY, testBackends, testChangelog } from './harness.ts'
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'waiting'
@@ -100,6 +100,21 @@ describe.each(fullRowBytes)('with rows of %d bytes', (fullBytes) => {
     stepArbitrary,
     (opened, steps: readonly Step[]) => runAgainstModel(opened, fullBytes, steps),
   )
+})
+
+test('values that stay after an expiry are kept, even if they need more rows than before', async () => {
+  const opened = await testBackends[0]()
+  const store = openStore(newStore(12), opened.backend, CACHE_BYTES)
+  // The first row is full because of its last value. In order of time, the long value alone fills a row.
+  const kept = [
+    { time: 45, value: 'a value that fills a row' },
+    { time: 46, value: 'b' },
+    { time: 47, value: 'c' },
+  ]
+  for (const { time, value } of [{ time: 1, value: 'old' }, ...kept.toReversed()]) store.add('a', time, value)
+  expect(store.takeExpired(45, 10).map(({ values }) => values)).toEqual([[{ time: 1, value: 'old' }]])
+  expect(store.joinable('a', 46)).toEqual(kept)
+  await opened.remove()
 })
 
 const MIB = 1_048_576
