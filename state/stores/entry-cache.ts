@@ -79,6 +79,9 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   readonly revision: number
 }
 
+/** Assumed size of a row in bytes, for the estimate of changes before the first flush. */
+const FIRST_ROW_BYTES = 200
+
 /** Number of keys below which sorting does not pay off. */
 const FEW_KEYS = 32
 
@@ -108,6 +111,8 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let current: Entry<K, V>[] = []
   let dirty: Entry<K, V>[] = []
   let flushed: Entry<K, V>[] = []
+  /** Mean size of a row in the last flush. The sizes of changed rows are unknown until they are encoded. */
+  let meanRowBytes = FIRST_ROW_BYTES
   let revision = 0
   /** The last entry that was used, because most keys are changed right after they were read. */
   let last: Entry<K, V> | undefined
@@ -249,14 +254,20 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     get dirtyKeys() {
       return dirty.length
     },
+    get dirtyBytes() {
+      return dirty.length * meanRowBytes
+    },
     flush(changelog) {
       if (flushed.length > 0) throw new Error(`store ${name} was flushed again before its last flush was committed or discarded`)
       sortForDatabase(dirty)
+      let total = 0
       for (const entry of dirty) {
         entry.dirty = false
         const written = write(entry, column, changelog)
+        total += written
         if (written > 0) resize(entry, ENTRY_BYTES + written)
       }
+      if (dirty.length > 0) meanRowBytes = total / dirty.length
       flushed = dirty
       dirty = []
       loose = []

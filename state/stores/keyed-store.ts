@@ -159,6 +159,9 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     get dirtyKeys() {
       return entries.dirtyKeys + Number(mustRoll)
     },
+    get dirtyBytes() {
+      return entries.dirtyBytes
+    },
     flush(changelog) {
       entries.flush(changelog)
       if (mustRoll) changelog?.append(ROLL_KEY_BYTES, 0, ROLL_KEY_BYTES.length, null, 0, 0)

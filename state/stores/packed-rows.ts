@@ -56,6 +56,8 @@ export function keyHash(buffer: Uint8Array, start: number, end: number): number 
 export class PackedRows {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #used = 0
+  /** Number of bytes of replaced and removed values. */
+  #replaced = 0
   #count = 0
   #fields = new Int32Array(FIRST_ROWS * FIELDS)
   /** Row numbers plus one, so that 0 is a free slot. */
@@ -68,6 +70,11 @@ export class PackedRows {
   /** The number of bytes of all keys and values, including replaced values. */
   get bytes(): number {
     return this.#used
+  }
+
+  /** The number of bytes of all keys and their current values. */
+  get currentBytes(): number {
+    return this.#used - this.#replaced
   }
 
   /** The memory that its rows take. */
@@ -120,13 +127,16 @@ export class PackedRows {
     // The bytes are copied before the fields of the row change, because `start` and `end` may come from these fields.
     const from = this.#used
     this.#append(value, start, end)
+    this.#replaced += this.#fields[at + VALUE_END] - this.#fields[at + VALUE_START]
     this.#fields[at + VALUE_START] = from
     this.#fields[at + VALUE_END] = this.#used
   }
 
   removeValue(row: number): void {
-    this.#fields[row * FIELDS + VALUE_START] = NO_VALUE
-    this.#fields[row * FIELDS + VALUE_END] = NO_VALUE
+    const at = row * FIELDS
+    this.#replaced += this.#fields[at + VALUE_END] - this.#fields[at + VALUE_START]
+    this.#fields[at + VALUE_START] = NO_VALUE
+    this.#fields[at + VALUE_END] = NO_VALUE
   }
 
   hasValue(row: number): boolean {
@@ -179,6 +189,7 @@ export class PackedRows {
 
   clear(): void {
     this.#used = 0
+    this.#replaced = 0
     this.#count = 0
     this.#slots.fill(0)
   }

@@ -256,6 +256,9 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     get dirtyKeys() {
       return changed.count
     },
+    get dirtyBytes() {
+      return changed.currentBytes
+    },
     flush(changelog) {
       if (flushed.count > 0) throw new Error(`store ${name} was flushed again before its last flush was committed or discarded`)
       const { buffer } = changed

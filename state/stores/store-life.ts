@@ -16,6 +16,9 @@ export function storeLife(inner: EngineStore): EngineStore {
     get dirtyKeys() {
       return inner.dirtyKeys
     },
+    get dirtyBytes() {
+      return inner.dirtyBytes
+    },
     flush: inner.flush,
     committed: inner.committed,
     discard: inner.discard,

@@ -39,6 +39,8 @@ export interface EngineStore {
    */
   loadPrefetched(): void
   readonly dirtyKeys: number
+  /** Estimated size in bytes of the rows that the next `flush` writes. */
+  readonly dirtyBytes: number
   /** Commit step 1: encodes every dirty key once. Later changes belong to the next commit. */
   flush(changelog: ChangelogWriter | undefined): void
   /** Called after commit step 5. The flushed objects are no longer dirty. */

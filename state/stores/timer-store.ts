@@ -208,6 +208,9 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     get dirtyKeys() {
       return entries.dirtyKeys
     },
+    get dirtyBytes() {
+      return entries.dirtyBytes
+    },
     flush: entries.flush,
     committed: entries.committed,
     discard: entries.discard,

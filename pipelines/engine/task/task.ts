@@ -91,6 +91,8 @@ export interface StreamTask extends TaskPlace {
   readonly hasWork: boolean
   /** Number of changed keys that the next commit encodes. */
   readonly dirtyKeys: number
+  /** Estimated size in bytes of the rows that the next commit encodes. */
+  readonly dirtyBytes: number
   /** True when positions have moved, even if only past control records. */
   readonly positionsMoved: boolean
   readonly queuedRecords: number
@@ -307,6 +309,10 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     get dirtyKeys() {
       return stores.reduce((sum, store) => sum + store.dirtyKeys, 0)
+    },
+
+    get dirtyBytes() {
+      return stores.reduce((sum, store) => sum + store.dirtyBytes, 0)
     },
 
     get positionsMoved() {

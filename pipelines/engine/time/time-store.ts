@@ -66,6 +66,9 @@ export function timeStore(name: string): TimeStore {
     get dirtyKeys() {
       return dirty.size
     },
+    get dirtyBytes() {
+      return dirty.size * NUMBER_BYTES
+    },
     flush(changelog) {
       for (const name of dirty) {
         const key = Buffer.from(name, 'utf8')

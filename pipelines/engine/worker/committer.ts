@@ -7,8 +7,8 @@ import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from
 import type { TaskSet } from './task-set.ts'
 
 /**
- * Maximum size of a transaction. When this much data waits to be sent, the transaction ends early. Memory therefore
- * stays bounded, regardless of the commit interval.
+ * Maximum size of a transaction: outputs that wait to be sent, and changed rows, whose sizes are estimated. At this
+ * size the transaction ends early. Memory therefore stays bounded, regardless of the commit interval.
  */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
 /**
@@ -125,7 +125,9 @@ export function committer(deps: CommitterDeps): Committer {
 
   const dirtyKeys = () => tasks.running().reduce((sum, task) => sum + task.dirtyKeys, 0)
 
-  const isFull = () => producer.pendingBytes >= MAX_TRANSACTION_BYTES || dirtyKeys() >= MAX_DIRTY_KEYS
+  const dirtyBytes = () => tasks.running().reduce((sum, task) => sum + task.dirtyBytes, 0)
+
+  const isFull = () => producer.pendingBytes + dirtyBytes() >= MAX_TRANSACTION_BYTES || dirtyKeys() >= MAX_DIRTY_KEYS
 
   /**
    * Returns true when the input pauses. At that point everything on the broker has been processed, so a later commit

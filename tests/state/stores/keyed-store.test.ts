@@ -118,6 +118,18 @@ test('a key that changes many times is encoded once per commit', async () => {
   expect(changelog.appended).toBe(1)
 })
 
+test('the size of changed rows is estimated from the rows of the last flush', async () => {
+  const backend = (await testBackends[0]()).backend
+  const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)
+  for (const key of ['a', 'b', 'c']) store.put(key, 'x'.repeat(9_999))
+  store.flush(testChangelog())
+  store.committed()
+  expect(store.dirtyBytes).toBe(0)
+  store.put('a', 'x')
+  store.put('d', 'x')
+  expect(store.dirtyBytes).toBe(20_000)
+})
+
 test('consecutive scans encode a change once, and see the changes between them', async () => {
   const backend = (await testBackends[0]()).backend
   let encoded = 0

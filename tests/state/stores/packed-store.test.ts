@@ -70,6 +70,7 @@ test('rows are written, found and prefetched as bytes, and a changed row is enco
   for (let end = 3; end <= 7; end++) store.write(...at, { buffer: value, start: 2, end })
   expect(store.get('café')).toBe('value')
   expect(store.dirtyKeys).toBe(1)
+  expect(store.dirtyBytes).toBe('café'.length + 1 + 'value'.length)
   const changelog = testChangelog()
   store.flush(changelog)
   expect(changelog.appended).toBe(1)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { ReplacedError, TransportError } from '../../../../kafka/transport.ts'
 import { DECIDING } from '../../../../pipelines/engine/commands/decide.ts'
+import { rawValue } from '../../../../pipelines/engine/index.ts'
 import { repartitionSpec } from '../../../../pipelines/engine/topology/internal-topics.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
@@ -163,6 +164,32 @@ test('commits early when so many keys have changed that encoding them would dela
   const words = await worker(remembering)
   await until(() => words.status().commits > 0, 'a commit')
   expect(words.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBeLessThan(keys)
+})
+
+test('commits early when the changed rows are large, so that memory stays bounded', async () => {
+  const { worker, broker } = bench()
+  const value = 'x'.repeat(20_000)
+  const [records, megabytes] = [7_500, 150]
+  const remembering = topology(
+    'remembering',
+    (t) => {
+      const seen = keyedStore('seen', { key: utf8, value: rawValue(utf8) })
+      t.source(lines, { keys: 'optional' }).process('remember', { stores: [seen] }, (line) => {
+        // A processor that takes some time, so that the records do not fit into one round of the worker.
+        for (let i = 0; i < 50; i++) expect(line).not.toBe('')
+        seen.put(line, value)
+      })
+    },
+    { commitIntervalMs: 60_000 },
+  )
+  broker.createTopic({ name: lines.name, partitions: lines.partitions })
+  const send = (line: string) => broker.append(lines.name, 0, { timestamp: 1, key: null, value: Buffer.from(line), headers: [] })
+  const words = await worker(remembering)
+  send('first')
+  await until(() => words.status().commits === 1, 'a commit shows how large rows are')
+  for (let i = 0; i < records; i++) send(`line-${i}`)
+  await until(() => broker.records('remembering-seen-changelog').length === records + 1, 'all rows are committed')
+  expect(words.status().commits - 1).toBeGreaterThanOrEqual(Math.floor(megabytes / 34))
 })
 
 test('under the commit policy for decisions, a single record is committed at once, and records right after a commit wait for the next one', async () => {
