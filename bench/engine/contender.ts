@@ -113,7 +113,7 @@ interface Program {
  * twice the second share. The database gets another part (worker-process.ts).
  */
 const INITIAL_HEAP_SHARE = 0.1
-const HEAP_SHARE = 0.2
+const HEAP_SHARE = 0.15
 /** Size of V8's semi-spaces under a memory limit, in MiB. */
 const SEMI_SPACE_MIB = 8
 

@@ -43,7 +43,7 @@ export default command({
   examples: [
     ['--peer kafka-streams', 'Compares J2 with Kafka Streams.'],
     ['--latency 5000', 'Measures the latency at 5,000 records per second.'],
-    ['--records 2050000 --cards 1650000 --state-padding 4096 --memory 640 --runs 1', 'Measures J2 with ten times more state than memory.'],
+    ['--records 2400000 --cards 1950000 --state-padding 4096 --memory 768 --runs 1', 'Measures J2 with ten times more state than memory.'],
   ],
   check: ({ latency, job, cards, 'state-padding': padding }) => {
     if (job === 'J2') return undefined

@@ -15,7 +15,7 @@ import { JOBS } from './jobs.ts'
 const STATUS_POLL_MS = 20
 const STDERR = 2
 /** Share of the process's memory limit that the database may use. */
-const DATABASE_SHARE = 1 / 4
+const DATABASE_SHARE = 1 / 5
 const BYTES_PER_MIB = 1024 * 1024
 
 const env = workerEnvironment()

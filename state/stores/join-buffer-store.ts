@@ -193,7 +193,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
       insert(row.values, buffered)
       row.bytes += bytesOf(buffered.value)
     }
-    // Values are packed in another order than before, so they may even need more rows.
+    // Packing the values in order of time may need more rows than before.
     for (let part = 0; part < Math.max(parts.length, repacked.length); part++) {
       if (part < repacked.length) rows.put(rowKeys.part(key, part), repacked[part])
       else rows.delete(rowKeys.part(key, part))
