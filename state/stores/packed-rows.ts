@@ -26,8 +26,8 @@ const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
 /** Up to this length, a loop copies faster than a function of the runtime. */
 const SHORT_COPY_BYTES = 24
 /**
- * The start of every hash is a secret. Otherwise somebody could choose keys with equal hashes, which would make
- * searches long.
+ * The secret value from which every hash starts. If it were known, a client could choose keys with equal hashes, which
+ * would make searches long.
  */
 const SEED = randomInt(2 ** 32)
 const FNV_PRIME = 0x01000193

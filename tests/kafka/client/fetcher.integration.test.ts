@@ -291,7 +291,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const first = await fetcher.poll(0)
   const firstBytes = flatten(first).reduce((sum, { value }) => sum + (value as string).length, 0)
   expect(firstBytes).toBeLessThan(200 * KIB)
-  // With a lower limit, each poll returns one response: first that of one partition, then that of the other.
+  // With a lower limit, each poll returns the response of a single partition, and the next poll that of the other one.
   const little = [await fetcher.poll(0, 1), await fetcher.poll(0, 1)]
   expect(little.map((data) => data.length)).toEqual([1, 1])
   expect(little[0][0].partition).not.toBe(little[1][0].partition)
