@@ -65,7 +65,10 @@ const TOO_MANY_REQUESTS = 429
  * the registry may return 404 for other reasons.
  */
 const SCHEMA_NOT_FOUND_CODE = 40_403
-/** Number of characters of an unexpected answer that messages show. It is enough to recognise the page of a proxy. */
+/**
+ * Number of characters of an unexpected answer that error messages quote. This is enough to recognise a proxy's error
+ * page.
+ */
 const SHOWN_CHARACTERS = 120
 const AVRO = 'AVRO'
 

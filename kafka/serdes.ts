@@ -13,7 +13,7 @@ export interface ValueTopic<V> {
 // biome-ignore lint/suspicious/noExplicitAny: values are invariant, so no narrower type accepts every topic
 export type AnyValueTopic = ValueTopic<any>
 
-/** A cache of schemas by id. Decoders read it synchronously; asynchronous callers load missing schemas. */
+/** A cache of schemas, keyed by id. Decoders read it synchronously; asynchronous callers load missing schemas. */
 export interface LoadedSchemas extends SchemaLookup {
   /**
    * Fetches a schema after an UnknownSchemaError. The caller can then decode the value again. `not-found` means that

@@ -201,7 +201,7 @@ export interface GroupPeer {
   readonly partitions: readonly TopicPartition[]
   /** The topics that the member subscribes to. */
   readonly topics: readonly string[]
-  /** The last notice that the member announced; undefined if it has never announced a notice. */
+  /** The last notice that the member announced; undefined if it has never announced one. */
   readonly notice: string | undefined
 }
 
@@ -209,13 +209,13 @@ export interface GroupPeer {
 interface GroupOffsets {
   readonly groupId: string
   /**
-   * Returns the committed offsets by `partitionKey`; partitions without one are absent. Waits while a transaction that
-   * includes these offsets is open (require_stable).
+   * Returns the committed offsets, keyed by `partitionKey`; partitions without a committed offset are absent. Waits
+   * while a transaction that includes these offsets is open (require_stable).
    */
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
   /**
    * Commits offsets outside a transaction, at least once.
-   * @throws FencedError when the membership is lost, or when a group that should have no members has one
+   * @throws FencedError when the membership is lost, or when a group that should be empty has a member
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
   /** Returns all members, sorted by member id. The `range` assignor assigns partitions in this order. */
@@ -512,14 +512,15 @@ export interface Transport {
    */
   maxBatchBytes(topics: readonly string[]): Promise<Map<string, number>>
   /**
-   * Returns offsets by `partitionKey`. `end` is the high watermark (isolation level 0), never the last stable offset.
+   * Returns offsets, keyed by `partitionKey`. `end` is the high watermark (isolation level 0), never the last stable
+   * offset.
    */
   offsets(partitions: readonly TopicPartition[], at: 'earliest' | 'end'): Promise<Map<string, number>>
   /**
-   * Returns, by `partitionKey`, the offset at which the batches of a leader epoch and of all earlier epochs end. State
-   * that was copied from records beyond that offset contains records that the log has lost. The offset is -1 when the
-   * log contains only later epochs. Waits for a leader that has had the epoch, because an earlier leader knows nothing
-   * of it.
+   * Returns, keyed by `partitionKey`, the offset at which the batches of a leader epoch and of all earlier epochs end.
+   * State that was copied from records beyond that offset contains records that the log has lost. The offset is -1 when
+   * the log contains only later epochs. Waits for a leader of this epoch or a later one, because a leader from before
+   * the epoch does not know where it ends.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
   /** Returns the epoch of the partition's leader in the last metadata; -1 when it is unknown. */
@@ -542,7 +543,7 @@ export interface Transport {
 
 /**
  * Thrown when the broker has fenced this producer or member, because another producer or member has replaced it.
- * Uncommitted work of the fenced one will never be committed.
+ * Uncommitted work of the fenced producer or member will never be committed.
  */
 export class FencedError extends Error {
   override readonly name = 'FencedError'

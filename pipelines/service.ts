@@ -34,7 +34,7 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
   topologies(resources: () => Resources): readonly Topology[]
   /** Sinks that copy the service's topics into Redis and ClickHouse, or deliver their records. */
   readonly sinks: readonly SinkDeclaration<Resources>[]
-  /** Servers that only some services use, and this one does. */
+  /** The optional servers that this service uses. */
   readonly optionalServers?: readonly OptionalServer[]
   /** Opens jobs that run in every worker process, in addition to topologies and sinks. */
   jobs?(context: SinkContext): readonly Runner[]

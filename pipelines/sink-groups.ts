@@ -12,9 +12,9 @@ export interface SinkOwner {
  * Returns the consumer group of each sink. There is one group for each role and store. Its members may run different
  * services, because each member subscribes only to the topics of its own sinks.
  *
- * In a group, however, a partition has only one owner. If sinks of two services read the same topic, the owner may run
- * only one of these services. The sink of the service that is listed later therefore gets a separate group.
- *   @param services all services, not only those of this process, because all processes must get the same result
+ * However, a partition has only one owner per group. If sinks of two services read the same topic, the owner of a
+ * partition may run only one of these services. The sink of the service that is listed later therefore gets a separate
+ * group. @param services all services, not only those of this process, because all processes must get the same result
  */
 export function sinkGroupIds(services: readonly SinkOwner[]): Map<string, string> {
   const firstReaders = new Map<string, string>()

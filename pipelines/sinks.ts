@@ -88,7 +88,7 @@ export function viewSink<K, V>(
   return { name, topics, store: 'redis', open }
 }
 
-/** Copies a topic into a table in ClickHouse, or several topics with the same records. */
+/** Copies one topic, or several topics with records of the same format, into a ClickHouse table. */
 export function tableSink<K, V>(name: string, table: AnyTable<K, V>, ...topics: readonly AnyTopic[]): SinkDeclaration {
   function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
     const client = connectSinkClickhouse(config.clickhouse)

@@ -24,7 +24,8 @@ export function lowerPriority(nice: number): void {
   try {
     writeFileSync(AUTOGROUP, String(nice))
   } catch {
-    // This kernel does not group processes by session, or the process is in a container, whose group counts instead.
+    // Either this kernel does not group processes by session, or the process is in a container, and then the
+    // container's group determines its share.
   }
 }
 

@@ -31,7 +31,7 @@ export interface ProducerIdentity {
   readonly codec: Compression
 }
 
-/** A batch that was sent. After that, its bytes, and therefore its sequence number, never change. */
+/** A batch that was sent. From then on, neither its bytes nor its sequence number may change. */
 export interface SentBatch {
   readonly writer: BatchWriter
   readonly bytes: Buffer
@@ -106,11 +106,11 @@ export class PartitionAppender implements RecordAppender {
   attempts = 0
   /** Clock reading at the first failed attempt to send the current batch. */
   troubledSince: number | undefined
-  /** True when the last answer indicates that another broker may lead the partition now. */
+  /** True when the last answer suggests that a different broker may now lead the partition. */
   leaderLost = false
   /** The offset after the last acknowledged batch of this transaction; -1 when the broker did not return it. */
   nextOffset: number | undefined
-  /** The offset after the last acknowledged batch since `init`, of any transaction; -1 when it is unknown. */
+  /** The offset after the last batch that was acknowledged since `init`, in any transaction; -1 when it is unknown. */
   #logEnd = -1
 
   constructor(topic: string, partition: number, { pool, phase, codec, maxBatchBytes = Infinity }: AppenderOptions) {

@@ -14,13 +14,13 @@ export interface LeaderAnswer {
   readonly offset: number
 }
 
-/** Sends a broker one request for all of the given partitions. Returns the answers by `partitionKey`. */
+/** Sends a broker one request for all of the given partitions. Returns the answers, keyed by `partitionKey`. */
 export type AskLeader<Asked> = (connection: Connection, asked: readonly Asked[]) => Promise<Map<string, LeaderAnswer>>
 
 /**
  * Asks the leaders of all partitions for an offset. Repeats the requests until all leaders have answered.
  * @param doing describes the request in error messages
- * @returns the offsets by `partitionKey`
+ * @returns the offsets, keyed by `partitionKey`
  */
 export async function askLeaders<Asked extends TopicPartition>(
   context: Context,

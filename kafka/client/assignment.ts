@@ -40,7 +40,10 @@ export function openAssignment(): Assignment {
   let owned: readonly TopicPartition[] = []
   /** The owned partitions in the last confirmed report. */
   let reported: string | undefined
-  /** Number of calls of `forgetReported`. A report that was created before the last call must not be confirmed. */
+  /**
+   * Number of calls of `forgetReported`. If it has changed since a report was created, that report must not be
+   * confirmed.
+   */
   let lastForgotten = 0
 
   return {

@@ -14,16 +14,19 @@ export interface Leader {
 
 interface KnownTopic {
   readonly id: string
-  /** The leader of each partition, by partition number; undefined while the partition has none. */
+  /** The leader of each partition, indexed by partition number; undefined for a partition without a leader. */
   readonly leaders: readonly (Leader | undefined)[]
 }
 
-/** The latest leader epochs of a topic that any answer, record or committed offset has named, by partition number. */
+/**
+ * For each partition of a topic, the latest leader epoch that any answer, record or committed offset has named. The
+ * arrays are indexed by partition number.
+ */
 interface SeenEpochs {
   /** Undefined until the topic is found for the first time. */
   id: string | undefined
   readonly latest: number[]
-  /** Monotonic time (ms) since which all answers name earlier epochs, by partition number. */
+  /** Monotonic time (ms) since which every answer has named an earlier epoch, indexed by partition number. */
   readonly earlierSince: number[]
 }
 
@@ -78,9 +81,8 @@ export interface Cluster {
   /** Returns the partition count; undefined for a topic that the last refresh did not find. */
   partitionCount(topic: string): number | undefined
   /**
-   * Makes other brokers answer the next requests. Call it when the brokers that the last answers name keep refusing
-   * requests: a broker that is cut off from the controller names leaders and coordinators of the past for as long as it
-   * is cut off.
+   * Makes other brokers answer the next requests. Call it when the brokers named in the last answers keep refusing
+   * requests, because a broker that is cut off from the controller goes on naming former leaders and coordinators.
    */
   distrust(): void
   /** Refreshes these topics. Calls that are made while another request is in flight share the next request. */
@@ -99,8 +101,8 @@ export function openCluster(context: Context): Cluster {
   const topics = new Map<string, KnownTopic>()
   const seen = new Map<string, SeenEpochs>()
   /**
-   * The brokers whose last answer is missing or was outdated, by address, each with the number of this failure. All
-   * other brokers are asked first, and then these, the one that failed first before the others.
+   * Maps the address of each broker whose last answer was missing or outdated to the number of that failure. Requests
+   * go to all other brokers first, and then to these brokers in the order of their failures.
    */
   const unreliable = new Map<string, number>()
   let failures = 0
@@ -132,7 +134,7 @@ export function openCluster(context: Context): Cluster {
     throw new Disconnected(`none of the brokers ${options.brokers.join(', ')} can be reached: ${errors[0].message}`, errors[0])
   }
 
-  /** Returns all known brokers by address, reliable ones first. */
+  /** Returns all known brokers with their addresses, reliable ones first. */
   function inOrder(): [address: string, broker: Broker][] {
     const all = new Map([...brokers, ...bootstrap].map((broker) => [addressOf(broker), broker]))
     const failure = (address: string) => unreliable.get(address) ?? 0
@@ -185,7 +187,8 @@ export function openCluster(context: Context): Cluster {
             leaders[partitionIndex] = before?.leaders[partitionIndex]
             continue
           }
-          // In this time every broker was asked. The epoch is that of a deleted topic of the same name.
+          // Every broker has been asked in the meantime, so the epoch must be that of a deleted topic with the same
+          // name.
           log.error({ topic: name, partition: partitionIndex, epoch: latest[partitionIndex] }, 'kafka_leader_epoch_unknown')
         }
         latest[partitionIndex] = leaderEpoch

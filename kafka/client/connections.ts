@@ -64,7 +64,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
       live.set(key, connection)
       return connection
     } catch (error) {
-      // After a `drop`, another connection may have taken the place of this one.
+      // This connection may already be replaced by another one, which was opened after a `drop`.
       forget()
       throw connectError(broker, error)
     }
@@ -88,8 +88,8 @@ export function openConnections({ options, newConnection = systemConnection }: P
   }
 
   /**
-   * Returns whether requests can be sent. At the end of its session, a connection authenticates again and soon becomes
-   * usable. A request that is sent before then would close the connection.
+   * Returns whether requests can be sent. When its session ends, a connection authenticates again and soon becomes
+   * usable; a request that is sent during this time would close the connection.
    */
   async function isUsable(connection: Connection): Promise<boolean> {
     if (connection.isConnected()) return true

@@ -8,11 +8,12 @@ import { type Connection, offsetForLeaderEpochV4 } from './protocol.ts'
 const NOT_A_FOLLOWER = -1
 
 /**
- * Returns the end offset of each leader epoch in its partition's log, by `partitionKey`. The offset is -1 when the log
- * does not contain the epoch. Repeats the requests until all leaders have answered.
+ * Returns the end offset of each leader epoch in its partition's log, keyed by `partitionKey`. The offset is -1 when
+ * the log does not contain the epoch. Repeats the requests until all leaders have answered.
  */
 export function epochEnds(context: Context, cluster: Cluster, queries: readonly EpochQuery[]): Promise<Map<string, number>> {
-  // An earlier leader would answer that the log does not contain the epoch.
+  // A leader from before the epoch would answer that the log does not contain it, so the cluster must ignore such
+  // leaders.
   for (const { topic, partition, leaderEpoch } of queries) cluster.sawEpoch(topic, partition, leaderEpoch)
 
   async function askOne(connection: Connection, asked: readonly EpochQuery[]): Promise<Map<string, LeaderAnswer>> {

@@ -51,7 +51,7 @@ export interface FetchLoopHooks {
 
 /**
  * Keeps fetches in flight for all positions that need one, and stores the answers in the positions.
- * @param positions by partition key; the fetcher adds and removes entries, and the loop drops answers for removed
+ * @param positions keyed by partition key; the fetcher adds and removes entries, and the loop drops answers for removed
  * positions
  */
 export function openFetchLoop(
@@ -64,7 +64,7 @@ export function openFetchLoop(
   const { runtime } = context
   /** Connections by slot number. */
   const slots: Connections[] = Array.from({ length: SLOTS_PER_LEADER }, () => openConnections(context))
-  /** The requests in flight, by leader and then by slot number. */
+  /** The requests in flight, keyed by leader and then by slot number. */
   const underWay = new Map<number, (UnderWay | undefined)[]>()
   const closing = new AbortController()
   let scheduled = false
@@ -182,10 +182,7 @@ export function openFetchLoop(
     exchange(leader, slot, rotated, waitMs).then(answered, failed)
   }
 
-  /**
-   * Delays the next fetch of these partitions if the response had few records, so that more records share the next
-   * response.
-   */
+  /** Delays the next fetch of these partitions if the response had few records, so that the next response has more. */
   function collect(states: readonly FetchPosition[], { partitions }: FetchResponse): void {
     if (options.collectMs === 0) return
     const bytes = partitions.reduce((sum, { records }) => sum + records.length, 0)

@@ -111,7 +111,7 @@ export class FetchPosition implements TopicPartition {
   /**
    * Continues at the offset from which the log differs from the data that was read. Data that `poll` has not returned
    * yet is fetched again.
-   * @param end the end of the part that the log and the data that was read have in common
+   * @param end where the log and the data that was read stop being equal
    */
   truncateTo(end: EpochEnd): void {
     this.dropQueue()

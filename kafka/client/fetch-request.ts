@@ -55,8 +55,8 @@ export interface FetchedPartition {
   readonly records: Buffer
   /**
    * Set when the log has no batch of the requested epoch, or when that epoch ends below the requested offset. The value
-   * is the end of an epoch: of the last epoch in the log that is not later than the requested epoch. The response then
-   * contains no data.
+   * is the end of the last epoch in the log that is not later than the requested epoch. The response then contains no
+   * data.
    */
   readonly diverging: EpochEnd | undefined
 }
@@ -143,7 +143,7 @@ function readPartition(reader: Reader, topicId: string): FetchedPartition {
   return { topicId, partition, errorCode, highWatermark, lastStableOffset, aborted, records, diverging }
 }
 
-/** Reads the tagged fields of a partition. The only one that a client needs is the diverging epoch. */
+/** Reads the tagged fields of a partition. A client needs only one of them, the diverging epoch. */
 function readDiverging(reader: Reader): EpochEnd | undefined {
   let diverging: EpochEnd | undefined
   for (let left = reader.readUnsignedVarInt(); left > 0; left--) {

@@ -42,7 +42,7 @@ const LONGEST_IDLE_WAIT_MS = 15_000
 /** Reads partitions from their leaders; see `Fetcher`. */
 export function openFetcher(context: Context, cluster: Cluster, given: FetcherOptions = {}): Fetcher {
   const { idleWaitMs = () => given.maxWaitMs ?? IDLE_WAIT_MS } = given
-  // A request without an answer within the request timeout would be treated as lost.
+  // A request that is not answered within the request timeout is treated as lost, so the broker must answer earlier.
   const longestWaitMs = Math.min(LONGEST_IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
   const periodMs = Math.min(IDLE_WAIT_MS, longestWaitMs)
   /**
@@ -72,7 +72,8 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   function assign(target: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch = UNKNOWN_LEADER_EPOCH): void {
     const key = partitionKey(target.topic, target.partition)
     const state = new FetchPosition(target, offset, reset, leaderEpoch)
-    // An earlier leader would answer that it has no such offset, and reading would start over.
+    // A leader from before this epoch would answer that it has no such offset, and reading would start over, so the
+    // cluster must ignore such leaders.
     if (leaderEpoch !== UNKNOWN_LEADER_EPOCH) cluster.sawEpoch(target.topic, target.partition, leaderEpoch)
     state.paused = positions.get(key)?.paused ?? false
     positions.set(key, state)

@@ -70,7 +70,7 @@ export function openGroupMember(
   let confirmedNotice: string | undefined
   let pendingEnd: GroupEvent | undefined
   let guarded: GuardedMembership | undefined
-  /** The last state that was passed to the guard, to notice changes. */
+  /** The last state that was passed to the guard, kept to detect changes. */
   let guardedState = ''
   let stalls = 0
   let running: Promise<void> | undefined

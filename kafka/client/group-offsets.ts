@@ -42,8 +42,8 @@ export interface OffsetOwner {
 }
 
 /**
- * Fetches the committed offsets of partitions; partitions without one are absent from the result. Waits while a
- * transaction that includes the offsets is open.
+ * Fetches the committed offsets of partitions; partitions without a committed offset are absent from the result. Waits
+ * while a transaction that includes the offsets is open.
  */
 export async function fetchCommitted(
   context: Context,

@@ -46,8 +46,8 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Returns the time until the next heartbeat. The time is aligned for all members in a process, so that the process
-   * and the broker wake up once for all heartbeats.
+   * Returns the time until the next heartbeat. All members in a process get the same moment, so that the process and
+   * the broker wake up once for all heartbeats.
    */
   function untilNext(): number {
     const interval = intervalMs()

@@ -75,7 +75,7 @@ export interface ProduceTarget {
 
 /**
  * Sends the batches, at most one per partition.
- * @returns answers by `partitionKey`
+ * @returns the answers, keyed by `partitionKey`
  * @throws Disconnected when there is no answer
  */
 export function produce(

@@ -222,7 +222,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       else if (transactions?.isOpen) await end(transactions, 'abort')
     } catch (error) {
       if (!(error instanceof FencedError)) throw error
-      // The broker has already aborted the transaction or refuses this producer. In both cases it commits nothing.
+      // The broker has already aborted the transaction or refuses this producer. Either way, the broker commits
+      // nothing.
       status = 'fenced'
       log.warn({ err: error, transactionalId }, 'kafka_abort_fenced')
     }

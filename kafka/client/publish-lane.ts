@@ -145,8 +145,8 @@ export class PublishLane implements PublishAppender {
   }
 
   /**
-   * Returns how many batches may be unresolved. Until the broker has acknowledged a batch of this sequence, only one
-   * may be, because the broker might accept the second batch without the first.
+   * Returns how many batches may be unresolved. Before the broker has acknowledged a batch of this sequence, only one
+   * batch may be unresolved, because the broker might accept the second batch without the first.
    */
   #maxUnresolved(now: number): number {
     return now - this.#acknowledgedAt < REMEMBERED_FOR_MS ? MAX_UNRESOLVED_BATCHES : 1
@@ -185,7 +185,7 @@ export class PublishLane implements PublishAppender {
     stamped.isInFlight = false
     stamped.outcome = outcome
     const index = this.#stamped.indexOf(stamped)
-    // The acknowledgement of a later batch has already settled this one.
+    // The acknowledgement of a later batch has already settled this batch.
     if (index < 0) return
     if (outcome.kind === 'appended') this.#acknowledgeUpTo(index)
     else {
@@ -235,7 +235,7 @@ export class PublishLane implements PublishAppender {
       for (const part of [refused.select(0, middle), refused.select(middle)]) if (part !== undefined) parts.push(part)
       refused.discard()
     } else refused.settle(error)
-    // The broker cannot accept the sequence numbers of later batches without this batch.
+    // Without this batch, the broker cannot accept the sequence numbers of later batches.
     this.#renumber(rest)
     this.#ready.unshift(...parts)
     this.#recover()

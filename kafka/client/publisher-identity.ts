@@ -28,7 +28,7 @@ export interface IdentityHooks {
 export function openIdentities(context: Context, cluster: Cluster, { signal, onChange, onRefused }: IdentityHooks): Identities {
   let identity: ProducerId | undefined
   /**
-   * Lanes that have received this id. If such a lane asks again, it has used up the epochs of the id and needs another
+   * Lanes that have received this id. If one of them asks again, it has used up the epochs of the id and needs a new
    * id.
    */
   let usedBy = new Set<PublishLane>()

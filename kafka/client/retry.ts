@@ -18,7 +18,7 @@ const LONGEST_WAIT_MS = 500
 const MARKER_WAIT_MS = 1
 export const LONGEST_MARKER_WAIT_MS = 20
 
-/** Returns the back-off between requests that wait for the previous transaction's markers. */
+/** Returns the back-off for requests that must wait for the markers of the previous transaction. */
 export function markerBackoff(context: Pick<Context, 'runtime'>): Backoff {
   return backoff(context, MARKER_WAIT_MS, LONGEST_MARKER_WAIT_MS)
 }

@@ -36,12 +36,11 @@ const UNKNOWN_EPOCH = -1
  */
 const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort', 'CompleteAbort'])
 /**
- * Maximum number by which an abort by the coordinator raises the epoch. Only transactions of version 2 can reach this
- * maximum.
+ * Maximum increase of the epoch when the coordinator aborts a transaction. Only transactions of version 2 can reach it.
  */
 const EPOCHS_OF_AN_ABORT = 2
 
-/** The answer of EndTxn. Version 4 changes neither producer id nor epoch, so its answer contains neither. */
+/** The answer to EndTxn. Version 4 changes neither producer id nor epoch, so its answer contains neither. */
 type EndTxnAnswer = Pick<EndTxnResponse, 'errorCode'> & Partial<EndTxnResponse>
 
 export interface ProducerId {
@@ -69,10 +68,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   let isVersion2 = false
   /** The previous producer id, which the coordinator replaced because its epochs were used up. */
   let formerProducerId: number | undefined
-  /**
-   * True after a request with the current epoch was not answered, so that the brokers may still execute the request
-   * later.
-   */
+  /** True if a request with the current epoch got no answer, so that the brokers may still execute it later. */
   let unanswered = false
   /** Partitions and groups that the coordinator has added to the open transaction. */
   const members = new Set<string>()
@@ -104,7 +100,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
         unanswered = true
         names = ['NETWORK_EXCEPTION']
       }
-      // OPERATION_NOT_ATTEMPTED only means that another part of the request was refused.
+      // OPERATION_NOT_ATTEMPTED only means that the coordinator refused a different part of the request.
       const bad = names.filter((name) => name !== 'NONE' && name !== 'OPERATION_NOT_ATTEMPTED')
       const kinds = new Map(bad.map((name) => [classify(name), name]))
       const lost = kinds.get('producer-lost')
@@ -156,7 +152,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Returns true if another process has initialised the transactional id after this one. An abort by the coordinator
-   * (after a time-out, or on behalf of another worker) does not count as such.
+   * (after a time-out, or on behalf of another worker) does not count as an initialisation by another process.
    */
   async function isReplaced({ producerId, producerEpoch }: ProducerId): Promise<boolean> {
     const { transactionStates } = await sendUntilAnswered(

@@ -20,8 +20,8 @@ interface Assigned extends TopicPartition {
 }
 
 /**
- * Time after which a waiting poll ends, as it does when a broker responds without data. It is short enough for group
- * events to be noticed soon.
+ * Time after which a waiting poll ends without data, as when a broker responds without data. It is short enough for
+ * group events to be noticed soon.
  */
 const MAX_WAIT_MS = 100
 /** Maximum number of records of one partition that one poll returns. */

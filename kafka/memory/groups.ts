@@ -85,7 +85,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
 
   /**
    * Returns the target assignment of a member. It consists of contiguous partitions per topic, as with the `range`
-   * assignor. Topics of equal size have the same partition numbers in it.
+   * assignor. A member gets the same partition numbers of all topics with equal partition counts.
    */
   function target(of: Group, memberId: string): TopicPartition[] {
     const member = of.members.get(memberId)
@@ -102,7 +102,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     })
   }
 
-  /** Returns the target assignment without the partitions that another member still owns. */
+  /** Returns the target assignment without the partitions that other members still own. */
   function assignable(of: Group, memberId: string): TopicPartition[] {
     const others = [...of.members].filter(([id]) => id !== memberId)
     return target(of, memberId).filter(

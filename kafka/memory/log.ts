@@ -91,7 +91,8 @@ export function partitionLog(): PartitionLog {
 }
 
 /**
- * Encodes the records with the real record-batch codec and decodes them again, so that they have the form of a fetch.
+ * Encodes the records with the real record-batch codec and decodes them again, so that they have the same form as
+ * fetched records.
  */
 export function chunksOf(topic: string, partition: number, records: readonly LogRecord[]): RecordChunk[] {
   if (records.length === 0) return []

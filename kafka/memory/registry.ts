@@ -5,7 +5,7 @@ import { SchemaNotFoundError, type SchemaRegistry } from '../registry-interface.
 export interface MemoryRegistry extends SchemaRegistry {
   /** While this is true, every request is rejected, as if the registry were unreachable. */
   unreachable: boolean
-  /** Number of requests for schemas by id so far. */
+  /** Number of requests for a schema by its id so far. */
   readonly requests: number
 }
 

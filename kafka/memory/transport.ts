@@ -11,7 +11,7 @@ import { memoryFetcher } from './fetcher.ts'
 import { memoryProducer } from './producer.ts'
 import { memoryPublisher } from './publisher.ts'
 
-/** The leader epoch of every partition, because no partition ever changes its leader. */
+/** The leader epoch of every partition. It is constant, because no partition ever changes its leader. */
 const FIRST_EPOCH = 0
 
 /** Creates a transport that uses an in-memory broker, for engine workers that need no real broker. */

@@ -1,8 +1,8 @@
 import { type BatchHeader, isAbortMarker, isControl, isTransactional } from './batches.ts'
 
 /**
- * An entry of a fetch response. It means that the records of this producer from `firstOffset` to its ABORT marker are
- * aborted.
+ * An entry of a fetch response. It says that the records of this producer are aborted, from `firstOffset` up to its
+ * ABORT marker.
  */
 export interface AbortedTransaction {
   readonly producerId: number

@@ -30,7 +30,7 @@ interface Decoded {
 /** Approximate minimum size of a portion. If portions were smaller, reading a response would take too many calls. */
 const LEAST_BYTES = 32_768
 /**
- * Maximum size of the unpacked records of one compressed batch and of the columns that describe them. Brokers limit
+ * Maximum size of one compressed batch after unpacking, including the columns that describe its records. Brokers limit
  * only the packed size, and a packed megabyte can unpack to gigabytes. Real batches are far smaller: producers by
  * default write about 1 MiB, unpacked.
  */
@@ -139,8 +139,8 @@ export class ChunkReader {
       decoded = this.#unpacked(batch, codec)
     } catch (error) {
       if (unreadableBatches !== 'stand-in' || !(error instanceof TransportError)) throw error
-      // Without the checksum it is unknown whether the producer wrote these bytes or whether they were damaged on the
-      // way.
+      // Without the checksum, nobody can tell whether the producer wrote these bytes or whether they were damaged on
+      // the way.
       if (error.code !== TOO_LARGE && !this.#fetched.verifyChecksums) throw error
       decoded = { chunk: standIn(topic, partition, records, batch, from, error.message), bytes: LEAST_BYTES }
     }

@@ -37,7 +37,7 @@ const SHORT_COPY_BYTES = 24
 const RECORD_OVERHEAD_BYTES = 32
 /** Two varints. */
 const HEADER_OVERHEAD_BYTES = 10
-/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
+/** Maximum number of bytes that UTF-8 needs for one UTF-16 code unit. */
 const UTF8_WORST = 3
 
 /** The header fields that the producer writes into a finished batch. */

@@ -15,9 +15,9 @@ const LOOK_EVERY_MS = 5_000
 const FORMER_KEPT_MS = 2_000
 
 /**
- * Makes sure that an index exists. Builds it on request, and also if there is none, if it was filled from another log,
- * or if the program needs another form. Searches use the old index until the new index is complete. A build that an
- * earlier keeper has left unfinished continues.
+ * Makes sure that an index exists. Builds the index on request, and also if it does not exist, was filled from another
+ * log, or has a form that this version of the program does not use. Searches use the old index until the new index is
+ * complete. If an earlier keeper has left a build unfinished, the build is continued.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps

@@ -15,7 +15,8 @@ export interface RefillTargetDeps {
  */
 const LIMITS = { maxRecords: 16, maxBytes: 16 * 1_024, lingerMs: 0 }
 /**
- * Age at which a request is skipped. By then the user may claim another refill, and a feed may have searched already.
+ * Age at which a request is skipped. By then, the user may claim another refill, and a feed request may already have
+ * run the search.
  */
 const WORTHLESS_AFTER_MS = 30_000
 

@@ -8,8 +8,8 @@ import { periodicJob, type Runner } from '../engine/index.ts'
 import type { SinkContext } from '../sinks.ts'
 
 /**
- * Number of times that Redis' files are rewritten after the last erasure. Records for repeated reads expire in the
- * meantime.
+ * How often Redis' files are rewritten after the last erasure. In the meantime, the records that are kept for repeated
+ * reads expire.
  */
 const REWRITES_AFTER_ERASURE = 6
 

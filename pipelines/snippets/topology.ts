@@ -58,7 +58,7 @@ export const snippets = topology(
     const cleanups = timerStore('cleanups', { key: utf8 })
     const references = blobReferences(blobs, snippetBlobs)
 
-    /** The time of the last erasure; undefined after a start, when it is unknown. */
+    /** Time of the last erasure; undefined after a start, when it is not known yet. */
     let erasedAt: number | undefined
     const old = sweep(records, { keysPerRun: CHECKED_PER_TICK, isExpired: isOldRemainder })
     let remainders: Snippet[] = []
@@ -100,8 +100,8 @@ export const snippets = topology(
     }
 
     /**
-     * Finds snippets that an earlier version deleted without erasing them. The result is always false, because no
-     * snippet is removed from the store.
+     * Finds snippets that an earlier version deleted without erasing them. Always returns false, so that the sweep
+     * removes no snippet from the store.
      */
     function isOldRemainder(_key: string, snippet: Snippet): boolean {
       if (isGone(snippet) && snippet.gone_at === null) remainders.push(snippet)

@@ -4,7 +4,7 @@ import { writeInt64, writeLong, writeString } from '../../schemas/avro/write.ts'
 import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
 import { hashOf } from './drawn-tweets.ts'
 
-/** A term that may be in a region's list, as one partition of the terms knows it. */
+/** A term that may belong in a region's list, with the data that one partition of the terms has about it. */
 export interface TrendCandidate {
   readonly term: string
   /** The most frequent spelling. */

@@ -1,6 +1,6 @@
 import type { Best } from './contenders.ts'
 
-/** Selects the best terms by value, then by term, from any number of distinct terms. */
+/** Selects the best terms from any number of distinct terms. Terms are ranked by value and then by term. */
 export interface ExactTop {
   add(term: string, value: number): void
   best(): Best

@@ -28,7 +28,7 @@ export function earlierAfter(earlier: EarlierLists, served: readonly string[], w
 /**
  * Returns how many ranks each topic has gained since the first list of the previous period. The key of a topic is its
  * first term. A topic is absent if that list contained none of its terms. If that list contained several terms of a
- * topic, the best of their ranks counts.
+ * topic, the best of their ranks is used.
  */
 export function rankChanges(earlier: EarlierLists, served: readonly TopicTerms[], windowEnd: number): Map<string, number> {
   const before = earlier.find((list) => list.period === periodOf(windowEnd) - 1)

@@ -115,7 +115,7 @@ export class RegionReport implements ReportHead {
     }
   }
 
-  /** Returns the same report in memory of its own. */
+  /** Returns a copy of the report that has its own memory. */
   copy(): RegionReport {
     const length = this.end - this.start
     const copied = Buffer.allocUnsafeSlow(length)

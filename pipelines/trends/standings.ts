@@ -422,7 +422,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /**
-   * Returns the look of a rare term, which has no baseline. A term is always stored as frequent before it needs a
+   * Returns the evaluation of a rare term, which has no baseline. A term is always stored as frequent before it needs a
    * baseline.
    */
   function lookOfOnly(term: string, only: OnlyTweet): Look {

@@ -12,7 +12,7 @@ export interface OpenBlob {
    * any of it is returned.
    */
   content(): AsyncIterable<Buffer>
-  /** Releases the underlying file or connection. Reading the content to its end does so as well. */
+  /** Releases the underlying file or connection. Not needed if the content was read to its end. */
   close(): void
 }
 
@@ -30,7 +30,7 @@ export interface BlobStore {
   keep(draft: BlobDraft): Promise<KeptBlob>
   open(hash: BlobHash): Promise<OpenBlob | undefined>
   /**
-   * Protects the blob from sweeps for UNTOUCHED_MS, whether or not anything refers to it.
+   * Protects the blob from sweeps for UNTOUCHED_MS, even if nothing refers to it.
    * @returns false when the blob is not stored
    */
   touch(hash: BlobHash): Promise<boolean>

@@ -20,8 +20,8 @@ export interface BlobSettings {
 }
 
 /**
- * Time after a touch within which further touches are skipped. It must be short, because the touch by the last read
- * must protect the blob for as long as that read can be repeated.
+ * Time after a touch within which further touches are skipped. It must be short, because the last read of a blob must
+ * protect it for as long as that read can be repeated.
  */
 const RENEW_AFTER_MS = 60_000
 /**

@@ -12,7 +12,7 @@ import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
  */
 const PREFIX_LENGTH = 2
 const BLOB = '.zst'
-/** Maximum size of files that are read in one call. A stream would cost several times as much as the read. */
+/** Maximum size of files that are read in one call, because a stream costs several times as much as the call. */
 const AT_ONCE_BYTES = 65_536
 /**
  * Number of read buffers that are kept for reuse: one per thread of libuv's pool, whose size `npm start` sets
@@ -50,7 +50,7 @@ export function folderShelf(root: string): BlobShelf {
     const path = pathOf(hash)
     const now = new Date()
     if ((await unlessAbsent(utimes(path, now, now).then(() => true))) === undefined) return false
-    // The writer that renamed the file to this name may not have synced the folder yet.
+    // Another writer may have renamed the file to this name without having synced the folder yet.
     await syncFolder(dirname(path))
     return true
   }

@@ -9,7 +9,10 @@ const KEPT_BYTES = 67_108_864
  * evict thousands of short ones that are read more often.
  */
 const LONGEST_KEPT_BYTES = 65_536
-/** Memory per entry in addition to its content. Counting it also bounds the number of tiny entries. */
+/**
+ * Memory per entry in addition to its content. Because it is included in the size, the number of tiny entries is
+ * bounded too.
+ */
 const ENTRY_BYTES = 256
 
 /**

@@ -5,7 +5,7 @@
 export interface Buckets {
   /** Number of the oldest bucket. */
   first: number
-  /** The non-empty buckets, each as its distance from the first one. */
+  /** The non-empty buckets, each stored as its distance from the first bucket. */
   at: number[]
   /** The counts of the buckets in `at`, in the same order. */
   counts: number[]
@@ -24,7 +24,7 @@ export function oneBucket(bucket: number, count: number): Buckets {
 }
 
 /**
- * Adds to a bucket and drops the buckets that are at least `keep` older than the newest one.
+ * Adds to a bucket and drops the buckets that are at least `keep` older than the newest bucket.
  * @param onDrop called for each bucket before the bucket is dropped
  * @returns the bucket's new count; 0 when the bucket itself is too old to keep
  */

@@ -202,7 +202,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   return Object.assign(storeLife(rows), {
-    // Values are found by key and time, so there is no lookup by key alone.
+    // Values are found by key and time, so the store has no lookup by key alone.
     lookup: undefined,
     flush(changelog: ChangelogWriter | undefined) {
       rows.flush(changelog)

@@ -28,14 +28,14 @@ export interface ScanParts<Change extends ChangedKey, Shown> {
   /** Returns all changes in key order. Scans that omit new keys do not call it. */
   readonly sortedChanges: () => readonly Change[]
   /**
-   * Returns what a change has led to, even if it was committed after the scan had begun. The rows of the column do not
-   * show such a commit, because they are as of the start of the scan.
+   * Returns the current value of a changed key, even if the change was committed after the scan had begun. The rows of
+   * the column do not show such a commit, because they are as of the start of the scan.
    * @returns undefined if the key is deleted
    */
   readonly ofChange: (change: Change) => Shown | undefined
   /**
    * Called for rows that were unchanged when the scan began.
-   * @returns the row, or what has become of it since; undefined if it is deleted
+   * @returns the current state of the row; undefined if it has been deleted since
    */
   readonly ofRow: (row: readonly [key: Buffer, value: Buffer]) => Shown | undefined
 }

@@ -121,7 +121,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   const changes = options.collectChanges === true ? changedPages<K, I>(options.key) : undefined
   /** Sets that may have more than the first page. Their other pages are read together with the first one. */
   const spread = new Set<unknown>()
-  /** Sets that got a further page since the last flush, or in the flush that is not committed yet. */
+  /** Sets that have got another page since the last flush or in the flush that is not committed yet. */
   let added = new Set<unknown>()
   let flushed = new Set<unknown>()
   /** The earliest start of a page that may be due. A scan from here skips the tombstones of earlier checks. */
@@ -251,7 +251,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   }
 
   return Object.assign(storeLife(rows), {
-    // A set has several rows, so there is no lookup by key alone.
+    // A set has several rows, so the store has no lookup by key alone.
     lookup: undefined,
     flush(changelog: ChangelogWriter | undefined) {
       if (changes !== undefined && changes.size > 0) {

@@ -26,8 +26,8 @@ export interface TopKOptions<G, T> {
 }
 
 /**
- * Keeps the K best items per group. When an item leaves the list, its place goes to the next added item, because items
- * that did not make the list are not remembered.
+ * Keeps the K best items per group. When an item leaves the list, its place stays free until another item is added,
+ * because items that did not make the list are not remembered.
  */
 export interface TopKStore<G, T> extends EngineStore {
   readonly lookup: StoreLookup<G, T[]>

@@ -4,8 +4,8 @@ import { type ClusterOptions, ddlParts } from './table.ts'
 
 /**
  * Table that records with which Kafka partitions a table has caught up. Until all partitions are recorded, the table is
- * being built, and a missing row does not mean absent data. Records belong to one identity of the table, so a table
- * that is dropped and created again starts without records.
+ * being built, and a missing row does not mean absent data. The records belong to the table's identity, so a table that
+ * is dropped and created again starts without records.
  */
 const CATCH_UPS_TABLE = 'table_catch_ups'
 

@@ -30,8 +30,8 @@ const placeKey = compositeKey<PlaceKey>({ category: u32Part, product: u64Part })
 const rankKey = compositeKey<RankKey>({ category: u32Part, sales: idPart, product: u64Part })
 
 /**
- * Maximum number of best sellers of a category: the number that a product page shows, and one more because a page
- * leaves out its own product.
+ * Maximum number of best sellers per category. It is one more than a product page shows, because each page leaves out
+ * its own product.
  */
 const MOST_LEADERS = 12
 

@@ -65,8 +65,8 @@ export function productPart(product: CatalogProduct): CatalogDocument {
 }
 
 /**
- * If two prices are equal, the variant with the lower id is chosen, so that the result does not depend on the order of
- * the variants.
+ * Of variants with equal prices, the one with the lower id is chosen, so that the result does not depend on the order
+ * of the variants.
  */
 function cheaper(a: CatalogVariant, b: CatalogVariant): CatalogVariant {
   if (a.price_cents !== b.price_cents) return a.price_cents < b.price_cents ? a : b

@@ -1,4 +1,4 @@
-/** Returns the images that a product has gained, and the images that it has lost. */
+/** Returns the images that a change of a product adds, and the images that it removes. */
 export function imageChanges(
   before: readonly string[],
   after: readonly string[],

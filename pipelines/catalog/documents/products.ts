@@ -62,7 +62,10 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
   const counters = keyedStore('counters', { key: utf8, value: avro('catalog/DocumentCounters') })
   const stock = keyedStore('stock', { key: stockKey, value: avro('catalog/DocumentStock') })
   const stars = keyedStore('stars', { key: reviewKey, value: avroValue<number>('int') })
-  /** Times of the reviews whose stars count, in epoch ms. A repeated request publishes a review with its first time. */
+  /**
+   * Time of each review whose stars are counted, in epoch ms. A repeated request publishes the review with its original
+   * time.
+   */
   const reviewTimes = keyedStore('review-times', { key: reviewKey, value: avroValue<number>('long') })
   /** For each product, the time at which new sales must be written into its document. */
   const sales = timerStore('sales', { key: utf8 })
@@ -110,7 +113,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
 
   function refer(hash: string, by: 1 | -1, ctx: Context): void {
     const products = (images.get(hash)?.products ?? 0) + by
-    // The record is sent to this partition regardless of its key, because each partition reports its own references.
+    // The record is sent to this partition whatever its key is, because each partition reports its own references.
     const options = { partition: ctx.partition }
     if (products > 0) {
       images.put(hash, { products })
@@ -186,7 +189,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     counters.put(key, { ...known, ranked_in, written_at: ctx.now })
   }
 
-  /** Sends the product's sales to its category. @returns the category that counts the sales now */
+  /** Sends the product's sales to its category. @returns the category that now includes the sales */
   function rank(rankedIn: number | null, before: CatalogDocument | undefined, after: CatalogDocument, ctx: Context): number | null {
     const { product_id, sales_log, category_id } = after
     const ranksIn = after.is_public && sales_log !== null ? category_id : null

@@ -43,7 +43,7 @@ const SPREAD_EVERY_MS = 1_000
 export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, DocumentNote>): void {
   const ratings = keyedStore('sellers', { key: utf8, value: avro('catalog/SellerRating') })
   const products = keyedStore('seller-products', { key: sellerProductKey, value: avroValue<boolean>('boolean') })
-  /** For each seller whose rating has changed, the next product that will get the new rating. */
+  /** Maps each seller whose rating has changed to the next product that will get the new rating. */
   const spreading = keyedStore('spreading', { key: utf8, value: avroValue<number>('long') })
   const stores = [ratings, products, spreading]
 

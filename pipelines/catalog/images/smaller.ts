@@ -20,8 +20,8 @@ const COLLECT_MS = 500
 
 /**
  * Makes the WebP files of every image that a product gains, one after another, so that the first reader does not have
- * to wait for them. The position is the committed offset of the group. An image that is read again already has its
- * files in the store.
+ * to wait for them. The sink's position is the committed offset of its group. If a record is read again, the files of
+ * its image are already in the store.
  */
 export const smallerImages: SinkDeclaration = {
   name: NAME,

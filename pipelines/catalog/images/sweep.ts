@@ -60,7 +60,7 @@ export async function sweepImages({ originals, smaller }: ImageStore, options: S
   const { shelf } = originals
   async function removeUntouched(hash: string, before: number): Promise<boolean> {
     const isRemoved = await shelf.removeUntouched(hash, before)
-    // The smaller forms were made after their original, so their own age does not matter.
+    // The smaller forms were made after the original, so their age need not be checked.
     if (isRemoved) await smaller.remove(hash, IMAGE_FORMS)
     return isRemoved
   }

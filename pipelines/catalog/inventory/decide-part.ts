@@ -18,7 +18,10 @@ export function decidePart(command: InventoryCommand, facts: InventoryFacts, rea
   return { outcome: 'reserved', lines, ends_at }
 }
 
-/** Only a caller that could not reserve all parts sends this command. Its cart was never opened and never will be. */
+/**
+ * Only a caller that could not reserve all parts of a cart sends this command. That cart was never opened and never
+ * will be.
+ */
 function releasePart(reservationId: string, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const part = read.reservation(reservationId)
   if (part?.is_part) ledger.end(part, 'RELEASE')
@@ -53,7 +56,7 @@ const ENDINGS: Readonly<Record<Exclude<CartOutcome['outcome'], 'EXTENDED'>, Endi
   EXPIRED: 'EXPIRE',
 }
 
-/** Applies the outcome of a cart to the part of this product. @returns false if there is no such part */
+/** Applies the outcome of a cart to the part of this product. @returns false if the cart has no such part */
 export function followCart({ reservation_id, outcome, ends_at }: CartOutcome, read: StockReader, ledger: StockLedger): boolean {
   const part = read.reservation(reservation_id)
   if (part === undefined || !part.is_part) return false

@@ -54,7 +54,9 @@ function answerOf(command: InventoryCommand, facts: InventoryFacts, read: StockR
   }
 }
 
-/** Returns the line with its warehouse. @throws RangeError for a line without one, which only a cart may have */
+/**
+ * Returns the line with its warehouse. @throws RangeError for a line without a warehouse, which only carts may contain
+ */
 function inWarehouse({ variant_id, warehouse_id, quantity }: WantedLine): StockLine {
   if (warehouse_id === null) throw new RangeError(`the line of variant ${variant_id} names no warehouse`)
   return { variant_id, warehouse_id, quantity }
@@ -119,8 +121,8 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
   const before = ledger.row(line)
   if (before.reserved < line.quantity) return { outcome: 'reservation_ended', row: before }
   const { taken, refusal } = oldestUnits(line, read.openFrom(line, Math.max(now, before.first_end)))
-  // Deleted rows stay in the database for a while. Recording that they are gone saves later commands from scanning them
-  // again.
+  // Deleted rows stay in the database for a while, and scans still visit them. This record spares later commands that
+  // scan.
   if (refusal !== undefined) {
     ledger.passOver(line, taken.length === 0 ? NOTHING_OPEN : taken[0].ends_at)
     return { outcome: refusal, row: ledger.row(line) }

@@ -11,7 +11,7 @@ export interface Cause {
   readonly commandId: string | null
 }
 
-/** A reservation before and after a change. A state is undefined if the reservation is not open in it. */
+/** A change of a reservation. `before` or `after` is undefined if the reservation was not open at that time. */
 export interface ReservationChange {
   readonly before: StockReservation | undefined
   readonly after: StockReservation | undefined

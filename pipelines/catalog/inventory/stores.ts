@@ -16,7 +16,7 @@ export interface StockStores {
   /** By `rowName`. */
   readonly stock: KeyedStore<string, StockRow>
   readonly reservations: KeyedStore<ReservationKey, StockReservation>
-  /** The open reservations that are not parts of carts, by row and end. */
+  /** The open reservations that are not parts of carts, keyed by row and end. */
   readonly open: KeyedStore<OpenKey, OpenQuantity>
   /** When reservations expire. */
   readonly ends: TimerStore<ReservationKey>

@@ -28,7 +28,7 @@ export function revised(state: CatalogProductState, now: number, change: Partial
 }
 
 /**
- * Calls `decide` if the caller may change the product; returns a refusal if not.
+ * Calls `decide` if the caller may change the product, and returns a refusal otherwise.
  * @param decide called with a product that is not deleted
  */
 export function whenAllowed(

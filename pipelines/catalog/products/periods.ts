@@ -12,7 +12,7 @@ export function nextPeriodTime({ pricing }: CatalogProductState): number | undef
 
 export interface RunPeriods {
   readonly state: CatalogProductState
-  /** The reasons for which prices have changed; empty if no price has changed. */
+  /** Why prices have changed; empty if no price has changed. */
   readonly causes: readonly Cause[]
 }
 
@@ -53,7 +53,7 @@ export function takePeriods(
   const { state, causes } = runPeriods(before, now)
   const revision = before.product.revision + 1
   const after = { ...state, product: { ...state.product, revision, updated_at: now } }
-  // One record contains the changes of all variants. It names only the last cause.
+  // A single record contains the changes of all variants, but names only the last cause.
   const cause = causes.at(-1) ?? { actor: '', at: now, isForced: false, reason: 'PERIOD_ENDED' as const }
   return { state: after, emits: outputsOf(before, after, cause) }
 }

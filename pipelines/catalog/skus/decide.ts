@@ -21,8 +21,8 @@ interface SkuFacts {
 export function skuDecider({ owners, ends }: SkuStores) {
   function claim({ product_id, claim_id, skus }: SkuCommand, { now, rows }: SkuFacts): SkuDecision {
     const taken = skus.find((sku) => (rows.get(owners, sku)?.product_id ?? product_id) !== product_id)
-    // A claim whose time is over still counts until its end is decided. A record that reports the use of the sku may
-    // still be on its way.
+    // An expired claim remains valid until its end is decided, because a record about the use of the sku may still be
+    // on its way.
     if (taken !== undefined) return { answer: { outcome: 'taken', sku: taken } }
     const ends_at = now + CLAIM_MS
     const puts = skus.flatMap((sku): RowChange[] => {

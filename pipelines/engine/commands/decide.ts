@@ -118,8 +118,8 @@ const BULK_COMMIT_MS = 100
 export const DECIDING_BESIDE_BULK: TopologyOptions = { ...DECIDING, commitIntervalMs: BULK_COMMIT_MS, commitSoonMs: SHARED_COMMIT_MS }
 
 /**
- * A command that fails must not stop the decisions about all other commands. Its sender gets a time-out, and may repeat
- * the command after the cause is repaired.
+ * A command that fails must not stop the decisions about all other commands. Its sender gets a time-out and may repeat
+ * the command after the cause is fixed.
  */
 const BAD_COMMANDS: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
@@ -183,7 +183,7 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
 
   function decideCommand(command: Command<C>, ctx: RecordContext<string>) {
     const { command_id, request_hash, deadline, body } = command
-    // This is called even for commands that are not decided, so that the judged time depends only on the log.
+    // The judged time is updated even for commands that are not decided, so that it depends only on the log.
     const now = isJudgedByAppend ? judged.of(ctx) : ctx.now
     const first = decided.get(command_id)
     if (first !== undefined && ctx.now - first.decided_at < REMEMBERED_MS) {

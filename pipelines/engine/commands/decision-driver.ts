@@ -21,7 +21,7 @@ export interface DecisionDriver<C, V, A> {
   ask(key: string, body: C, options?: AskOptions): A
   /** Sends a command like `ask`, but returns the complete result, or undefined if there is none. */
   result(key: string, body: C, options?: AskOptions): CommandResult | undefined
-  /** Returns the view that clients would read now; undefined when there is none. */
+  /** Returns the view that clients would read now; undefined if there is no view for the key. */
   view(key: string): V | undefined
 }
 

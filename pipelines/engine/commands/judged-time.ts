@@ -14,13 +14,13 @@ import { TopologyError } from '../topology/errors.ts'
 export interface JudgedTime {
   /** Returns the time of a command, epoch ms. Must be called once for every command. */
   of(ctx: RecordContext<string>): number
-  /** Returns true if this key of the store belongs to the judged time and not to a command. */
+  /** Returns true if a key of the store is that of the judged time and not of a command. */
   isOwnKey(key: string): boolean
 }
 
 /**
- * The key of the judged time. It is in the store of commands, because a separate store would need another topic. No id
- * of a command begins with a NUL.
+ * Key of the judged time. It is stored among the commands, because a separate store would need another topic. No
+ * command id begins with a NUL.
  */
 const KEY = '\0judged'
 

@@ -28,7 +28,7 @@ export interface DeadLetterRecord {
   readonly cut: string | undefined
 }
 
-/** Selects dead letters that meet all of these conditions. */
+/** Conditions that a dead letter must meet to be selected. All of them must hold. */
 export interface DeadLetterFilter {
   readonly offsets?: ReadonlySet<number>
   readonly code?: string

@@ -30,8 +30,8 @@ export interface ReplayResult {
 /**
  * Sends dead letters back to their source partitions with their original key, value, timestamp and headers. Additional
  * headers contain the number of replays and the original timestamp. Every reader of the source topics gets the records
- * again. One transaction contains the records and the note about their replay. Only one replay per topology can run at
- * a time, because a later replay fences the earlier one. Each record is therefore replayed once.
+ * again. The records and the note about their replay are in the same transaction, and a later replay fences an earlier
+ * one of the same topology. Each record is therefore replayed once.
  */
 export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {
   const producer = transport.producer({ transactionalId: `millrace-dlq-${name}` })

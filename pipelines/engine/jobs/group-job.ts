@@ -36,7 +36,7 @@ const ONLY_PARTITION = 0
 const LONGEST_WAIT_MS = 1_000
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
-/** How long a stopping process waits until the current turn ends. */
+/** How long a stopping process waits for the current turn to end. */
 const STOP_GRACE_MS = 15_000
 
 /**
@@ -146,7 +146,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
       stopping.abort()
       wake.resolve()
       const patience = new AbortController()
-      // If servers are unreachable, the turn may never end, so the process stops waiting for it after a while.
+      // While servers are unreachable the turn may not end, so the process waits only for a limited time.
       await Promise.race([done.catch(() => {}), runtime.sleep(STOP_GRACE_MS, patience.signal)])
       patience.abort()
       resolve()

@@ -21,7 +21,7 @@ export function jobRecord<K, V>(topic: Topic<K, V>, key: K, value: V): JobRecord
   return { topic, key, value }
 }
 
-/** The time during which one process runs a job. */
+/** A turn: the period during which one process runs a job. */
 export interface JobTurn<K, V> {
   /** Fires when another process takes the job over, or when this process stops. */
   readonly signal: AbortSignal

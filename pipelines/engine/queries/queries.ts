@@ -57,7 +57,7 @@ export interface OnOtherWorker {
   readonly outcome: 'other-worker'
   readonly partition: number
   readonly memberId: string
-  /** The address of the other worker; undefined when it has not published one. */
+  /** The address of the other worker; undefined when it has not published an address. */
   readonly address: string | undefined
   /** Addresses of workers with a standby copy. Query them with `standby` if the owner does not answer. */
   readonly standbys: readonly string[]
@@ -74,8 +74,8 @@ export class QueryError extends Error {
 }
 
 /**
- * The part of a store's declaration that reads need. A caller may pass the topology's own store or any other store with
- * the same declaration.
+ * The part of a store's declaration that queries need. A caller may pass the topology's own store or any other store
+ * with the same declaration.
  */
 export interface ReadableStore<K, V> {
   readonly name: string
@@ -200,7 +200,8 @@ export function stateQueries(deps: QueryDeps): StateQueries {
       try {
         return answerHere(known, partition, row, options.standby === true) ?? (await ownerOf(known, partition, options.standby === true))
       } catch (error) {
-        // This process may not have read a record with the schema of this value yet, so the schema may not be loaded.
+        // This process may not have loaded the schema of the value, because it may not have read a record with that
+        // schema yet.
         if (!(error instanceof UnknownSchemaError) || (await deps.loadSchema(error.schemaId)) !== 'loaded') throw error
       }
     }

@@ -84,8 +84,8 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
 
   async function storePosition({ partition: { topic, partition }, next }: SinkBatch, target: OpenPartition): Promise<WriteResult> {
     const stamp = await target.writer.putPosition({ topic, partition, topicId: target.topicId, next }, target.stamp)
-    // This sink may have stored the position itself, with an answer that was lost. Reading then continues from the
-    // stored position and repeats nothing.
+    // This sink may have stored the position itself, in a request whose answer was lost. Reading then continues from
+    // the stored position and repeats nothing.
     if (stamp === POSITION_MOVED) return { outcome: 'offset-mismatch' }
     if (stamp === INDEX_GONE) return lost()
     target.stamp = stamp

@@ -211,7 +211,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
       })
       return () => {
         if (found === 'not-found') missing.add(schemaId)
-        // The batch was already due before it had to wait for the schema, so it need not wait for more records.
+        // The batch was already due before its schema had to be loaded, so it does not wait for more records.
         buffer.hurry()
       }
     })

@@ -1,6 +1,6 @@
 /**
- * Lets simultaneous callers share one answer. The request starts only after all of these callers have called, so its
- * answer is current for each of them.
+ * Lets simultaneous callers share one answer. The request starts only after the last of these callers has called, so
+ * its answer is current for each of them.
  */
 export function sharedQuestion<T>(ask: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()

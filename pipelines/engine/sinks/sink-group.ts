@@ -25,9 +25,9 @@ export interface SinkGroupDeps {
 
 /**
  * A group member that several sinks of a process share. The member subscribes to the topics of all of its sinks. It
- * acknowledges a revocation only when every sink has given up its revoked partitions, because the coordinator takes all
- * of these back at once. A sink whose store hangs would delay the others, so only sinks that write to the same store
- * share a group.
+ * acknowledges a revocation only when every sink has given up its revoked partitions, because one acknowledgement
+ * returns all of these partitions to the coordinator. A sink whose store hangs would delay the others, so only sinks
+ * that write to the same store share a group.
  */
 export interface SinkGroup {
   readonly groupId: string
@@ -82,14 +82,14 @@ export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: Sin
   const { groupId } = options
   const expected = new Set<SinkSeat>()
   const seated = new Map<SinkSeat, SeatedSink>()
-  /** The number of the latest assignment that each sink has settled. */
+  /** For each sink, the number of the latest assignment that it has settled. */
   const settled = new Map<SinkSeat, number>()
   let member: GroupMember | undefined
   let subscribed: readonly string[] = []
   let cancelGrace: CancelTimer | undefined
   let current: SinkAssignment | undefined
   let changes = 0
-  /** True while the coordinator waits for this member to acknowledge the current assignment. */
+  /** True while this member still has to acknowledge the current assignment to the coordinator. */
   let owesAnswer = false
   let failure: Error | undefined
   const confirmMembership = sharedQuestion(async () => {

@@ -43,7 +43,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options
   const limits = { ...LIMITS, lingerMs: table.lingerMs ?? LIMITS.lingerMs, ...options.limits }
   const identity = await store.prepare()
-  /** Partitions, by topic and number, that the table already marks as caught up. */
+  /** Partitions that the table already marks as caught up, keyed by topic and number. */
   const noted = new Set<string>()
 
   async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {

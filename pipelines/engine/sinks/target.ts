@@ -75,8 +75,8 @@ export interface SinkBatch {
   /** True when the batch reaches the offset that was the end of the log when reading began. */
   readonly caughtUp: boolean
   /**
-   * Time at which the log ended where the batch ends, epoch ms; undefined if more records are known to follow. A target
-   * that lags far behind is caught up but not complete.
+   * Time (epoch ms) at which the log ended at the end of this batch; undefined if more records are known to follow. A
+   * target that has caught up before but now lags behind is not complete.
    */
   readonly completeAt?: number | undefined
   /** Stores records as dead letters, for targets that may refuse records. */

@@ -10,8 +10,8 @@ export interface ChangelogOffsetDeps {
 }
 
 /**
- * Fetches the changelog offsets of tasks that run on other workers. They show which records the local copies of their
- * state lack.
+ * Fetches the changelog offsets of tasks that run on other workers. The offsets show which records the local copies of
+ * those tasks' state lack.
  * @param now epoch ms
  */
 export async function fetchChangelogOffsets(places: readonly TaskPlace[], now: number, deps: ChangelogOffsetDeps): Promise<StartOffsets> {

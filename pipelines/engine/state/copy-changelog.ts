@@ -2,7 +2,9 @@ import { type PartitionData, TransportError } from '../../../kafka/transport.ts'
 import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
-/** Share of distinct keys above which searching for repeated keys costs more than the writes that it saves. */
+/**
+ * Share of distinct keys in a fetch above which a search for repeated keys costs more than the writes that it saves.
+ */
 const MOSTLY_DIFFERENT = 0.7
 /** Number of fetches that are copied without a search for repeated keys after a fetch of mostly distinct keys. */
 const UNSEEN_FETCHES = 15
@@ -15,7 +17,7 @@ export type ChangelogCopy = (changelog: Changelog, data: PartitionData) => void
  * then costs little more than reading it.
  */
 export function changelogCopy(session: StateSession): ChangelogCopy {
-  /** Number of fetches, by store, that are still to be copied without a search for repeated keys. */
+  /** For each store, the number of fetches that are still to be copied without a search for repeated keys. */
   const unseen = new Map<string, number>()
 
   return function copy({ store, partition, positionName }, data) {

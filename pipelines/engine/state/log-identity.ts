@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { StateSession } from '../../../state/stores/store.ts'
 
 /**
- * Number of bytes of the hash of a topic id. The hash is stored as a position, which is a number and exact up to 53
- * bits. Two ids agree in 48 bits with a probability of 1 in 3e14.
+ * Number of bytes that are kept of a topic id's hash. The hash is stored as a position, which is a number and exact up
+ * to 53 bits. Two ids agree in 48 bits with a probability of 1 in 3e14.
  */
 const FINGERPRINT_BYTES = 6
 

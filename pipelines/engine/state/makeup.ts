@@ -8,7 +8,7 @@ import type { GroupPeer } from '../../../kafka/transport.ts'
 const NOTICE = 'copies='
 const HASH_LETTERS = 16
 
-/** The workers of a group, sorted by member id. */
+/** The roles of the workers in a group, each list sorted by member id. */
 export interface Makeup {
   /** Workers among which the assignor distributes the partitions. */
   readonly active: readonly string[]

@@ -13,9 +13,8 @@ export function rangeOwner(members: readonly string[], partition: number, partit
 }
 
 /**
- * Returns the members that keep a standby copy of a partition. The first is the member that would get the partition if
- * its owner left. The second is the member that would get the partition if the first also left, and so on. All workers
- * compute the same result independently.
+ * Returns the members that keep a standby copy of a partition. The first of them would get the partition if its owner
+ * left, the second would get it if the first also left, and so on. All workers compute the same result independently.
  * @param members ids of all members, sorted
  */
 export function standbyOwners(members: readonly string[], partition: number, partitions: number, copies: number): string[] {

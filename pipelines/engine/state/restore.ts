@@ -25,14 +25,14 @@ export interface RestoreRange {
   readonly lost: number
 }
 
-/** Offsets that are needed to start a task, from the brokers and the group, by partition key. */
+/** The offsets that starting a task requires, from the brokers and the group, keyed by partition key. */
 export interface StartOffsets {
   readonly committed: ReadonlyMap<string, CommittedOffset>
   readonly changelogStarts: ReadonlyMap<string, number>
   readonly changelogEnds: ReadonlyMap<string, number>
   /** The answers to `epochQueries`, which show where the log ends for the epochs of the state. */
   readonly changelogEpochEnds: ReadonlyMap<string, number>
-  /** Ids of the changelog topics, and of the sources of a task that is about to start, by name. */
+  /** Ids of the changelog topics and of the sources of a task that is about to start, keyed by name. */
   readonly topicIds: ReadonlyMap<string, string>
   /** Epoch ms. */
   readonly now: number
@@ -63,7 +63,10 @@ function sourceName({ topic, partition }: TopicPartition): string {
   return `source/${partitionKey(topic, partition)}`
 }
 
-/** Returns the name under which the state keeps the id of a source's topic. Its offsets are those of that topic. */
+/**
+ * Returns the name under which the state keeps the id of a source's topic, to which the stored offsets of the source
+ * belong.
+ */
 function sourceIdentity({ topic, partition }: TopicPartition): { readonly identityName: string } {
   return { identityName: `source-id/${partitionKey(topic, partition)}` }
 }
@@ -87,7 +90,7 @@ export function putPositions(
 
 /** The ends of the changelogs after a transaction. */
 export interface ChangelogEnds {
-  /** The offset after the records of the transaction, by partition key. */
+  /** The offset after the records of the transaction, keyed by partition key. */
   readonly offsets: ReadonlyMap<string, number>
   /** Returns the epoch of a partition's leader, after it has acknowledged the records; -1 when it is unknown. */
   leaderEpoch(topic: string, partition: number): number
@@ -105,8 +108,7 @@ export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: S
 /**
  * Returns queries for `Transport.epochEnds`. Their answers show whether a changelog has lost records that the state
  * contains, for example in an unclean leader election. State without a known epoch needs no query, and the epochs of a
- * log that was deleted mean nothing in the present one.
- *   @param topicIds the ids of the changelog topics, by name
+ * deleted log have no meaning in the present log. @param topicIds the ids of the changelog topics, keyed by name
  */
 export function epochQueries(session: StateSession, tasks: readonly TaskPlace[], topicIds: ReadonlyMap<string, string>): EpochQuery[] {
   return tasks.flatMap(({ changelogs }) =>
@@ -267,9 +269,9 @@ export function putRestored(
 }
 
 /**
- * Records in the session's open batch that all changelogs of a task were read to the ends that they had at a time. Only
- * then does the state of the task count as fresh. If a restore is killed half way, it has not read the tombstones at
- * the end of the log, and compaction may remove these tombstones before the restore continues.
+ * Records in the session's open batch that all changelogs of a task were read to the ends that they had at the time
+ * `at`. Only this record makes the state of the task count as fresh. A restore that is killed half way has not read the
+ * tombstones at the end of the log, and compaction may remove these tombstones before the restore continues.
  * @param at epoch ms
  */
 export function putComplete(session: StateSession, task: TaskPlace, at: number): void {

@@ -105,7 +105,7 @@ export interface StandbyDeps {
   readonly warmUps: boolean
   /** Informs the other members that this worker's copies for the next learner are complete. */
   readonly announce: (notice: string) => void
-  /** The epoch of this member. It changes when other members join, leave or subscribe. */
+  /** The epoch of this member. The epoch changes when other members join, leave or subscribe. */
   readonly epoch: () => number
   readonly memberId: () => string
   /** Returns true for tasks that run on this worker. */
@@ -130,7 +130,7 @@ interface Followed {
 
 interface Copy {
   readonly place: TaskPlace
-  /** The followed changelogs by partition key; empty until the ends of the logs are known. */
+  /** The followed changelogs, keyed by partition key; empty until the ends of the logs are known. */
   readonly logs: Map<string, Followed>
   following: boolean
   writtenAt: number
@@ -147,7 +147,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   const copyRecords = changelogCopy(session)
   const none: Makeup = { active: [], learners: [] }
   const copies = new Map<string, Copy>()
-  /** The copy that each changelog feeds, by partition key. */
+  /** The copy to which each changelog belongs, keyed by the changelog's partition key. */
   const owners = new Map<string, Copy>()
   let looking = false
   let lastLook = -Infinity
@@ -260,7 +260,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     const copy = owners.get(key)
     const followed = copy?.logs.get(key)
     if (copy === undefined || followed === undefined) return false
-    // A log that has lost records may end again where it ended before.
+    // The end of a log that has lost records may be the same as before the loss, so the reset is checked as well.
     const moved = data.wasReset === true || data.nextOffset !== followed.position
     if (data.wasReset) followed.completeAt = undefined
     followed.position = data.nextOffset

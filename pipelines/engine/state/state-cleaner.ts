@@ -28,8 +28,8 @@ export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
   const { session, runtime, keepMs } = deps
   const lookEveryMs = Math.min(LOOK_EVERY_MS, keepMs)
   /**
-   * The time at which each task was first seen unused. The age of a task's state does not show this, because an idle
-   * task writes only once an hour.
+   * When each task was first found to be unused. The age of a task's state does not show this, because an idle task
+   * writes only once an hour.
    */
   const unusedSince = new Map<string, number>()
   let nextLook = runtime.monotonic() + lookEveryMs

@@ -39,7 +39,8 @@ const MAX_MESSAGE_CHARACTERS = 1_000
  */
 const MAX_DEAD_LETTER_BYTES = LARGE_MAX_BATCH_BYTES - 64 * 1_024
 /**
- * Maximum size of the key, and of the headers, in a dead letter that is cut. It leaves room for a part of the value.
+ * Maximum size of the key in a truncated dead letter; the same limit applies to the headers. It leaves room for a part
+ * of the value.
  */
 const MAX_CUT_PART_BYTES = 1_048_576
 

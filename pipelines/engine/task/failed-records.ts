@@ -11,7 +11,7 @@ import type { Fault, RecordFailure, RecordPlace } from './record-failure.ts'
  */
 export interface FailedRecords {
   add(failure: RecordFailure): void
-  /** Returns the faults of one partition by offset. The map is live: later calls of `add` extend it. */
+  /** Returns the faults of one partition, keyed by offset. The map is live: later calls of `add` extend it. */
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
   /** Must be called when all records before the offset are committed. */
   forgetBefore(partition: TopicPartition, offset: number): void

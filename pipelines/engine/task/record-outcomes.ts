@@ -11,10 +11,10 @@ import type { TaskContext } from './task-context.ts'
 
 const DEAD_LETTER_PARTITION = 0
 
-/** Carries out the outcomes that processors return: dropped, late and rejected records. */
+/** Applies the outcomes that processors return: dropped, late and rejected records. */
 export interface RecordOutcomes {
   /**
-   * Carries out an outcome.
+   * Applies an outcome.
    * @returns false when the record was rejected and its timestamp must not advance the event time
    */
   settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean

@@ -34,7 +34,7 @@ export interface RecordQueueOptions {
   readonly seesMarkers: boolean
   /** Returns true if the registry does not have this schema id. */
   readonly isMissing: (schemaId: number) => boolean
-  /** The records that failed earlier and are skipped, by offset. */
+  /** The records that failed earlier and must be skipped, keyed by offset. */
   readonly failed: ReadonlyMap<number, Fault>
 }
 

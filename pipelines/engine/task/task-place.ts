@@ -17,8 +17,8 @@ export interface Changelog {
 }
 
 /**
- * One sub-topology in one partition, with its input and its state. The task itself may run on this worker or on
- * another.
+ * One sub-topology in one partition, with its input and its state. The task itself may run on this worker or on another
+ * worker.
  */
 export interface TaskPlace {
   /** `<sub-topology>_<partition>`. */

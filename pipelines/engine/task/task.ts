@@ -64,14 +64,14 @@ export interface TaskProgress {
 export interface StreamTask extends TaskPlace {
   readonly state: TaskState
   beginRestore(): void
-  /** Opens the stores after the state was restored. @param positions the start positions by partition key */
+  /** Opens the stores after the state was restored. @param positions the start positions, keyed by partition key */
   start(positions: ReadonlyMap<string, StartPosition>): void
   accept(data: PartitionData): void
   /** Processes the queued records until none is left or `expired` returns true. */
   run(expired: () => boolean): RunResult
   /**
    * Time (epoch ms) at which the task next needs fresh high watermarks, even without input. Time markers and ticks of
-   * the caught-up clock need these.
+   * the caught-up clock depend on them.
    */
   readonly asksFrom: number
   /** Epoch ms of the next wall tick. */

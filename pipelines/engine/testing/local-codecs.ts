@@ -10,8 +10,8 @@ export function localCodecs(): (topic: AnyValueTopic) => Codec<unknown> {
   const lookup = { get: (schemaId: number) => schemas.get(schemaId) }
   const byFormat = new WeakMap<ValueFormat<unknown>, Codec<unknown>>()
   /**
-   * Schema ids by topic and schema. The same schema must always get the same id, because stores create a new format for
-   * every task.
+   * Schema ids, keyed by topic and schema. The same schema must always get the same id, because stores create a new
+   * format for every task.
    */
   const ids = new Map<string, number>()
 

@@ -30,7 +30,7 @@ export interface TestDriverOptions {
    * every tick. `manual` processes and commits only in `settle`, or in `run` and `commit`.
    */
   readonly commit?: 'record' | 'manual'
-  /** Partition counts by topic name. They override the counts that the topics declare. */
+  /** Partition counts, keyed by topic name. They override the counts that the topics declare. */
   readonly partitions?: Readonly<Record<string, number>>
   /**
    * Memory for the decoded objects of each store. Default 256 KiB. With a small number, the stores have to read state
@@ -117,8 +117,8 @@ export class DriverCrash extends Error {
 const DEFAULT_CACHE_BYTES = 256 * 1024
 const MEMBER_ID = 'driver'
 /**
- * Maximum number of rounds, far more than the stages of a topology need. The limit ends a topology that feeds itself
- * endlessly.
+ * Maximum number of rounds. It is far more than the stages of any topology need, and stops a topology that feeds its
+ * own input.
  */
 const MAX_ROUNDS = 10_000
 const ALL_RECORDS = Number.MAX_SAFE_INTEGER

@@ -12,7 +12,7 @@ export interface TimeGate {
    * stage) for a later time. Undefined when there is none.
    */
   due(): number | undefined
-  /** Returns the number of upstream partitions from which no marker for this time has arrived. */
+  /** Returns the number of upstream partitions that have sent no marker for this time. */
   missing(time: number): number
   /** Closes a time. Times are closed in ascending order, and each time only once. */
   close(time: number): void
@@ -50,7 +50,7 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
   const partitionsKey = (stage: string) => `partitions/${stage}`
   const markerKey = (stage: string, partition: number) => `marker/${stage}/${partition}`
 
-  /** Returns the key under which the number of partitions that have sent exactly this time is stored. */
+  /** Returns the key that stores how many partitions have sent exactly this time. */
   const sentKey = (stage: string, time: number) => `${SENT_PREFIX}${time}/${stage}`
 
   /** Raises a stored value. @returns false when the value is already as high */

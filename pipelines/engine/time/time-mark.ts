@@ -13,8 +13,8 @@ export interface TimeMark {
    */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
   /**
-   * Epoch ms from which a fetch counts for the next time. With -Infinity, a fetch counts at once. With Infinity, all
-   * needed fetches have been answered.
+   * Epoch ms. Only a fetch that is sent at this time or later can make the next time ready. -Infinity admits every
+   * fetch. Infinity means that all needed fetches have been answered.
    */
   readonly asksFrom: number
   /**
@@ -48,7 +48,7 @@ export function timeMark(everyMs: number, delayMs: number, sourceCount: number, 
         lastSent = -Infinity
         due = undefined
       }
-      // The fetch was sent before the clock was set back, so the time at which it was sent is unknown.
+      // The fetch was sent before the clock was set back, so it is unknown when it was sent by the new clock.
       if (fetchedAt > now) return
       if (due === undefined) {
         const latest = Math.floor((fetchedAt - delayMs) / everyMs) * everyMs

@@ -23,8 +23,8 @@ const numberCodec: Codec<number> = {
 const numberFormat: ValueFormat<number> = { schema: undefined, open: () => numberCodec }
 
 /**
- * A small store for a few numbers that the engine itself needs, by name: received markers and the closed time. The
- * numbers are stored and restored like other state.
+ * A small store for the few numbers that the engine itself needs, keyed by name: received markers and the closed time.
+ * The numbers are stored and restored like other state.
  */
 export interface TimeStore extends EngineStore {
   get(key: string): number | undefined

@@ -35,7 +35,7 @@ interface WithTombstones {
 export interface SourceOptions<K, V> {
   /** Where to start if neither the group nor the state has an offset. Default earliest. */
   readonly offsetReset?: OffsetReset
-  /** What happens to records that fail, by the stage in which they fail. */
+  /** What happens to records that fail, for each stage in which a record can fail. */
   readonly onError?: OnError
   /**
    * How to treat records without a key. Such records can be in any partition, so state by key would be scattered.
@@ -145,7 +145,7 @@ export type Processor<K, V> = (value: V, ctx: RecordContext<K>) => Outcome
 /** Undefined means that the record was processed. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a processor without a return statement is the common case
 export type Outcome = void | Drop | DeadLetter | Late
-/** The record was ignored deliberately. Such records are counted by reason. */
+/** The record was ignored deliberately. Such records are counted for each reason. */
 export interface Drop {
   readonly outcome: 'drop'
   readonly reason: string

@@ -33,7 +33,9 @@ export function valueTopicsOf(declaration: Declaration): AnyValueTopic[] {
   return [...topicsOf(declaration), ...[...declaration.stores.values()].map((store) => storeTopic(declaration.topology, store))]
 }
 
-/** Creates the codecs of a topology. @param codecFor the codec of a topic's values, by the topic's name */
+/**
+ * Creates the codecs of a topology. @param codecFor returns the codec for the values of the topic with the given name
+ */
 export function topologyCodecs(topology: string, codecFor: (topic: AnyValueTopic) => Codec<unknown>): Codecs {
   return {
     topicValue: codecFor,

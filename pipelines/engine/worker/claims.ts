@@ -22,7 +22,7 @@ const CLAIM_EVERY_MS = 200
 export interface Claims {
   /** Sends an additional heartbeat if one is due. Called in every turn of the worker's loop. */
   maintain(): void
-  /** Starts to ask for missing partitions. A change of the member's epoch has the same effect. */
+  /** Starts to ask for missing partitions. This also happens by itself when the member's epoch changes. */
   open(): void
   /** True while partitions may be missing. */
   readonly areOpen: boolean
@@ -72,8 +72,7 @@ export function claims({ topology, group, seen, places, partitionsOf, assigned, 
         return
       }
       next = now + CLAIM_EVERY_MS
-      // A failure is only logged at debug level, because the events of the membership report every failure that
-      // matters.
+      // A failure is logged at debug level only, because the membership reports every important failure as an event.
       group.heartbeat().catch((error) => runtime.log.debug({ err: error, topology }, 'partitions_not_claimed'))
     },
     open,

@@ -113,7 +113,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
   const starts = runners.map((runner) => runner.start())
   const started = Promise.all(starts).then(() => {})
   const done = runAll(starts)
-  // Callers that await these promises get their failures, so a failure must not also count as an unhandled rejection.
+  // Callers that await these promises receive their failures, so Node must not also report unhandled rejections.
   for (const promise of [started, done]) promise.catch(() => {})
   return {
     healthPort: introspection.port,

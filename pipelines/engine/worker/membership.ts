@@ -80,7 +80,7 @@ export interface MembershipDeps {
  */
 const COUNTS_LOOK_MS = 30_000
 
-/** The results of requests that ran outside the loop. The loop handles them. */
+/** Results of requests that ran outside the loop and that the loop has not handled yet. */
 type News =
   | { readonly counts: ReadonlyMap<string, number> }
   | { readonly tasks: readonly StreamTask[]; readonly offsets: TaskOffsets }

@@ -6,7 +6,7 @@ import type { SubTopology } from '../topology/sub-topology.ts'
  * runs.
  */
 export interface PartitionCounts {
-  /** The partition counts of all topics that are read or written, by topic. */
+  /** The partition counts of all topics that are read or written, keyed by topic. */
   readonly topics: ReadonlyMap<string, number>
   /** Returns the number of tasks of a sub-topology; 0 when its state no longer matches its sources. */
   tasksOf(part: SubTopology): number
@@ -24,7 +24,7 @@ export interface PartitionCounts {
 export interface PreparedTopics {
   readonly counts: ReadonlyMap<string, number>
   /**
-   * Partition counts of the changelogs, by the index of the sub-topology. Sub-topologies without a changelog are
+   * Partition counts of the changelogs, keyed by the index of the sub-topology. Sub-topologies without a changelog are
    * absent.
    */
   readonly stateCounts: ReadonlyMap<number, number>

@@ -13,10 +13,7 @@ export interface SchemaWaits {
   isWaiting(schemaId: number): boolean
   /** Returns true for a while after the registry answered that it does not have this schema. */
   isMissing(schemaId: number): boolean
-  /**
-   * The reason why the last attempt to load a schema failed, by schema id. It covers only schemas that are still being
-   * loaded.
-   */
+  /** For each schema that is still being loaded, the reason why the last attempt failed. The key is the schema id. */
   readonly failures: ReadonlyMap<number, string>
   /** Number of failed attempts so far. */
   readonly failedAttempts: number

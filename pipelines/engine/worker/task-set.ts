@@ -26,7 +26,7 @@ export interface TaskSet {
    * included, because such tasks have a separate limit.
    */
   queuedBytes(): number
-  /** Returns true when at least one task can run at once. */
+  /** Returns true when at least one task can run now. */
   canWork(): boolean
   /**
    * Runs one round over the tasks, starting with a different task each time.

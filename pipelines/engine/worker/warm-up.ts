@@ -45,7 +45,7 @@ export interface WarmUp {
    * Progress of the warm-up; undefined if the worker does not have to wait for its partitions, or has received them.
    */
   readonly progress: WarmUpProgress | undefined
-  /** True while the warm-up needs the loop to turn more often. */
+  /** True while the warm-up needs more frequent turns of the loop. */
   readonly isRestless: boolean
 }
 
@@ -73,7 +73,7 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   const claiming = claims({ ...deps, seen: () => inactive.group })
   let phase: Phase = 'active'
   let startedAt = 0
-  /** The time since which this worker has been the next to become active. */
+  /** The time since which this worker has been the next learner to become active. */
   let firstSince: number | undefined
 
   async function join(): Promise<void> {

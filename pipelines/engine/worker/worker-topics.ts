@@ -20,7 +20,7 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
   const internal = new Set([...[...declaration.repartitions.values()].map((topic) => topic.name), ...logs])
   const topics = topicsOf(declaration)
   const names = [...topics.map((topic) => topic.name), ...logs, deadLetterTopicName(topology.name)]
-  // The counts of all topics are requested at once. Except at the first start, no other request is needed.
+  // One request returns the counts of all topics. After the first start, no further request is needed.
   const existing = await transport.partitionCounts(names)
   const counts = new Map(topics.map(({ name, partitions }) => [name, existing.get(name) ?? partitions]))
   const wanted = [

@@ -12,7 +12,10 @@ import type { RestoreProgress } from './task-starts.ts'
 import type { WarmUpProgress } from './warm-up.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 
-/** Longest wait of a poll. It can be a second, because the other duties of the loop are due at most once a second. */
+/**
+ * Longest wait of a poll. One second is short enough, because the other duties of the loop are due at most once a
+ * second.
+ */
 const LONGEST_POLL_MS = 1_000
 /** Longest wait of a poll while a restore is paused. A flush of a memtable takes tens of milliseconds. */
 const LONGEST_POLL_WHILE_HELD_BACK_MS = 20
@@ -63,7 +66,7 @@ export interface WorkerStatus {
   readonly restarts: number
   /** Schema ids that tasks wait for. */
   readonly waitingForSchemas: readonly number[]
-  /** Reasons why schemas could not be loaded yet, by id. */
+  /** Reasons why schemas could not be loaded yet, keyed by schema id. */
   readonly schemaFailures: ReadonlyMap<number, string>
   /** Number of failed attempts to load a schema. Each attempt is repeated. */
   readonly schemaRetries: number
@@ -261,7 +264,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     async stop() {
       stopping.abort()
       opened?.fetcher.wake()
-      // If the start is still waiting for brokers, it is abandoned.
+      // If the start is still waiting for brokers, the worker abandons it.
       if (opened !== undefined && loop === undefined) giveUp(opened)
       await loop?.catch(() => {}) // `done` reports the failure.
     },

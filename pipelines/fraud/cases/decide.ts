@@ -62,7 +62,7 @@ export function decideCase(known: FraudCase | undefined, command: FraudCaseComma
   const verdict = command.verdict ?? verdictOf(command)
   const status = verdict === undefined ? (command.status ?? before.status) : statusAfter(verdict)
   const corrects = isFinal(before.status) && status !== before.status
-  // Only a verdict of suspicion may reopen a closed case.
+  // Only a verdict that confirms the suspicion may reopen a closed case.
   if (!mayFollow(before.status, status) && verdict !== 'SUSPICIOUS') return refused('no_transition', before)
   if (corrects && (command.notes ?? '').trim() === '') return refused('needs_note', before)
 
@@ -98,7 +98,8 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
     fraud_type: command.fraud_type === null ? before.fraud_type : command.fraud_type.text,
     notes: command.notes ?? before.notes,
   }
-  // The feedback about a confirmed fraud contains its kind, so a new kind requires that the verdict is emitted again.
+  // The feedback about a confirmed fraud names the kind of fraud, so the verdict must be emitted again when the kind
+  // changes.
   const relabels = before.verdict !== null && values.fraud_type !== before.fraud_type
   const given = verdict ?? (relabels ? before.verdict : null)
   const isSame = Object.entries(values).every(([name, value]) => before[name as keyof typeof values] === value)
@@ -130,7 +131,7 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
   }
 }
 
-/** Returns the newest changes that fit, and always at least the last change. */
+/** Returns the newest changes that fit into the limits, and always at least the last change. */
 function newest(history: readonly FraudCaseEntry[]): FraudCaseEntry[] {
   let characters = 0
   let from = history.length

@@ -12,7 +12,7 @@ const time: Codec<number> = {
 }
 
 /**
- * The format of the time at which a transaction was counted, epoch ms. It is short, because the state has one such time
- * for each transaction of a day.
+ * The format of the time at which a transaction was counted, epoch ms. The format is short, because the state has one
+ * such time for each transaction of a day.
  */
 export const countedAt = rawValue(time)

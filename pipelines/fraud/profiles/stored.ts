@@ -5,7 +5,7 @@ import { StateCorrupted } from '../../../state/stores/errors.ts'
 
 /** A profile in the store, with the changes that the next commit folds. */
 export interface StoredProfile extends PackedProfile {
-  /** Positions of transactions in the rows of the commit; undefined if nothing has changed since the last one. */
+  /** Positions of transactions in the rows of the commit; undefined if nothing has changed since the last commit. */
   rows: number[] | undefined
   /** Some of the rows were counted before. */
   hasRepeated: boolean

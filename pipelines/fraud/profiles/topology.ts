@@ -43,8 +43,8 @@ const MOST_INCLUDED = 50_000
 
 /**
  * Several transactions of one entity share a commit, because each commit has a fixed cost for worker and broker. Until
- * the commit, the transactions count as in flight, so no score misses a transaction. Each of the two stages waits for
- * one interval, so a profile is in Redis after about half a second. The limit is five seconds.
+ * the commit, the transactions remain in flight, so no score misses one of them. Each of the two stages waits for one
+ * interval, so a profile is in Redis after about half a second. It must be there within five seconds.
  */
 const COMMIT_INTERVAL_MS = 250
 

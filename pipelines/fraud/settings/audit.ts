@@ -55,7 +55,7 @@ function modelsAction(action: string, { challenger }: NonNullable<FraudSetting['
   return action === 'promote_challenger' && now < challenger!.since + TRIAL_MS ? 'force_promote_challenger' : action
 }
 
-/** Earlier champions are left out, because they have audit records of their own. */
+/** Earlier champions are left out, because their changes are in separate audit records. */
 function shownModels({ champion, challenger }: NonNullable<FraudSetting['models']>): unknown {
   return { champion, challenger }
 }

@@ -14,7 +14,7 @@ import type { CommandFacts, Decided } from '../../engine/index.ts'
 import { decideModels } from './models.ts'
 import { decideRules } from './rules.ts'
 
-/** The settings, other than the changed one, on which a decision depends. */
+/** The settings, apart from the one to be changed, on which a decision depends. */
 export interface OtherSettings {
   readonly counts: FraudSettingsCounts
   /** The current rules. */

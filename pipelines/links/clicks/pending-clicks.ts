@@ -16,7 +16,7 @@ export interface ClickBatch {
   readonly visitors: Set<string>
 }
 
-/** Collects the clicks since the last commit by link, so that the state of a link is updated once per commit. */
+/** Groups the clicks since the last commit by link, so that the state of a link is updated once per commit. */
 export function pendingClicks() {
   let pending = new Map<string, ClickBatch>()
 

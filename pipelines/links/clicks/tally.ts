@@ -1,6 +1,6 @@
 import type { Tally } from '../../../schemas/links/types.ts'
 
-/** The clicks of a batch, counted by value. */
+/** The clicks of a batch, with one count for each value. */
 export type BatchCounts = ReadonlyMap<string, number>
 
 export interface TallyEntry {

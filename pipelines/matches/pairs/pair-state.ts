@@ -32,9 +32,9 @@ function isBlocked({ a, b }: PairRow): boolean {
 }
 
 /**
- * Returns whether a swipe changes the row. Only the newest swipe of each side counts. A pass or rewind changes the row
- * only if it takes back a like. Other passes and rewinds need not be stored, because match-users sends the swipes of a
- * side in chronological order and no older like can follow.
+ * Returns whether a swipe changes the row. Only the newest swipe of each side has an effect. A pass or rewind changes
+ * the row only if it takes back a like. Other passes and rewinds need not be stored, because match-users sends the
+ * swipes of a side in chronological order and no older like can follow.
  */
 export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): boolean {
   const own = row[sideOf(swiper_id, target_id)]
@@ -77,7 +77,7 @@ export function blockedAt(row: PairRow, side: SideName): number {
   return row[side].blocked_at || row.counts_from
 }
 
-/** Lifts a block. Earlier likes do not count, even if they arrive after the block was lifted. */
+/** Lifts a block. Likes from before the lifting have no effect, even if they arrive later. */
 export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow {
   if (!row[side].blocks) return row
   return { ...row, counts_from: now, [side]: { ...row[side], blocks: false, blocked_at: 0 } }

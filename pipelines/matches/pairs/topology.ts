@@ -28,9 +28,12 @@ import { isSameRelation, nothingOf, type Related, relationOf } from './relation.
  */
 const LEAVE_EVERY_MS = 1_000
 const PAIRS_PER_TICK = 500
-/** Must be more than one, because each step starts with the last pair of the previous step. */
+/**
+ * Must be more than one, because each step starts with the last pair of the previous step and would otherwise not
+ * advance.
+ */
 const PAIRS_PER_STEP = 100
-/** A scan that finds no pairs takes as long as clearing this number of pairs. */
+/** A scan that finds no pairs counts as this number of cleared pairs, because it takes as long as clearing them. */
 const PAIRS_PER_SCAN = 5
 /**
  * How long the time of a deletion is kept. The topic keeps swipes for seven days, so no older swipe can arrive after
@@ -47,8 +50,8 @@ export const matchPairs = topology(
   function declarePairs(t) {
     const pairs = keyedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
     /**
-     * Index of pairs by the user with the higher id. The key of a pair starts with the lower id, so that user needs no
-     * index.
+     * Index of pairs, keyed by the user with the higher id. The key of a pair starts with the lower id, so that user's
+     * pairs can be found without an index.
      */
     const partners = keyedStore('partners', { key: utf8, value: rawValue(utf8) })
     const deleted = keyedStore('deleted', { key: utf8, value: avro('matches/PairUser') })
@@ -89,7 +92,7 @@ export const matchPairs = topology(
         const key = relationKey(userId, people.otherId)
         const to = { partitionBy: userId, timestamp: ctx.now }
         const lifted = former && liftedBy(former, relation, people, before.ended_at ?? 0)
-        // A tombstone has no value, so a record before the tombstone says which notes are lifted.
+        // A tombstone has no value, so a separate record before it says which notes are lifted.
         if (lifted) ctx.emit(matchRelations, key, { ...(relation ?? nothingOf(people, ctx.now)), ...lifted }, to)
         if (!lifted || relation === null) ctx.emit(matchRelations, key, relation, to)
       }

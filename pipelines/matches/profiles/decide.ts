@@ -60,8 +60,8 @@ function givenFields(command: MatchProfileCommand): Partial<MatchProfile> {
 }
 
 /**
- * Returns what remains of a deleted profile: the id, and the time of the deletion. Earlier events of the user do not
- * count.
+ * Returns what remains of a deleted profile: the id and the time of the deletion. Events of the user from before that
+ * time are ignored.
  */
 function remainder({ user_id }: MatchProfile, now: number): MatchProfile {
   const nothing = { display_name: '', birth_date: '', ...PROFILE_DEFAULTS, is_active: false }

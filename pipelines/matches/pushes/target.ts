@@ -21,8 +21,8 @@ export interface PushTargetOptions {
 export const PUSH_CONCURRENCY = 64
 
 /**
- * How long after a match a missing profile does not mean that the profile was deleted. Redis may have lost its last
- * second of writes, and the sink of the view takes a while to notice this.
+ * For this long after a match, a missing profile does not mean that the profile was deleted. Redis may have lost its
+ * last second of writes, and the sink of the view takes a while to notice this.
  */
 const PROFILES_LATE_MS = 60_000
 

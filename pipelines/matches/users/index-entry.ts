@@ -42,7 +42,7 @@ function activityStep(lastActiveAt: number): number {
   return lastActiveAt - (lastActiveAt % ACTIVITY_STEP_MS)
 }
 
-/** Returns whether two states of a user have the same entry, apart from the score. */
+/** Returns whether two states of a user have the same index entry, apart from the score. */
 function isSameApartFromScore(before: MatchUser, after: MatchUser): boolean {
   const isSame = (field: keyof MatchUser) => before[field] === after[field]
   return DESCRIBED.every(isSame) && activityStep(before.last_active_at) === activityStep(after.last_active_at)

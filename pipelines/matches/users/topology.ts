@@ -113,7 +113,8 @@ export const matchUsers = topology(
     function keep(userId: string, user: MatchUser, ctx: Context): void {
       const index_key = indexEntry(userId, user, ctx.now, users.get(userId))
       if (index_key !== user.index_key) {
-        // The new entry comes first, so that the user is never missing; readers keep the newer of the two.
+        // The new entry is emitted first, so that the user is never missing from the index; readers keep the newer of
+        // the two entries.
         if (index_key !== null) ctx.emit(matchIndex, index_key, { user_id: userId }, { partitionBy: indexCellOf(index_key) })
         if (user.index_key !== null) ctx.emit(matchIndex, user.index_key, null, { partitionBy: indexCellOf(user.index_key) })
       }
@@ -146,7 +147,8 @@ export const matchUsers = topology(
 
     function takeSwipe(event: SwipeEvent, ctx: RecordContext<string>) {
       const { swiper_id, target_id, direction, ts } = event
-      // A record with another key may be in another partition, where no reader looks for this user's state.
+      // A record whose key is not the swiper may be in a different partition, where no reader looks for the swiper's
+      // state.
       if (ctx.key !== swiper_id || !isUserId(swiper_id) || !isUserId(target_id)) return BAD_ID
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')

@@ -32,7 +32,7 @@ export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
 }
 
 /**
- * Returns whether an event of a user does not count, because it is from before the user's deletion, or because the
+ * Returns whether an event of a user must be ignored, because it is from before the user's deletion, or because the
  * deleted user has no new profile. An API may accept such an event while it cannot check the profile, and the event
  * would store removed data again.
  */

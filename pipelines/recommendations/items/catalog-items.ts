@@ -28,8 +28,7 @@ export function declareCatalogItems(
   const known = keyedStore<string, RecommendationItem>('catalog-items', { key: utf8, value: avro('recommendations/RecommendationItem') })
   const tree = keyedStore<number, Category>('category-tree', { key: decimalInt, value: avro('catalog/Category') })
   /**
-   * The category for which each product waits. Only the product's newest category counts, and older categories may
-   * arrive late.
+   * The category for which each product waits. It is the product's newest category; older categories may arrive late.
    */
   const awaited = keyedStore('awaited-categories', { key: utf8, value: avroValue<number>('int') })
   const stores = [known, tree, awaited]
@@ -52,7 +51,8 @@ export function declareCatalogItems(
   function keep(productId: string, item: RecommendationItem, ctx: Context): boolean {
     const before = known.get(productId)
     if (before !== undefined && isSame(before, item)) return false
-    // Readers ignore an item with an older time, and the clock of the next worker may be behind that of this one.
+    // Readers ignore an item with an older time. The clock of the worker that takes over may be behind the clock of
+    // this worker, so the time never decreases.
     const newer = { ...item, updated_at: Math.max(item.updated_at, before?.updated_at ?? 0) }
     known.put(productId, newer)
     ctx.emit(items, BigInt(productId), newer)

@@ -24,7 +24,8 @@ export function withTrainedInForce(models: ModelHistory, version: ModelVersion, 
 
 /**
  * Carries out a request of an operator. Returns undefined when the request is not possible or changes nothing.
- * @param byTraining the version in force, if a training has put it in force and no operator has chosen it since then
+ * @param byTraining the version in force, if a training run has put it in force and no operator has chosen it since
+ * then
  */
 export function withRequest(
   models: ModelHistory,
@@ -50,9 +51,9 @@ export function withRequest(
 }
 
 /**
- * Takes a version out of force. If a training has just replaced it, the caller did not know the new version yet, so the
- * request comes first: the version before the named one answers again, and the new one is kept like a version that was
- * trained meanwhile.
+ * Takes a version out of force. If a training run has just replaced that version, the caller did not know the new
+ * version yet, so the request is treated as if it had come first: the version before the named version answers again,
+ * and the new version is kept like any version that was trained in the meantime.
  * @param version null in requests of earlier releases, which meant whichever version was in force
  */
 function rolledBackFrom(

@@ -34,7 +34,7 @@ const OVERRULED = 'an operator chose the version in force during the training; t
 
 interface Running {
   run: ModelRun
-  /** Whether an operator has promoted or rolled back a version since the training began. */
+  /** Whether an operator has promoted or rolled back a version since the training run began. */
   isOverruled: boolean
   ended: { readonly result: TrainingResult } | { readonly error: Error } | undefined
 }
@@ -55,7 +55,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     let dueAt = cut.length > 0 ? runtime.now() : firstDue(lastAt)
     let running: Running | undefined
     let training: Promise<void> = Promise.resolve()
-    /** The version that a training of this turn has put in force, until an operator chooses one. */
+    /** The version that a training run of this turn has put in force, until an operator chooses a version. */
     let byTraining: string | undefined
 
     function firstDue(last: number): number {
@@ -122,7 +122,10 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       await turn.completed(request)
     }
 
-    /** Takes the requests that have arrived. They come before the end of a training, whose model they do not know. */
+    /**
+     * Takes the requests that have arrived. They are applied before the result of a training run, because their senders
+     * did not know the run's model.
+     */
     async function takeArrived(): Promise<void> {
       for (;;) {
         const request = await turn.nextRequest(0)

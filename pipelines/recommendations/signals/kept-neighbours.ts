@@ -2,8 +2,8 @@ import type { Neighbour } from '../../../schemas/recommendations/signals/packed-
 
 /**
  * The format of an item's neighbours. Each neighbour has 20 bytes: 8 bytes id, 8 bytes weight and 4 bytes epoch seconds
- * of the last pair. Weights are relative to the row's `reference_at`. A newer pair counts more than 1, so no weight has
- * to be rewritten as time passes.
+ * of the last pair. Weights are relative to the row's `reference_at`. A newer pair adds a weight above 1, so no old
+ * weight has to be rewritten as time passes.
  */
 const HIGH_OFFSET = 4
 const WEIGHT_OFFSET = 8

@@ -14,8 +14,8 @@ import {
 } from '../../engine/index.ts'
 
 /**
- * Tells known items from ids that events have made up. Anybody can send events about any id, so without a limit one
- * user could fill the state and the lists of trending items with made-up ids.
+ * Distinguishes known items from made-up ids. Anybody can send events about any id, so without a limit one user could
+ * fill the state and the lists of trending items with made-up ids.
  */
 export interface KnownItems {
   readonly stores: readonly EngineStore[]
@@ -93,7 +93,7 @@ export function declareKnownItems(t: TopologyBuilder, onKnown: (itemId: bigint, 
   }
 }
 
-/** Returns two activities of an item as one. */
+/** Merges two activities of the same item into one. */
 function joined(one: ItemActivity, other: ItemActivity): ItemActivity {
   return {
     events: [...one.events, ...other.events],

@@ -11,8 +11,8 @@ import { byGroup } from './trend-groups.ts'
 import { declareTrending, TRENDING_EVERY_MS } from './trending.ts'
 
 /**
- * Commit interval. Activities of a hot item share a commit. No request waits for this topology, because the features of
- * users come from a different one.
+ * Commit interval. Activities of a hot item share a commit. No request waits for this topology, because a different
+ * topology computes the features of users.
  */
 const COMMIT_INTERVAL_MS = 500
 /** How long a list of trending items waits for records that are still on their way. */
@@ -39,7 +39,7 @@ export const itemSignals = topology(
       const known = declareKnownItems(t, add)
       const stores = [signals, neighbourhoods, ...known.stores]
       const emits = [itemStats, itemNeighbours, trends]
-      /** Activities of each known item since the last commit. */
+      /** The activities of each known item since the last commit. */
       let pending = new Map<bigint, ItemActivity>()
 
       function collect(activity: ItemActivity, ctx: RecordContext<bigint>) {
@@ -53,7 +53,8 @@ export const itemSignals = topology(
           pending.set(itemId, activity)
           return
         }
-        // Events are added to the existing list. Joining lists would copy all events of a hot item with every record.
+        // Events are added to the existing list, because joining lists would copy all events of a hot item with every
+        // record.
         for (const event of activity.events) before.events.push(event)
         for (const pair of activity.near) before.near.push(pair)
         for (const time of activity.entered) before.entered.push(time)

@@ -4,7 +4,7 @@ import type { ItemEvent, TrendEvents } from '../../../schemas/recommendations/ty
 
 const HALF_LIFE = HALF_LIFE_MS.trending
 
-/** Sums up the events of an item by the groups of their users. Negative events do not count. */
+/** Adds up the events of an item for each group of users. Negative events are ignored. */
 export function byGroup(itemId: bigint, events: readonly ItemEvent[]): Map<string, TrendEvents> {
   const at = events.reduce((newest, event) => Math.max(newest, event.at), 0)
   const groups = new Map<string, TrendEvents>()

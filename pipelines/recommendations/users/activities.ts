@@ -52,7 +52,8 @@ export function activities(): Activities {
     addInteraction(event, before, after, followsList) {
       const { item_id, event_type, timestamp, rating } = event
       const { country, age_bucket } = after
-      // A shown item is removed from the shown ones when it is chosen, so one list cannot give it many choices.
+      // When the user chooses a shown item, it is removed from the shown items, so that one list cannot cause many
+      // choices of the item.
       const is_chosen = followsList && isViewed(event_type) && placeOf(before.shown, item_id) >= 0
       of(item_id).events.push({ event_type, at: timestamp, weight: weightOf(event), is_chosen, rating, country, age_bucket })
       if (isViewed(event_type)) addPairs(item_id, timestamp, before, after)

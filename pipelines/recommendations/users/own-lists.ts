@@ -6,7 +6,7 @@ const ENTRY_BYTES = 8
 /** Maximum number of lists that are remembered per user. Only the last 100 shown items are remembered, too. */
 const MAX_LISTS = 20
 
-/** Adds a list. @returns undefined if it is already known, as all pages of a list have one id */
+/** Adds a list. @returns undefined if it is already known, because all pages of a list have the same id */
 export function withList(known: Uint8Array | undefined, requestId: string): Buffer | undefined {
   if (isOwnList(known, requestId)) return undefined
   const bytes = known ?? Buffer.alloc(0)

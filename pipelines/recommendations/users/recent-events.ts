@@ -36,7 +36,10 @@ export function withEvent(known: Uint8Array | undefined, eventId: string, arrive
   return out
 }
 
-/** Returns the time after which a repetition of the newest event counts again, epoch ms. There must be an event. */
+/**
+ * Returns the time (epoch ms) after which a repetition of the newest event would be counted again. There must be an
+ * event.
+ */
 export function rememberedUntil(known: Uint8Array): number {
   const bytes = Buffer.from(known.buffer, known.byteOffset, known.byteLength)
   return (bytes.readUInt32LE(bytes.length - ENTRY_BYTES + HASH_BYTES) + 1) * MS_PER_SECOND + DAY_MS

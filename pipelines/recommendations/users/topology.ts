@@ -122,7 +122,10 @@ export const userFeaturesTopology = topology(
       keep(ctx.key, after)
     }
 
-    /** Forgets the events that a user sent within a day. An event may be much older than its arrival. */
+    /**
+     * Forgets the remembered events of a user a day after the last of them arrived. An event's own time may be much
+     * older.
+     */
     function forgetEvents(userId: bigint, now: number): void {
       const events = recent.get(userId)
       const until = events === undefined ? now : rememberedUntil(events)

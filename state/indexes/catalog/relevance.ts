@@ -11,7 +11,10 @@ export type Factors = Readonly<Record<Factor, number>>
 const DAY_MS = 24 * 3_600_000
 /** Time in which the recency of a product falls to 1/e. */
 export const RECENCY_MS = 90 * DAY_MS
-/** Reference time of the recencies in the index. Because of it, products age without a change to the index. */
+/**
+ * Reference time of the recency values in the index. These values are relative to a fixed time, so products age without
+ * a change to the index.
+ */
 const RECENCY_EPOCH = Date.UTC(2026, 0, 1)
 const STOCK_FACTORS: Readonly<Record<CatalogStockStatus, number>> = { in_stock: 1, low_stock: 0.5, out_of_stock: 0 }
 

@@ -89,7 +89,8 @@ export function seenSetLayout({ capacity, errorRate, lifetimeMs }: SeenSetShape)
     throw new RangeError(`lifetimeMs must be an integer of at least ${UNITS_PER_LIFETIME}`)
   }
   const firstBits = bitsFor(errorRate * FIRST_LAYER_ERRORS)
-  // Fewer layers need fewer bits, which allow more entries per page. More bits never need fewer layers.
+  // With fewer layers, fingerprints need fewer bits, and more entries fit into a page. More bits never lead to fewer
+  // layers.
   let layers = layersOf(capacity, [firstBits, firstBits])
   for (let bits = firstBits; bits < bitsForFurther(errorRate, layers.length); ) {
     bits = bitsForFurther(errorRate, layers.length)

@@ -1,8 +1,9 @@
 import { byteWriter, type Codec, CodecError } from '../../../schemas/codec.ts'
 
 /**
- * The rows of a seen-set store. Each page has a row with its content, and a second row that finds the page when its
- * items have expired. The rows of the second kind are sorted by the start of the page's newest run, and have no value.
+ * The rows of a seen-set store. Each page has one row with its content, and a second row through which the page is
+ * found when its items have expired. Rows of the second kind are sorted by the start of the page's newest run, and have
+ * no value.
  */
 export type SeenSetRow<K> =
   | { readonly kind: 'page'; readonly key: K; readonly page: number }

@@ -99,7 +99,7 @@ export async function listArchivedCases(
   return { total, ids: found.map(([id]) => id) }
 }
 
-/** Returns the JSON of the given cases by id. Leaves out cases that are not in the table. */
+/** Returns the JSON of the given cases, keyed by id. Leaves out cases that are not in the table. */
 export async function readTableCases(reader: TableReader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const query = 'SELECT toString(case_id), whole FROM fraud_cases FINAL WHERE case_id IN {ids:Array(UInt64)}'
   return new Map(ids.length === 0 ? [] : await readRows<[string, string]>(reader, query, { ids: ids.map(BigInt) }))

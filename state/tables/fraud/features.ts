@@ -25,7 +25,7 @@ export const FEATURE_NAMES: readonly (keyof FraudFeatures)[] = FEATURES.map(({ n
 /**
  * All features of scored transactions, for 30 days, and the basis of each decision, so that back-tests and training
  * read one table. Features are never computed again. Fed by `txn.scored`. If a transaction was answered several times,
- * the first answer counts. Read it with FINAL.
+ * the table keeps the first answer. Read it with FINAL.
  */
 export const fraudFeaturesTable: Table<string, TxnScored> = {
   name: 'fraud_features',

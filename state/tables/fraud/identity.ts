@@ -13,8 +13,9 @@ export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
 export const IS_TRANSACTION = 'cityHash64(transaction_id) = cityHash64({id:String}) AND transaction_id = {id:String}'
 
 /**
- * Column that determines which answer to a transaction was the first and therefore counts. If a caller repeats a
- * transaction while the stored answers are unavailable, there are two different events with the transaction's id.
+ * Column that determines which answer to a transaction was the first. Only the first answer is kept. If a caller
+ * repeats a transaction while the stored answers are unavailable, there are two different events with the transaction's
+ * id.
  */
 export const EARLIEST = 'earliest'
 const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(9223372036854775807 - toUnixTimestamp64Milli(scored_at))`

@@ -24,7 +24,7 @@ export interface LoggedQuery {
 
 /** A sample of the logged transactions of a period. */
 export interface LoggedSample {
-  /** Approximate number of logged transactions in the period. Duplicates may count. */
+  /** Approximate number of logged transactions in the period. The number may include duplicates. */
   readonly available: number
   /** Yields batches in chronological order. Each batch fits into memory. */
   readonly batches: AsyncIterable<readonly LoggedTransaction[]>

@@ -22,7 +22,10 @@ export interface StoredTransaction {
   readonly feedback: TransactionFeedback | null
 }
 
-/** If an answer was repeated, the first answer counts, so the query orders rows instead of using FINAL. */
+/**
+ * If a transaction was answered several times, the first answer is valid. The query finds it by ordering rows instead
+ * of using FINAL.
+ */
 const TRANSACTION_QUERY = `
 SELECT request, ip, decision, risk_score, risk_level, reason, requires_3ds, triggered_rules, shadow_rules,
   (ml_evaluated, account_takeover, payment_fraud, money_laundering),

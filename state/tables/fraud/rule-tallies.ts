@@ -9,9 +9,9 @@ const KEPT_DAYS = 8
 const MS_PER_SECOND = 1_000
 
 /**
- * Counts of evaluations and matches of rules, by hour, mode and API process, kept for a week. A process sends the
- * counts of the current hour repeatedly, and later counts replace earlier ones. Fed by `fraud-rule-tallies`. Read it
- * with FINAL.
+ * Counts of evaluations and matches of rules, grouped by hour, mode and API process, and kept for a week. A process
+ * sends the counts of the current hour repeatedly, and later counts replace earlier counts. Fed by
+ * `fraud-rule-tallies`. Read it with FINAL.
  */
 export const fraudRuleTalliesTable: Table<string, FraudRuleTallies> = {
   name: 'fraud_rule_tallies',

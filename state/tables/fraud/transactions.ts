@@ -17,7 +17,7 @@ export interface ScoredTransaction extends Omit<TxnScored, 'features'> {
 
 /**
  * Every scored transaction, for 90 days; docs/services/fraud.md#tables-for-analysts describes the columns. Fed by
- * `txn.scored`, which may repeat transactions, even with a different answer; the first answer counts. Read it with
+ * `txn.scored`, which may repeat transactions, even with a different answer; the first answer is kept. Read it with
  * FINAL. Features are in `fraud_features`, verdicts in `fraud_feedback`.
  */
 export const fraudTransactionsTable: Table<string, ScoredTransaction> = {

@@ -4,7 +4,7 @@ import { isoDay } from '../time.ts'
 
 const RETENTION_DAYS = 90
 
-/** Every swipe that counts, and every rewind, for 90 days. Fed by `match-swipes`. Read it with FINAL. */
+/** Every swipe that had an effect, and every rewind, for 90 days. Fed by `match-swipes`. Read it with FINAL. */
 export const matchSwipesTable: Table<string, AcceptedSwipe> = {
   name: 'match_swipes',
   columns: [

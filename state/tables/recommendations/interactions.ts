@@ -5,8 +5,8 @@ import { isoDay } from '../time.ts'
 const KEPT_DAYS = 90
 
 /**
- * Every interaction, for 90 days. Fed by `interactions`. Read it with FINAL: if an event was repeated, the first one
- * counts.
+ * Every interaction, for 90 days. Fed by `interactions`. Read it with FINAL: if an event was repeated, the first
+ * occurrence is kept.
  */
 export const interactionsTable: Table<bigint, Interaction> = {
   name: 'interactions',

@@ -78,7 +78,7 @@ FROM (
 )
 GROUP BY step_start`
 
-/** @returns volumes by the start of their step (epoch ms), without steps that have no events */
+/** @returns volumes, keyed by the start of their step (epoch ms), without steps that have no events */
 export async function readVolumes(reader: TableReader, { woeid, term, from, to, stepMs }: VolumeRange): Promise<Map<number, number>> {
   const params = { woeid, term, from: from / MS_PER_SECOND, to: to / MS_PER_SECOND, step: stepMs / MS_PER_SECOND }
   const rows = await readRows<[step: number, volume: number]>(reader, VOLUMES_QUERY, params)

@@ -26,7 +26,10 @@ export interface TermsRange extends Omit<VolumeRange, 'term'> {
   readonly terms: readonly string[]
 }
 
-/** @returns volumes by term and by the start of their step (epoch ms), without terms and steps that have no events */
+/**
+ * @returns volumes, keyed by term and then by the start of their step (epoch ms), without terms and steps that have no
+ * events
+ */
 export async function readVolumesOfTerms(
   reader: TableReader,
   { woeid, terms, from, to, stepMs }: TermsRange,

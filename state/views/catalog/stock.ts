@@ -2,7 +2,7 @@ import type { StockRow } from '../../../schemas/catalog/types.ts'
 import { type ListReader, type NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Stock by variant. Fed by `inventory-decisions` and partitioned like it, by product. The partition also contains
+ * Stock of each variant. Fed by `inventory-decisions` and partitioned like it, by product. The partition also contains
  * results of commands; see results.ts.
  *
  * | key | value |
@@ -25,7 +25,7 @@ export const stockView: View<string, StockRow> = {
   },
 }
 
-/** Reads the stock of a variant, by warehouse. @param partition the partition of the variant's product */
+/** Reads the stock of a variant in each warehouse. @param partition the partition of the variant's product */
 export async function readStock(
   reader: ViewReader & Pick<ListReader, 'hgetall'>,
   partition: number,

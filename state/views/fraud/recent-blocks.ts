@@ -13,7 +13,9 @@ const TAG = '{fraud-blocks}'
 const SLOT_MS = 15_000
 /** Number of slots in five minutes, including the current slot. */
 const SLOTS = 20
-/** How long a slot is kept. It is a little longer than the slot counts, because the clocks of processes differ. */
+/**
+ * How long a slot is kept. This is a little longer than the slot is counted, because the clocks of processes differ.
+ */
 const SLOT_KEPT_MS = (SLOTS + 4) * SLOT_MS
 const SCORED = 'scored'
 

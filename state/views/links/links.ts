@@ -2,7 +2,7 @@ import type { Link } from '../../../schemas/links/types.ts'
 import { caughtUpKey, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag } from '../view.ts'
 
 /**
- * Links by short code. Fed by `link-decisions` and partitioned like it. The partition also contains results of
+ * Links, keyed by short code. Fed by `link-decisions` and partitioned like it. The partition also contains results of
  * commands; see results.ts.
  *
  * | key | value |

@@ -91,7 +91,7 @@ function pageOperations(keys: UserKeys, page: number, value: MatchSeen | null): 
   return [{ op: 'hset', key: keys.seen, fields: { [page]: Buffer.from(value.page) } }, ...included(keys, value)]
 }
 
-/** Returns the operations that remove swipes from the recent events, because the record includes them. */
+/** Returns the operations that remove swipes from the recent events, because the user's record now includes them. */
 function included(keys: UserKeys, { swipes }: MatchSeen): ViewOperation[] {
   return swipes.map(({ target_id, swipe_id, ts }) => {
     return { op: 'hdelUpTo', key: keys.recent, field: swipeField(target_id), upTo: swipeVersion(ts, swipe_id) }

@@ -114,8 +114,8 @@ export interface SwipeState {
   readonly recent: Pick<Recent, 'last'>
   readonly isSevered: boolean
   /**
-   * Time before which a swipe does not count, epoch ms: the later of the times at which the two profiles were created
-   * and a block was lifted. The clock of a worker determines this time and may be ahead of the clock of an API process.
+   * Epoch ms before which a swipe has no effect: the later of the times at which the two profiles were created and a
+   * block was lifted. The clock of a worker determines this time and may be ahead of the clock of an API process.
    */
   readonly countsFrom: number
 }
@@ -147,7 +147,8 @@ export async function readForSwipe(
     target: both[1],
     self: parsedSelf(self),
     recent: { last: last === null ? undefined : parseLastSwipe(last) },
-    // A swipe at the time of a deletion does not count, and the new profile may be from the same millisecond.
+    // A swipe at the very time of a deletion has no effect, and the new profile may be from the same millisecond, so
+    // its first millisecond is excluded.
     countsFrom: Math.max(...both.map((one) => (one === undefined ? 0 : one.created_at + 1)), ...severed.map(severedNoteTime)),
     isSevered: severed.some(isSeveredNote) || (text !== null && isSevered(parseRelation(text))),
   }

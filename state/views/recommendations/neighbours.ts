@@ -19,7 +19,7 @@ export const itemNeighboursView: View<bigint, ItemNeighbours> = {
   },
 }
 
-/** Reads single values, some of which are bytes. */
+/** Reads single values, either as text or as bytes. */
 interface OneNeighbourReader extends Pick<ViewReader, 'get'> {
   getBuffer(key: string): Promise<Buffer | null>
 }

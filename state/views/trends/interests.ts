@@ -2,7 +2,7 @@ import type { UserInterests } from '../../../schemas/trends/types.ts'
 import { NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Interest profiles by user. Fed by `user-interests` and partitioned like it.
+ * Interest profiles, keyed by user. Fed by `user-interests` and partitioned like it.
  *
  * | key | value |
  * |---|---|

@@ -111,7 +111,7 @@ export function versionOf(list: Pick<TrendOutput, 'window_end' | 'source'>): num
 
 /**
  * Reads the served list of a region.
- * @param known the list that was read last; it is returned again while it is still the stored one
+ * @param known the list from the previous read, which is returned again if it is still the stored list
  * @returns undefined when the region has no list yet
  */
 export function readServed(

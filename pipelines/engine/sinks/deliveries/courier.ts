@@ -23,7 +23,7 @@ export interface CourierDeps {
 /** A record to deliver. */
 export interface Attempt {
   readonly record: QueuedRecord
-  /** The earlier attempts to deliver this record, all of which failed; undefined at the first attempt. */
+  /** The earlier attempts to deliver this record, all of which failed; undefined before the first attempt. */
   readonly retry: RetryState | undefined
 }
 
@@ -49,7 +49,7 @@ export interface Courier {
  * letters.
  */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000
-/** First pause when Kafka does not accept a record. The pauses grow up to the longest one, which is defined below. */
+/** First pause after Kafka has refused a record. Later pauses are longer, up to `LONGEST_PAUSE_MS`. */
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
 

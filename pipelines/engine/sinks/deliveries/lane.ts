@@ -39,9 +39,7 @@ interface Waiting {
  * full.
  */
 const MAX_RECORDS = 500
-/**
- * Maximum bytes that are taken from the buffer at once. Unlimited, because the size of the buffer itself is limited.
- */
+/** No limit on the bytes that are taken from the buffer at once, because the size of the buffer itself is limited. */
 const ANY_BYTES = Number.POSITIVE_INFINITY
 const LIMITS = { maxRecords: MAX_RECORDS, maxBytes: ANY_BYTES, lingerMs: 0 }
 const NEVER = Number.POSITIVE_INFINITY
@@ -173,8 +171,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
 
   function wait(record: QueuedRecord): void {
     const retry = isRetry ? retryStateOf(record.chunk, record.row) : undefined
-    // If the clock of the process that wrote the record is ahead, the record must not wait for longer than the longest
-    // pause.
+    // The clock of the process that wrote the record may be ahead. No record waits for longer than the longest pause.
     const pause = retry === undefined ? 0 : Math.min(retry.notBefore - runtime.now(), LONGEST_PAUSE_MS)
     const dueAt = clock + Math.max(0, pause)
     waiting.push({ attempt: { record, retry }, dueAt })
@@ -243,7 +240,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     let due = hasNews ? now + deps.commitEveryMs : NEVER
     const hasWork = state === 'opening' || job.mustRepeat || (!buffer.isEmpty && room() > 0)
     if (hasWork && !job.isBusy) due = Math.min(due, Math.max(now, job.retryAt))
-    // A record that is already due waits for a slot, and the loop wakes up when a slot is free.
+    // If the record is already due, it waits for a slot, and a free slot wakes the loop.
     return firstDueAt > now ? Math.min(due, firstDueAt) : due
   }
 
@@ -265,7 +262,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     get applied() {
       return window?.next
     },
-    /** If a receiver is down, this process must still count as ready. */
+    /** This process counts as ready even while a receiver is down. */
     get caughtUp() {
       return state === 'running'
     },

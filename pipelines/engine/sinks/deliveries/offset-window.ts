@@ -28,7 +28,7 @@ export const MAX_WINDOW_SPAN = MAX_BITMAP_BYTES * BITS_PER_BYTE
 
 /** Creates a window. @param start the first offset that is not done */
 export function offsetWindow(start: number): OffsetWindow {
-  /** Offsets whose records are not done. They are in ascending order, because they are added in that order. */
+  /** The offsets whose records are not done. They are added in ascending order and stay in that order. */
   const open = new Set<number>()
   const done = new Set<number>()
   let end = start

@@ -38,7 +38,7 @@ export function ageAt(birthDate: string, now: number): number {
   return months > 0 || (months === 0 && days >= 0) ? years : years - 1
 }
 
-/** Number of optional parts of a profile that count for its completeness. */
+/** Number of optional parts of a profile. A profile is complete when all of them are filled in. */
 const OPTIONAL_PARTS = 4
 
 /** Returns the share of the optional parts of a profile that are filled in, from 0 to 1. */
