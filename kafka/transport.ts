@@ -76,7 +76,7 @@ export interface PartitionData extends TopicPartition {
   readonly wasReset?: boolean
 }
 
-/** The leader epoch that means "unknown". With it, the broker does not check for lost records. */
+/** The leader epoch that means "unknown". A broker that receives it does not check for lost records. */
 export const UNKNOWN_LEADER_EPOCH = -1
 
 /**
@@ -388,8 +388,8 @@ export interface WorkerProducer {
   readonly pendingBytes: number
   /**
    * Sends the batches that are full or large enough for a request. Resolves when they are acknowledged. Call it from
-   * time to time during a long transaction, without awaiting every call. These calls bound the memory, and let the
-   * broker work while the caller processes records.
+   * time to time during a long transaction, without awaiting every call. The calls bound the memory, and let the broker
+   * work while the caller processes records.
    */
   flushFull(): Promise<void>
   /**
@@ -523,7 +523,7 @@ export interface Transport {
    * the epoch does not know where it ends.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
-  /** Returns the epoch of the partition's leader in the last metadata; -1 when it is unknown. */
+  /** Returns the epoch of the partition's leader according to the last metadata; -1 when it is unknown. */
   leaderEpoch(topic: string, partition: number): number
   fetcher(options?: FetcherOptions): Fetcher
   groupMember(options: GroupOptions): GroupMember

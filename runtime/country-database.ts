@@ -12,8 +12,8 @@ const BUNDLED = '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-countr
 const MAPPED_IPV4 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 const COUNTRY_CODE = /^[A-Z]{2}$/
 /**
- * Codes that content delivery networks and databases use for "no country". They stand for unknown, for Tor, and for
- * user-assigned codes of ISO 3166-1.
+ * Codes that content delivery networks and databases use for "no country". They mean that the country is unknown, that
+ * the address belongs to Tor, or that ISO 3166-1 leaves the code to its users.
  */
 const NO_COUNTRY = new Set(['XX', 'T1', 'ZZ', 'A1', 'A2', 'AP', 'EU'])
 

@@ -13,9 +13,9 @@ const AUTOGROUP = '/proc/self/autogroup'
  * Lowers the CPU priority of this process in favour of the other processes of the machine. Threads that start later,
  * such as those of RocksDB, inherit the value.
  *
- * A desktop kernel shares the CPU between sessions first, and a process's nice value counts only within its session.
- * The leader of a session therefore also sets the value for its session.
- *   @param nice from 0 to 19; a value below the current one changes nothing
+ * A desktop kernel first divides the CPU between sessions, so a process's nice value matters only within its session.
+ * The leader of a session therefore also sets the value for its session. @param nice from 0 to 19; a value below the
+ * current one changes nothing
  */
 export function lowerPriority(nice: number): void {
   if (nice <= getPriority()) return

@@ -7,7 +7,7 @@ export interface ErasureTimes {
   readonly repeatableMs: number
   /**
    * Time without a touch after which an unreferenced blob is removed. It is longer than any command takes, and longer
-   * than a last read can be repeated.
+   * than the time for which a last read can be repeated.
    */
   readonly untouchedMs: number
   /** Interval of the removal of such blobs. */

@@ -18,7 +18,7 @@ const SMALL_LIMIT_SHARE = 7 / 8
  * further records.
  */
 const EARLY_BATCH_BYTES = 256 * 1_024
-/** Maximum memory that is kept for reuse after its batches are acknowledged. */
+/** Maximum memory that the pool keeps for reuse after batches are acknowledged. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
 /** Number of different sequence numbers, which are unsigned 31-bit integers and wrap around to 0. */
 export const SEQUENCE_SPAN = 2 ** 31

@@ -41,7 +41,9 @@ export type CoordinatorKind = 'group' | 'transaction'
 export const REFUSALS_OF_OUTDATED = 6
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 
-/** Pause between refreshes while a partition has no leader. More frequent refreshes would only load the brokers. */
+/**
+ * Pause between refreshes while a partition has no leader. More frequent refreshes would only add load to the brokers.
+ */
 const REFRESH_PAUSE_MS = 50
 /** Interval of refreshes that detect leader changes without an error (Kafka's metadata.max.age.ms). */
 const METADATA_MAX_AGE_MS = 300_000
@@ -60,7 +62,7 @@ export interface Cluster {
   transactionVersion(): number
   /**
    * Sends a request to any broker, and to another one if the first does not answer. All callers share the connections,
-   * so the requests must be short. Several brokers may carry out the request.
+   * so the requests must be short. If answers are lost, several brokers may carry out the same request.
    * @throws Disconnected when no broker answers
    */
   askAny<Answer>(request: (connection: Connection) => Promise<Answer>): Promise<Answer>

@@ -93,7 +93,7 @@ const CLASSES = new Map<ErrorName, ErrorClass>(
   Object.entries(REACTIONS).flatMap(([kind, names]) => names.map((name) => [name, kind as ErrorClass])),
 )
 
-/** Returns the class of an error, which decides how a request loop reacts to it. */
+/** Returns the class of an error, which determines how a request loop reacts to the error. */
 export function classify(name: ErrorName): ErrorClass {
   return CLASSES.get(name) ?? 'fatal'
 }

@@ -92,7 +92,7 @@ export class FetchPosition implements TopicPartition {
     this.quiet = records.length === 0
   }
 
-  /** Continues at the offset that the reset policy gives, once the queued data has been polled. */
+  /** Continues at the offset that the reset policy determines, once the queued data has been polled. */
   resetTo(offset: number): void {
     this.fetchOffset = offset
     this.leaderEpoch = UNKNOWN_LEADER_EPOCH

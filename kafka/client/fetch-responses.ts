@@ -148,7 +148,7 @@ export function openFetchResponses(
     reread(state)
   }
 
-  /** Continues at the offset that the reset policy gives. */
+  /** Continues at the offset that the reset policy determines. */
   function reread(state: FetchPosition): void {
     state.retryAt = Number.POSITIVE_INFINITY
     void findReset(state)

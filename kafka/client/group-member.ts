@@ -63,7 +63,7 @@ export function openGroupMember(
   let intervalMs = FIRST_INTERVAL_MS
   /** True after the group has removed the member once. Its session may then be shorter than two intervals. */
   let wasFenced = false
-  /** Monotonic time (ms) at which the last heartbeat that was answered was sent. */
+  /** Monotonic time (ms) at which the last heartbeat that got an answer was sent. */
   let confirmedAt = Number.NEGATIVE_INFINITY
   let notice: string | undefined
   /** The last notice that the coordinator has confirmed. */
@@ -121,7 +121,7 @@ export function openGroupMember(
       if (isMember()) updateGuard()
       if (assigned !== undefined && assignment.setTarget(assigned, joining)) options.onEvent?.()
     } catch (error) {
-      // After a lost answer, neither the member nor the coordinator knows what the other has received, so the next
+      // After a lost answer, neither the member nor the coordinator knows what the other side has received, so the next
       // heartbeat and its response contain all fields.
       assignment.forgetReported()
       throw error
@@ -162,8 +162,8 @@ export function openGroupMember(
     if (kind === 'stale-coordinator') coordinator.forget()
     if (kind === 'stale-coordinator' || kind === 'passing') throw new Disconnected(`the group coordinator answered ${name}`)
     if (joining && (name === 'FENCED_MEMBER_EPOCH' || name === 'UNKNOWN_MEMBER_ID')) {
-      // Kafka 4.0 and 4.1 refuse epoch 0 from a member that they still know (KAFKA-19233), so it must join with a new
-      // id.
+      // Kafka 4.0 and 4.1 refuse epoch 0 from a member that is still in the group (KAFKA-19233), so the member must
+      // join with a new id.
       const refusedId = memberId
       memberId = successorId(memberId, runtime.id())
       log.warn({ groupId, refusedId, memberId, reason: name }, 'kafka_member_id_replaced')

@@ -14,7 +14,7 @@ import type { Context } from './options.ts'
 import { offsetCommitV9, offsetFetchV9 } from './protocol.ts'
 import { backoff, markerBackoff } from './retry.ts'
 
-/** The identity that stands for "no member" in a commit. Kafka accepts it while the group is empty. */
+/** The identity that means "no member" in a commit. Kafka accepts it while the group is empty. */
 export const NO_MEMBER = { memberId: '', epoch: -1 } as const
 /**
  * Interval between attempts while a transaction that includes the offsets is open. It is short because a restart waits

@@ -15,7 +15,7 @@ interface Run {
   count: number
 }
 
-/** Number and size of all records that one publisher holds. */
+/** Number and size of all records that are waiting or in flight in one publisher. */
 export interface Holdings {
   records: number
   bytes: number

@@ -12,8 +12,8 @@ import type { ProducerId } from './transaction.ts'
  */
 const MAX_UNRESOLVED_BATCHES = 5
 /**
- * Time for which the broker certainly remembers the producer after an acknowledgement. A broker that does not remember
- * a producer accepts any sequence number from it. Idle producers are forgotten after a day
+ * Time for which the broker certainly remembers the producer after an acknowledgement. A broker accepts any sequence
+ * number from a producer that it does not remember. Idle producers are forgotten after a day
  * (`producer.id.expiration.ms`).
  */
 const REMEMBERED_FOR_MS = 10 * 60_000
@@ -21,7 +21,7 @@ const REMEMBERED_FOR_MS = 10 * 60_000
 const LAST_EPOCH = 2 ** 15 - 1
 const FIRST_RETRY_MS = 10
 const LONGEST_RETRY_MS = 1_000
-/** Errors that concern a whole batch but may be caused by a single record in it. */
+/** Errors that a broker reports for a whole batch, although a single record may have caused them. */
 const DIVISIBLE: ReadonlySet<string> = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',

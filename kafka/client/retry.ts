@@ -12,8 +12,8 @@ const FIRST_WAIT_MS = 2
 const LONGEST_WAIT_MS = 500
 
 /**
- * Wait for the markers of a commit, which the coordinator writes a few milliseconds after the EndTxn response. Until
- * then it responds with CONCURRENT_TRANSACTIONS.
+ * How long to wait for the markers of a commit. The coordinator writes them a few milliseconds after the EndTxn
+ * response, and until then responds with CONCURRENT_TRANSACTIONS.
  */
 const MARKER_WAIT_MS = 1
 export const LONGEST_MARKER_WAIT_MS = 20

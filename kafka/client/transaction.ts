@@ -25,8 +25,8 @@ import { type EndTxnResponse, endTxnV5, txnOffsetCommitV5 } from './transactions
 const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const MAX_UNEXPLAINED = 20
 /**
- * The producer id that stands for "unknown" in InitProducerId. With this id, the coordinator assigns a producer id, or
- * raises the epoch of the existing one, no matter which process used it.
+ * The value that means "unknown producer id" in InitProducerId. When it is sent, the coordinator assigns a producer id,
+ * or raises the epoch of the existing producer id, no matter which process used that id.
  */
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
@@ -163,7 +163,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
         answer.transactionStates.map(({ errorCode }) => errorName(errorCode)).filter((name) => name !== 'TRANSACTIONAL_ID_NOT_FOUND'),
     )
     const [now] = transactionStates
-    // The transactional id has expired, so no other process has initialised it.
+    // The transactional id has expired, which would not have happened if another process had initialised it.
     if (now.errorCode !== 0) return false
     // The coordinator is still writing the markers that end the last transaction of the former producer id.
     if (Number(now.producerId) === formerProducerId) return false

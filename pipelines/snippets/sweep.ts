@@ -64,8 +64,8 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     for (const { hash, since } of found) {
       const isRemoved = !kept.has(hash) && (await blobs.shelf.removeUntouched(hash, at.before))
       swept += Number(isRemoved)
-      // If a blob has been unreferenced for twice the waiting time and still cannot be removed, an earlier run has
-      // already removed it.
+      // A blob that has been unreferenced for twice the waiting time and still cannot be removed was already removed by
+      // an earlier run.
       if (isRemoved || kept.has(hash) || since < at.before - times.untouchedMs) await forgetUnreferenced(reader, at.partition, hash)
     }
   }

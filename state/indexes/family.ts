@@ -15,7 +15,7 @@ export interface IndexOrigin {
 
 export interface ConcreteIndex extends IndexOrigin {
   readonly name: string
-  /** True if the alias refers to this index, so searches use it. */
+  /** True if the alias refers to this index, so that searches use this index. */
   readonly isCurrent: boolean
   /** The tokens of the process that fills the index; empty when the index is complete. */
   readonly builders: readonly string[]
@@ -31,7 +31,10 @@ export interface IndexFamily {
   list(): Promise<ConcreteIndex[]>
   /** Returns the index that searches use; undefined when there is none. */
   current(): Promise<ConcreteIndex | undefined>
-  /** Creates an empty index that only the holder of the token can write. @param now epoch ms, for its number */
+  /**
+   * Creates an empty index that only the holder of the token can write. @param now epoch ms, which becomes the number
+   * in the name of the index
+   */
   create(origin: IndexOrigin, token: string, now: number): Promise<string>
   /**
    * Takes over an unfinished index and invalidates its existing tokens. @returns false if the index has changed in the

@@ -1,8 +1,8 @@
 /**
- * The layout by which one database holds many stores. Every key begins with the 4-byte number of its key space; there
- * is one key space per topology, store and partition. Space 0 is the directory. It contains the format version, the
- * number of every space, positions, and deleted spaces whose rows still have to be removed. A cleared space gets a new
- * number, so that the range deletion of the old rows cannot affect new rows.
+ * The layout that lets one database contain many stores. Every key begins with the 4-byte number of its key space;
+ * there is one key space per topology, store and partition. Space 0 is the directory. It contains the format version,
+ * the number of every space, positions, and deleted spaces whose rows still have to be removed. A cleared space gets a
+ * new number, so that the range deletion of the old rows cannot affect new rows.
  */
 export const PREFIX_BYTES = 4
 const DIRECTORY_SPACE = 0

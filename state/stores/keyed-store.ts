@@ -14,7 +14,7 @@ export interface KeyedStoreOptions<K, V> {
   readonly erasable?: boolean
   /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
   readonly cacheBytes?: number
-  /** Converts a stored value to what queries of the state show. Default: they show the value. */
+  /** Converts a stored value to the form that state queries return. Default: the value itself. */
   readonly view?: (value: V) => unknown
 }
 

@@ -107,7 +107,7 @@ export function declareCategories(
 }
 
 /**
- * Returns a number that sorts in the same order as the given double. The values are not negative, because they are
+ * Returns an integer that sorts in the same order as the given double. The values are not negative, because they are
  * logarithms of sales after 1970.
  */
 function sortable(sales: number): bigint {

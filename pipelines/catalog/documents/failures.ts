@@ -1,8 +1,8 @@
 /**
- * The policy for records on which a processor fails. They are skipped, because they must not stop the records of all
- * other products and sellers.
+ * Policy for records on which a processor fails. They are skipped, so that they do not stop the records of all other
+ * products and sellers.
  */
 export const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 
-/** The policy for records that the topology itself writes. It stops on a bad record, because that is a bug. */
+/** Policy for records that the topology itself writes. A bad record there is a bug, so the worker stops. */
 export const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const

@@ -73,7 +73,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
   const images = keyedStore('images', { key: utf8, value: avro('catalog/ImageReferences') })
   const stores = [documents, counters, stock, stars, sales, images]
 
-  /** Products whose documents may change with the next commit, with their documents before the change. */
+  /** Maps each product whose document may change with the next commit to its document before the change. */
   let touched = new Map<string, CatalogDocument | undefined>()
 
   function prefetch(key: string): void {

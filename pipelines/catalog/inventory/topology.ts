@@ -31,7 +31,7 @@ const EXPIRE_EVERY_MS = 1_000
  */
 const EXPIRED_PER_TICK = 1_000
 /**
- * The policy for records on which a processor fails. They are skipped, because a single bad record must not stop all
+ * Policy for records on which a processor fails. They are skipped, so that a single bad record does not stop all
  * changes of stock.
  */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }

@@ -7,9 +7,9 @@ import { TopologyError } from '../topology/errors.ts'
 
 /**
  * The time by which a partition judges its commands: the highest timestamp among the current command and all earlier
- * ones, as set by the broker. This time never goes back, although the clock of a new partition leader may. It depends
- * only on the log, so the outcome of a command does not depend on when a worker read the command, and can be checked
- * afterwards.
+ * ones, as set by the broker. This time never goes back, although the clock of a new partition leader may be behind. It
+ * depends only on the log, so the outcome of a command does not depend on when a worker read the command, and can be
+ * checked afterwards.
  */
 export interface JudgedTime {
   /** Returns the time of a command, epoch ms. Must be called once for every command. */

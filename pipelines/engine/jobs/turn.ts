@@ -45,7 +45,7 @@ export interface JobTurn<K, V> {
    */
   readAll<PK, PV>(topic: Topic<PK, PV>): Promise<readonly (readonly [PK, PV])[]>
   /**
-   * Marks the request and all earlier requests as done. A later turn begins after this request.
+   * Marks the request and all earlier requests as done, so that later turns start with the next request.
    * @throws FencedError like `publish`
    */
   completed(request: JobRequest<K, V>): Promise<void>

@@ -38,7 +38,7 @@ export interface SinkDeps {
 
 export interface LaneStatus extends TopicPartition {
   readonly state: LaneState
-  /** The next offset that the target lacks; undefined when it is unknown. */
+  /** The first offset that the target lacks; undefined when it is unknown. */
   readonly position: number | undefined
   readonly lag: number
   readonly queuedBytes: number

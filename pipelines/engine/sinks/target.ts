@@ -25,7 +25,7 @@ export interface SinkTarget {
    */
   readonly confirmsOwnership?: boolean
   /**
-   * Returns the next offset that the target lacks; undefined when the target contains nothing of the partition.
+   * Returns the first offset that the target lacks; undefined when the target contains nothing of the partition.
    * @throws TargetUnavailableError to be called again; any other error stops the sink
    */
   open(partition: TopicPartition, facts: PartitionFacts): Promise<number | undefined>

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { GroupPeer } from '../../../kafka/transport.ts'
 
 /**
- * Prefix of the notices by which workers announce their copies for learners. Earlier versions of the engine announce
+ * Prefix of the notices with which workers announce their copies for learners. Earlier versions of the engine announce
  * nothing.
  */
 const NOTICE = 'copies='

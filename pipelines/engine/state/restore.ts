@@ -15,7 +15,7 @@ const CLOCK_CORRECTION_MS = 60_000
 export interface RestoreRange {
   readonly changelog: Changelog
   readonly from: number
-  /** The leader epoch at which all records before `from` were in the log; -1 when it is unknown. */
+  /** The leader epoch in which the log contained all records before `from`; -1 when it is unknown. */
   readonly leaderEpoch: number
   /** End of the log (high watermark), requested after the committed offsets were fetched. */
   readonly to: number
@@ -228,7 +228,7 @@ export function statePosition(session: StateSession, task: TaskPlace, store: str
 }
 
 /**
- * Deletes the stored input positions in the open batch. From now on the state advances only through its changelog, so
+ * Deletes the stored input positions in the open batch. From then on, the state advances only through its changelog, so
  * these positions no longer match it.
  */
 export function forgetSources(session: StateSession, task: TaskPlace): void {
@@ -256,7 +256,7 @@ export function deleteState(session: StateSession, task: TaskPlace): void {
 
 /**
  * Records in a batch that the state contains all records of a changelog before an offset.
- * @param leaderEpoch the leader epoch at which all these records were in the log; -1 when it is unknown
+ * @param leaderEpoch the leader epoch in which the log contained all of these records; -1 when it is unknown
  */
 export function putRestored(
   batch: Pick<StateBatch, 'putPosition'>,
@@ -291,8 +291,8 @@ export function putSourceIdentities(session: StateSession, task: TaskPlace, topi
 
 /**
  * Returns the start position of each source: the group's committed offset or, if that has expired, the offset in the
- * state. A source without either is absent, and its reset policy decides. When a topic is deleted, Kafka deletes the
- * committed offsets, and the offset in the state does not count either.
+ * state. A source with neither offset is absent from the result, and its reset policy decides where reading starts.
+ * When a topic is deleted, Kafka deletes its committed offsets, and the offset in the state is ignored as well.
  */
 export function startPositions(session: StateSession, task: TaskPlace, offsets: StartOffsets): Map<string, StartPosition> {
   const positions = new Map<string, StartPosition>()

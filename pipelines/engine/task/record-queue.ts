@@ -60,7 +60,7 @@ export class RecordQueue {
   row = 0
   /** Next offset to process. */
   position = -1
-  /** The leader epoch at which all records before `position` were in the log; undefined when it is unknown. */
+  /** The leader epoch in which the log contained all records before `position`; undefined when it is unknown. */
   leaderEpoch: number | undefined
   highWatermark = 0
   /**

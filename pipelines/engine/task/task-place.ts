@@ -12,7 +12,7 @@ export interface Changelog {
   readonly positionName: string
   /** Name of the position that contains the fingerprint of the topic's id. */
   readonly identityName: string
-  /** Name of the position that contains the leader epoch at which all records of the state were in the log. */
+  /** Name of the position that contains the leader epoch in which the log contained all records of the state. */
   readonly epochName: string
 }
 

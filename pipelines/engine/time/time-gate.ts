@@ -14,7 +14,7 @@ export interface TimeGate {
   due(): number | undefined
   /** Returns the number of upstream partitions that have sent no marker for this time. */
   missing(time: number): number
-  /** Closes a time. Times are closed in ascending order, and each time only once. */
+  /** Closes a time. Times are closed in ascending order, each of them at most once. */
   close(time: number): void
   readonly closed: number | undefined
 }

@@ -129,8 +129,8 @@ export interface TimeOptions {
   /**
    * Conditions under which a time is closed although upstream partitions are missing. At most the given share of each
    * stage's partitions may be missing, and the other partitions must already be `afterMs` past the time. Records that
-   * the missing partitions send later count for later times. `TimeContext.missing` is the number of missing partitions.
-   * By default, a time is closed only after all partitions have passed it.
+   * the missing partitions send later are included in later times. `TimeContext.missing` is the number of missing
+   * partitions. By default, a time is closed only after all partitions have passed it.
    */
   readonly closeWithout?: { readonly share: number; readonly afterMs: number }
 }

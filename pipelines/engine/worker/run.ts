@@ -18,8 +18,9 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   /** URL or client of the schema registry. */
   readonly registry: string | SchemaRegistry
   /**
-   * The folder for the worker's database and its identity in the consumer group. No other worker may use it. A worker
-   * that restarts with the same folder gets its partitions back at once and restores only the changes that it missed.
+   * The folder for the worker's database and its identity in the consumer group. No other worker may use this folder. A
+   * worker that restarts with the same folder gets its partitions back at once and restores only the changes that it
+   * missed.
    */
   readonly stateFolder: string
   /**

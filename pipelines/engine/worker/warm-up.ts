@@ -29,10 +29,10 @@ export interface WarmUpProgress {
 }
 
 /**
- * Lets a new worker copy the state of its future partitions before it asks the group for them, while their owners
- * continue. Until then the worker is a learner: a member of the group that subscribes to a changelog and to none of the
- * sources. All other workers see the learner, and copy the state of the partitions that they will get when it becomes
- * active.
+ * Lets a new worker copy the state of its future partitions before it asks the group for them, while their current
+ * owners continue to process them. Until then the worker is a learner: a member of the group that subscribes to a
+ * changelog and to none of the sources. All other workers see the learner, and copy the state of the partitions that
+ * they will get when it becomes active.
  */
 export interface WarmUp {
   /** Joins the group, as a learner if there is a lot to copy. */

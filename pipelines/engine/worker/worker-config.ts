@@ -25,16 +25,16 @@ export interface WorkerConfig {
   /** How long a stopping worker waits for brokers that do not answer. Default 15 s. */
   readonly stopGraceMs?: number
   /**
-   * Whether a worker that stops gracefully stays in the group until its session times out. If it stays, it keeps its
-   * partitions for its next start, and a rolling restart moves none of them. Default false: other workers get the
+   * Whether a worker that stops gracefully stays in the group until its session times out. A worker that stays keeps
+   * its partitions for its next start, so a rolling restart moves no partitions. Default false: other workers get the
    * partitions at once.
    */
   readonly keepPlaceOnStop?: boolean
   /** How long the state of partitions that have moved away stays on disk in case they return. Default 1 h. */
   readonly keepStateMs?: number
   /**
-   * Maximum time for which a new worker copies the state of its future partitions before it asks for them. Their owners
-   * continue in the meantime. Default 30 min; 0 turns warm-ups off.
+   * Maximum time for which a new worker copies the state of its future partitions before it asks for them. Their
+   * current owners process them in the meantime. Default 30 min; 0 turns warm-ups off.
    */
   readonly warmUpMaxMs?: number
   /** Maximum number of changelog records that a new worker restores without a warm-up. Default 100,000. */

@@ -16,8 +16,7 @@ const ARCHIVE_EVERY_MS = 1_000
 const ARCHIVED_PER_TICK = 200
 
 /**
- * The policy for records on which a processor fails. They are skipped, because a single bad record must not stop all
- * cases.
+ * Policy for records on which a processor fails. They are skipped, so that a single bad record does not stop all cases.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 const LAST_ID = 'last'

@@ -30,8 +30,8 @@ interface OpenRecord {
 }
 
 /**
- * Maximum number of transactions and verdicts in a record. Such a record takes some milliseconds. The engine looks at
- * the clock only between records.
+ * Maximum number of transactions and verdicts in a record. Processing such a record takes some milliseconds, and the
+ * engine reads the clock only between records.
  */
 const MOST_PARTS = 1_000
 /** Size at which a record is sent. The API limits the length of ids, but other producers may send longer ones. */

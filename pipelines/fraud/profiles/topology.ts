@@ -19,11 +19,11 @@ import { newProfile, readingState, type StoredProfile, storedProfiles } from './
 import { type CountedTransaction, countedTransactions } from './transaction.ts'
 
 /**
- * The policy for records on which a processor fails. They are skipped, because they must not stop the records of all
- * other entities.
+ * Policy for records on which a processor fails. They are skipped, so that they do not stop the records of all other
+ * entities.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
-/** The policy for records that the topology itself writes. It stops on a bad record, because that is a bug. */
+/** Policy for records that the topology itself writes. A bad record there is a bug, so the worker stops. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BY_ENTITY = { partitions: 1, productionPartitions: 128 }

@@ -10,7 +10,8 @@ import type { ClickReader } from './click-details.ts'
 const COMMIT_INTERVAL_MS = 1_000
 /**
  * Interval at which a partition reports the time up to which it has counted all clicks. The interval adds at most 10 s
- * to the age of `as_of`, in addition to the commit and the sink. Each report costs a commit, even without clicks.
+ * to the age of `as_of`, in addition to the delays of the commit and the sink. Each report costs a commit, even without
+ * clicks.
  */
 const AS_OF_EVERY_MS = 10_000
 /**

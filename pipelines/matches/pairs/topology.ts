@@ -23,7 +23,7 @@ import { canTakeEffect, EMPTY_PAIR, isBlank, isMatched, sideOf, withoutUser, wit
 import { isSameRelation, nothingOf, type Related, relationOf } from './relation.ts'
 
 /**
- * A deleted user may have many pairs. The pairs are cleared in steps, so that swipes need not wait until all are
+ * A deleted user may have many pairs. The pairs are cleared in steps, so that swipes need not wait until all pairs are
  * cleared.
  */
 const LEAVE_EVERY_MS = 1_000
@@ -42,7 +42,7 @@ const PAIRS_PER_SCAN = 5
 const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
 
 /**
- * The only topology that makes matches. One partition receives everything about a pair, so the likes, rewinds and
+ * The only topology that creates matches. One partition receives everything about a pair, so the likes, rewinds and
  * blocks of both users have a single order.
  */
 export const matchPairs = topology(
@@ -186,8 +186,8 @@ export const matchPairs = topology(
     }
 
     /**
-     * Clears some pairs of deleted users. Every partition receives every deletion, although it contains few pairs of
-     * most users.
+     * Clears some pairs of deleted users. Every partition receives every deletion, although most users have few pairs
+     * in it.
      */
     function leave(now: number, ctx: Context): void {
       for (let left = PAIRS_PER_TICK; left > 0; ) {

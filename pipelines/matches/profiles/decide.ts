@@ -47,7 +47,10 @@ function put(alive: MatchProfile | undefined, command: MatchProfileCommand, { ke
   return { answer: { outcome: alive === undefined ? 'created' : 'changed', profile }, state: profile }
 }
 
-/** Changes a profile. The API cannot compare the two age limits, because a patch may contain only one of them. */
+/**
+ * Changes a profile. The two age limits are compared here, because a patch may contain only one of them and the API
+ * then cannot compare them.
+ */
 function patch(alive: MatchProfile, command: MatchProfileCommand, { now }: CommandFacts): ProfileDecision {
   const profile: MatchProfile = { ...alive, ...givenFields(command), updated_at: now }
   if (profile.min_age_pref > profile.max_age_pref) return { answer: { outcome: 'bad_ages' } }

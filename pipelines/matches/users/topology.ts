@@ -41,11 +41,11 @@ import { applySwipe } from './swipes.ts'
 import { isShown, isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
 
 /**
- * Handling of records of clients. A swipe or place on which a processor fails must not block the records of other
- * users.
+ * Policy for records of clients. A swipe or place on which a processor fails is skipped, so that it does not block the
+ * records of other users.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
-/** Handling of records that the topology itself writes. A bad record is a bug. */
+/** Policy for records that the topology itself writes. A bad record there is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BAD_ID = deadLetter('bad_user_id', 'a user id is not a UUID in lower case, or not the key of its record')

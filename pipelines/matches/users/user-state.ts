@@ -40,7 +40,7 @@ export function isVoid({ deleted_at, has_profile }: MatchUser, ts: number): bool
   return deleted_at !== null && (!has_profile || ts <= deleted_at)
 }
 
-/** Returns whether the view may contain data of a user. It may not if the user is deleted and has no new profile. */
+/** Returns whether the view may contain data of a user. A deleted user without a new profile has no data there. */
 export function isShown({ has_profile, deleted_at }: MatchUser): boolean {
   return has_profile || deleted_at === null
 }

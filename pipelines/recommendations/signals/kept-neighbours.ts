@@ -13,8 +13,8 @@ const LOW_BITS = 32n
 
 const MAX_NEIGHBOURS = 100
 /**
- * Number of the newest neighbours that are kept regardless of their weights. Without this exception, a new neighbour
- * could never gain weight against a hundred old neighbours.
+ * How many of the newest neighbours are kept regardless of their weights. Without this exception, a new neighbour could
+ * never gain weight against a hundred old neighbours.
  */
 const KEPT_NEWEST = 20
 

@@ -18,7 +18,7 @@ const COMMIT_INTERVAL_MS = 500
 /** How long a list of trending items waits for records that are still on their way. */
 const TRENDING_DELAY_MS = 1_000
 
-/** The policy for records that the topology itself writes. It stops on a bad record, because that is a bug. */
+/** Policy for records that the topology itself writes. A bad record there is a bug, so the worker stops. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 /**

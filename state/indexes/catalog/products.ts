@@ -5,10 +5,15 @@ import { priceBandOf } from './bands.ts'
 import { ceilingOf, qualityOf, storedRecency } from './relevance.ts'
 import { headOf, wordsOf } from './words.ts'
 
-/** The name of the alias that searches use. Fed by `catalog-documents`. A document's id is its product_id. */
+/**
+ * Name of the alias that searches use. The index is fed by `catalog-documents`, and a document's id is its product_id.
+ */
 export const PRODUCTS_INDEX = 'catalog-products'
 
-/** Maximum number of products that the search server sorts for a page. Only cursors lead to later products. */
+/**
+ * Maximum number of products that the search server sorts for a page. Later products can be reached only through
+ * cursors.
+ */
 export const MOST_PAGED = 10_000
 
 /**
@@ -21,9 +26,9 @@ export const productsSettings = {
   number_of_replicas: 0,
   // Searches find a change within a second.
   refresh_interval: '1s',
-  // A search asks for one product more than its page has.
+  // A search requests one product more than fits on its page.
   max_result_window: MOST_PAGED + 1,
-  // A filter by a category names all categories below it.
+  // A filter by a category lists the category and all of its subcategories.
   max_terms_count: MOST_CATEGORIES,
   // A position and the documents up to it may be in different shards, so no shard may lose a write that it has
   // acknowledged.

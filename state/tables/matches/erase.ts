@@ -14,7 +14,7 @@ const ERASED = [
 ]
 /** Number of users per statement, which keeps the parameters short. */
 const USERS_AT_ONCE = 1_000
-/** Time for which deletions are repeated, because rows may arrive late when their sink was behind. */
+/** Time for which deletions are repeated, because rows may arrive late when their sink is behind. */
 const LATE_MS = 24 * 3_600_000
 /**
  * The first run repeats the deletions of the last eight days, because an earlier process may not have finished them and

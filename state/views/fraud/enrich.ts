@@ -29,17 +29,16 @@ end
 `
 
 /**
- * Reads the profiles of entities of one partition and their transactions in flight. Then adds a transaction to those in
- * flight of each entity, unless it is already there. One script for all entities of a transaction saves four fifths of
- * the requests.
+ * Reads the profiles of entities of one partition and their transactions in flight. Then adds a transaction to each
+ * entity's transactions in flight, unless it is already among them. One script for all entities of a transaction saves
+ * four fifths of the requests.
  *
  * KEYS: 1 the view's caught-up flag, then for each entity the profile and the transactions in flight, then for each
- * entity the counters. ARGV: 1 beginning of the transaction's row, 2 maximum number in flight, 3 time to live in ms,
- * 4 second and 5 amount for the counters, 6 number of counters from which seconds are joined into minutes, 7 first
- * minute to keep when seconds are joined, 8 first second in which a transaction must have been added to stay in flight,
- * then for each entity the row of the transaction, or an empty text to read only. Returns the flag, then for each
- * entity the profile and the transactions in flight, then for each entity the counters as alternating fields and
- * values.
+ * entity the counters. ARGV: 1 beginning of the transaction's row, 2 maximum number in flight, 3 time to live in ms, 4
+ * second and 5 amount for the counters, 6 number of counters from which seconds are joined into minutes, 7 first minute
+ * to keep when seconds are joined, 8 first second in which a transaction must have been added to stay in flight, then
+ * for each entity the row of the transaction, or an empty text to read only. Returns the flag, then for each entity the
+ * profile and the transactions in flight, then for each entity the counters as alternating fields and values.
  */
 export const ENRICH: ViewScript = {
   name: 'enrich',
@@ -182,7 +181,7 @@ export interface HeldEntity {
   readonly inFlightSeconds: readonly CountedSecond[]
 }
 
-/** The profile, the transactions in flight and the counters of an entity, as in Redis. */
+/** The profile, the transactions in flight and the counters of an entity, as stored in Redis. */
 export interface HeldBytes {
   readonly profile: Buffer | null
   readonly flight: Buffer | null

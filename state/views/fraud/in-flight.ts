@@ -18,11 +18,11 @@ import { readUint48, writeUint48 } from '../../../schemas/fraud/profile/uint48.t
  * | 1 | which of the optional parts are known: bits 0 to 4 the hashes, bit 5 the place |
  *
  * Rows are only added at the end, so a reader that has already read the first rows needs to read only the later ones.
- * Rows are removed when the profile comes to include their transactions.
+ * Rows are removed once the profile includes their transactions.
  *
- * An entity has at most MOST_IN_FLIGHT of them. Further transactions are added up in counters, which are the fields of
- * a hash. The field is the second of the transaction's time or, from MOST_COUNTERS counters on, its minute
- * (`m<minute>`), both since 1970. The value of a counter is `<transactions> <amount>`.
+ * An entity has at most MOST_IN_FLIGHT rows. Further transactions are added up in counters, which are the fields of a
+ * hash. The field is the second of the transaction's time or, from MOST_COUNTERS counters on, its minute (`m<minute>`),
+ * both since 1970. The value of a counter is `<transactions> <amount>`.
  */
 export const FLIGHT_BYTES = 51
 /** Position within a row of the time at which the row was added. */

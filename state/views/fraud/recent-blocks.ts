@@ -14,7 +14,8 @@ const SLOT_MS = 15_000
 /** Number of slots in five minutes, including the current slot. */
 const SLOTS = 20
 /**
- * How long a slot is kept. This is a little longer than the slot is counted, because the clocks of processes differ.
+ * How long a slot is kept. This is a little longer than the five minutes for which the slot is counted, because the
+ * clocks of processes differ.
  */
 const SLOT_KEPT_MS = (SLOTS + 4) * SLOT_MS
 const SCORED = 'scored'
@@ -29,7 +30,7 @@ export interface BlockCounts {
   readonly blocked: ReadonlyMap<string, number>
 }
 
-/** Adds to the first slot. Returns the fields of all slots, one slot after another. */
+/** Adds the given counts to the first slot. Returns the fields of all slots, one slot after another. */
 const ADD_AND_READ: ViewScript = {
   name: 'add-blocks',
   source: `

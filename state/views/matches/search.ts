@@ -72,7 +72,10 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
   let examined = 0
   let isOpen = false
 
-  /** Reads cells in rounds, so that a cell with many members can use what other cells leave of the limit. */
+  /**
+   * Reads cells in rounds, so that a cell with many members can use the part of the limit that other cells leave
+   * unused.
+   */
   async function examine(cells: readonly Cell[]): Promise<void> {
     let open = cells.filter((cell) => !visited.has(geohashOf(cell)) && places.get(geohashOf(cell)) !== END)
     for (const cell of open) visited.add(geohashOf(cell))

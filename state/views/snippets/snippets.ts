@@ -166,7 +166,7 @@ export async function readSnippet(
   return (await reader.get(caughtUpKey(SNIPPETS_VIEW, partition))) === null ? NOT_CAUGHT_UP : undefined
 }
 
-/** Returns the record of a snippet whose reads are used up, while its readers may repeat them. */
+/** Returns the record of a snippet whose reads are used up, for as long as its readers may repeat their reads. */
 export async function readBurntSnippet(reader: ViewReader, partition: number, id: string): Promise<SnippetRecord | undefined> {
   const text = await reader.get(burntKey(partition, id))
   return text === null ? undefined : (JSON.parse(text) as SnippetRecord)

@@ -15,7 +15,10 @@ import { deliverySlots } from './slots.ts'
  * repetitions, so a commit may wait for a moment, which lets more offsets share it.
  */
 const COMMIT_EVERY_MS = 20
-/** Number of partitions of the retry topic per length of pause in production. Each partition is read by one process. */
+/**
+ * In production, the number of partitions of the retry topic for each length of pause. One process reads each
+ * partition.
+ */
 const PRODUCTION_PARTITIONS_PER_STEP = 4
 /** Retention of the retry topic. It is longer than any retry, so that a stopped sink can be repaired without loss. */
 const RETRIES_KEPT_MS = 7 * DAY_MS

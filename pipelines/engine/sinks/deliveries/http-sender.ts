@@ -30,7 +30,7 @@ export interface HttpSender {
 
 /**
  * Default time limit of a request. A receiver that needs longer should answer first and process the message later. With
- * a longer limit, a few hanging requests would occupy slots that other deliveries need for longer.
+ * a longer limit, a few hanging requests would block slots that other deliveries need.
  */
 const TIMEOUT_MS = 5_000
 /**
@@ -121,7 +121,7 @@ function drain(answer: IncomingMessage, request: ClientRequest, ended: () => voi
   answer.on('close', ended)
 }
 
-/** Classifies an answer. Redirects are refused, because they could lead the request to any address. */
+/** Classifies an answer. Redirects are refused, because they could send the request to any address. */
 function outcomeOf({ statusCode = 0, headers }: IncomingMessage, now: number): DeliveryOutcome {
   if (statusCode >= FIRST_SUCCESS && statusCode < FIRST_REDIRECT) return DELIVERED
   const code = `http_${statusCode}`

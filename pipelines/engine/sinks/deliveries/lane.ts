@@ -74,7 +74,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   let hasNews = false
   let committedAt = 0
   let highWatermark = 0
-  /** The leader epoch at which all records in the window were in the log; undefined when it is unknown. */
+  /** The leader epoch in which the log contained all records in the window; undefined when it is unknown. */
   let leaderEpoch: number | undefined
   let clock = 0
 
