@@ -1,7 +1,7 @@
 /** Separator between the id of a worker slot and the suffix that makes each later member id of the slot unique. */
 const SEPARATOR = '.'
 
-/** Returns the worker slot of a member. The id of a slot is the first member id that it had. */
+/** Returns the worker slot of a member. The id of a slot is the first member id that the slot had. */
 export function slotOf(memberId: string): string {
   return memberId.split(SEPARATOR, 1)[0]
 }

@@ -4,8 +4,8 @@ import type { Runner, Topology } from './engine/index.ts'
 import type { SinkContext, SinkDeclaration } from './sinks.ts'
 
 /**
- * The role of a worker. `deciding` workers run topologies for whose commits callers wait; `bulk` workers run all
- * others.
+ * The role of a worker. `deciding` workers run the topologies whose commits callers wait for; `bulk` workers run all
+ * other topologies.
  */
 export type WorkerRole = 'bulk' | 'deciding'
 

@@ -19,7 +19,7 @@ interface OpenTransaction {
 
 /**
  * See `Transport.endTransactions`. This function does not retry. A caller that waits for a transaction to end calls the
- * function again; transactions for which no caller waits end by their timeout.
+ * function again; transactions for which no caller waits end when they time out.
  */
 export async function endAbandonedTransactions(
   { runtime: { log } }: Pick<Context, 'runtime'>,

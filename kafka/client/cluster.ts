@@ -45,7 +45,9 @@ const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
  * Pause between refreshes while a partition has no leader. More frequent refreshes would only add load to the brokers.
  */
 const REFRESH_PAUSE_MS = 50
-/** Interval of refreshes that detect leader changes without an error (Kafka's metadata.max.age.ms). */
+/**
+ * Interval between refreshes that find leader changes even when no request has failed (Kafka's metadata.max.age.ms).
+ */
 const METADATA_MAX_AGE_MS = 300_000
 
 /**

@@ -73,8 +73,8 @@ export function openFetchLoop(
   const responses = openFetchResponses(context, cluster, positions, { retry, schedule, failed: hooks.failed, signal: closing.signal })
 
   /**
-   * Returns the number of fetched bytes that wait for `poll`. The bytes of paused partitions do not count: each paused
-   * partition has a separate limit, and must not starve the others.
+   * Returns the number of fetched bytes that wait for `poll`. The bytes of paused partitions are not included, because
+   * each paused partition has a separate limit and must not starve the other partitions.
    */
   function bufferedBytes(): number {
     let total = 0
@@ -198,7 +198,7 @@ export function openFetchLoop(
 
   /**
    * Returns how long the broker may delay its answer to the next request. The wait ends at the same time as that of
-   * another idle request, so that a single request can replace the two.
+   * another idle request, so that a single request can replace both.
    */
   function idleWaitMs(requests: readonly (UnderWay | undefined)[]): number {
     const longest = Math.max(options.maxWaitMs, options.idleWaitMs())

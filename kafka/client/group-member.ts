@@ -61,7 +61,10 @@ export function openGroupMember(
   let epoch = JOIN_EPOCH
   let state: State = 'idle'
   let intervalMs = FIRST_INTERVAL_MS
-  /** True after the group has removed the member once. Its session may then be shorter than two intervals. */
+  /**
+   * True after the group has removed the member once. In that case, its session may be shorter than two heartbeat
+   * intervals.
+   */
   let wasFenced = false
   /** Monotonic time (ms) at which the last heartbeat that got an answer was sent. */
   let confirmedAt = Number.NEGATIVE_INFINITY

@@ -5,7 +5,7 @@ import type { Context } from './options.ts'
 import { consumerGroupDescribeV0 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** Separates the original client id from the address in the client id of a member that has an address. */
+/** Separator between the original client id and the address, in the client id of a member that has an address. */
 const SEPARATOR = '@http'
 const RETRY_MS = 50
 const NO_OPERATIONS = false

@@ -92,8 +92,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 
   /**
-   * Gets a new identity between two transactions. It does not throw; if there is no new identity, the next transaction
-   * fails.
+   * Gets a new identity between two transactions. Does not throw: without a new identity, the next transaction fails.
    */
   async function renewIdentity(log: TransactionLog): Promise<void> {
     try {

@@ -90,7 +90,7 @@ export class PublishBatch {
 
   /**
    * Copies the records in [`from`, `to`) whose receipts are still waiting into a new, unstamped batch. Returns
-   * undefined when there are none. The caller must `discard` this batch after it has copied all that it needs.
+   * undefined when there are none. The caller must `discard` the original batch after it has copied all that it needs.
    */
   select(from = 0, to = this.count): PublishBatch | undefined {
     let target: PublishBatch | undefined

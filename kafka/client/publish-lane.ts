@@ -268,7 +268,7 @@ export class PublishLane implements PublishAppender {
     this.retryAt = 0
   }
 
-  /** Delays the next attempt, by twice the time after each failure. */
+  /** Delays the next attempt. The delay doubles with each failure. */
   postpone(reason?: string): void {
     this.trouble = reason ?? this.trouble
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(this.#attempts++, 10), LONGEST_RETRY_MS)

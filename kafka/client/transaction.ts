@@ -20,7 +20,7 @@ import { type EndTxnResponse, endTxnV5, txnOffsetCommitV5 } from './transactions
 
 /**
  * Error code of requests that arrive while the coordinator itself ends a transaction, which takes about ten
- * milliseconds. The coordinator throws an IllegalStateException in this case, which becomes this code.
+ * milliseconds. In this case the coordinator throws an IllegalStateException, which it reports with this code.
  */
 const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const MAX_UNEXPLAINED = 20

@@ -2,7 +2,7 @@ import { indexRebuild, indexRebuilds } from '../../schemas/catalog/rebuilds/topi
 import type { IndexRebuild, IndexRebuildStatus } from '../../schemas/catalog/types.ts'
 import type { IndexRebuilds } from '../sinks.ts'
 
-/** The topics for rebuilds of the product index, which an administrator requests. */
+/** The topics through which an administrator requests rebuilds of the product index. */
 export const productsRebuilds: IndexRebuilds<IndexRebuild, IndexRebuildStatus> = {
   requests: indexRebuild,
   progress: indexRebuilds,

@@ -47,8 +47,8 @@ function isOwner(link: Link, command: LinkCommand): boolean {
 }
 
 /**
- * Calls `decide` if the caller may change the link, or returns a refusal. Only an administrator may change links of
- * anonymous callers.
+ * Calls `decide` if the caller may change the link; otherwise returns a refusal. Only an administrator may change links
+ * of anonymous callers.
  */
 function whenAllowed(link: Link | undefined, command: LinkCommand, decide: (link: Link) => LinkDecision): LinkDecision {
   if (link === undefined || link.is_deleted) return { answer: { outcome: 'not_found' } }

@@ -133,7 +133,7 @@ interface SpillFile {
   remove(): Promise<void>
 }
 
-/** Opens a file that stores everything written to it in its packed form. */
+/** Opens a file that stores everything written to it in packed form. */
 async function openSpill(folder: string, compresses: boolean): Promise<SpillFile> {
   await mkdir(folder, { recursive: true })
   const path = join(folder, `${randomUUID()}.draft`)

@@ -42,7 +42,7 @@ export interface IndexFamily {
    */
   takeOver(index: ConcreteIndex, token: string): Promise<boolean>
   /**
-   * Makes searches use a complete index in place of the former one, in one atomic step. The former index remains for
+   * Makes searches use a complete index in place of the former index, in one atomic step. The former index remains for
    * searches that are in progress, but sinks can no longer write to it.
    * @returns false if another process has the token, or if either index has changed in the meantime
    */

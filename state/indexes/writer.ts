@@ -41,7 +41,7 @@ export const POSITION_MOVED = Symbol('position moved')
 export interface IndexWriter {
   /**
    * Applies the changes in bulks of at most 1,000 documents and 5 MiB, several of them concurrently. Their order does
-   * not matter, because each change has a version. Changes may be written again.
+   * not matter, because each change has a version. A change may be written more than once.
    * @returns the documents that are refused permanently
    * @throws TargetUnavailableError when a retry may help
    */

@@ -45,7 +45,7 @@ interface TimerState {
   written: number | undefined
 }
 
-/** First byte of the rows that store each key's timer by key. */
+/** First byte of the rows that contain each key's timer and are sorted by key. */
 const BY_KEY = 0x6b
 /** First byte of the rows by due time and key. The due timers come first among these rows. */
 const BY_TIME = 0x74

@@ -16,7 +16,7 @@ export interface TopKOptions<G, T> {
   readonly id: (item: T) => string | number | bigint
   /**
    * Returns a negative number when `a` ranks before `b`. Two different items must never be equal, so include a
-   * tie-breaker. Without one, the list depends on the order of arrival.
+   * tie-breaker. Without a tie-breaker, the list depends on the order of arrival.
    */
   readonly compare: (a: T, b: T) => number
   /** Default true. */

@@ -31,8 +31,8 @@ const MAX_ROWS_PER_RUN = 100_000
 
 export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, { cluster }: ClusterOptions): Purger {
   /**
-   * The offsets up to which rows have been checked, by Kafka partition. At first it is empty, so the whole table is
-   * checked.
+   * Maps each Kafka partition to the offset up to which its rows have been checked. The map is empty at first, so the
+   * whole table is checked.
    */
   let seen = new Map<number, number>()
 

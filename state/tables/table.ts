@@ -18,7 +18,7 @@ export interface TableDefinition<K, V> {
   readonly columns: readonly string[]
   /**
    * The columns that identify a row. Of several rows with equal values in these columns, the one with the greatest
-   * `version` column (default: `kafka_offset`) counts.
+   * `version` column (default: `kafka_offset`) is valid.
    */
   readonly orderBy: string
   readonly version?: string

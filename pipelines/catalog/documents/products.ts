@@ -69,7 +69,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
   const reviewTimes = keyedStore('review-times', { key: reviewKey, value: avroValue<number>('long') })
   /** For each product, the time at which new sales must be written into its document. */
   const sales = timerStore('sales', { key: utf8 })
-  /** Number of products of this partition that have an image, by the content hash of the image. */
+  /** For each image, identified by its content hash, the number of products in this partition that have the image. */
   const images = keyedStore('images', { key: utf8, value: avro('catalog/ImageReferences') })
   const stores = [documents, counters, stock, stars, sales, images]
 

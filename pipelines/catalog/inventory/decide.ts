@@ -91,7 +91,10 @@ function reserve(line: StockLine, heldMs: number, { productId, now, commandId }:
   return { outcome: 'done', row: ledger.row(line), reservations: [{ reservation_id, quantity: line.quantity, ends_at }] }
 }
 
-/** Returns the same id for every repetition of a command. The prefix distinguishes the reservation from a cart. */
+/**
+ * Returns the id of a command's reservation, which is the same for every repetition of the command. The prefix shows
+ * that the id is that of a reservation and not of a cart.
+ */
 function reservationIdOf(commandId: string): string {
   return `r-${commandId}`
 }

@@ -28,7 +28,7 @@ export function revised(state: CatalogProductState, now: number, change: Partial
 }
 
 /**
- * Calls `decide` if the caller may change the product, and returns a refusal otherwise.
+ * Calls `decide` if the caller may change the product; otherwise returns a refusal.
  * @param decide called with a product that is not deleted
  */
 export function whenAllowed(

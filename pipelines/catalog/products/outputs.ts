@@ -27,7 +27,7 @@ export function outputsOf(before: CatalogProductState | undefined, { product }: 
   const { actor, at, isForced: is_forced, reason } = cause
   const emits: Emission[] = []
   if (earlier === undefined) emits.push(emission(productCreated, key, { product, actor, at }))
-  // A change of content or status makes a new version. A change of prices or price periods does not.
+  // A change of content or status creates a new version. A change of prices or price periods does not.
   else if (earlier.version !== product.version) emits.push(emission(productUpdated, key, { product, actor, at }))
   const changes = priceChanges(earlier, product)
   if (changes.length > 0) emits.push(emission(priceChanged, key, { product, changes, reason, is_forced, actor, at }))

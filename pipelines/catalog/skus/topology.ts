@@ -53,8 +53,8 @@ export const skus = topology(
       for (const { key } of ends.due(now, ENDED_PER_TICK)) deciding.apply(key, decider.end(key), ctx)
     }
 
-    // With the caught-up clock, a use that was recorded before its claim ended is processed first, even after a long
-    // downtime.
+    // On the caught-up clock, a claim ends only after every use that was recorded before its end has been processed,
+    // even after a long downtime.
     deciding.stream.tick('end-claims', { everyMs: END_EVERY_MS, clock: 'caught-up', stores, emits }, endClaims)
     t.source(skuUses).process('take-use', { reads: (_use, sku) => owners.prefetch(sku), stores, emits }, takeUse)
   },

@@ -57,8 +57,8 @@ export interface DecidingOptions<C, S, V, A> {
   readonly rows?: DecidedRows<C>
   /**
    * The time that decisions see as `now`. Default `decision-time`, the worker's clock. `append-time` is the time at
-   * which the broker appended the command. With `append-time`, a command that was sent in time still counts after an
-   * outage.
+   * which the broker appended the command. With `append-time`, a command that was sent in time still takes effect after
+   * an outage.
    */
   readonly judgedBy?: 'decision-time' | 'append-time'
   /** Returns the part of a state that clients can read; null if there is no such part. */

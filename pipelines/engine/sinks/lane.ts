@@ -76,8 +76,8 @@ export interface Lane {
 }
 
 /**
- * Interval at which the offsets of idle partitions are committed again. Without this, the offsets of a group without
- * members expire (by default after seven days).
+ * Interval at which the offsets of idle partitions are committed again. Otherwise the offsets would expire (by default
+ * after seven days), because the group has no members.
  */
 export const COMMIT_AGAIN_MS = 3_600_000
 const NEVER = Number.POSITIVE_INFINITY

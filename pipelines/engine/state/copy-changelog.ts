@@ -6,7 +6,7 @@ import type { Changelog } from '../task/task-place.ts'
  * Share of distinct keys in a fetch above which a search for repeated keys costs more than the writes that it saves.
  */
 const MOSTLY_DIFFERENT = 0.7
-/** Number of fetches that are copied without a search for repeated keys after a fetch of mostly distinct keys. */
+/** After a fetch of mostly distinct keys, this number of fetches is copied without a search for repeated keys. */
 const UNSEEN_FETCHES = 15
 
 /** Copies changelog records into a session's open batch. The state and the changelog contain the same bytes. */

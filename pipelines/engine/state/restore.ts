@@ -188,7 +188,7 @@ function examine(session: StateSession, task: TaskPlace, changelog: Changelog, o
 }
 
 /**
- * Returns true when no other process has written to the changelog after this one. In that case, nothing follows the
+ * Returns true when no other process has written to the changelog after this process. In that case, nothing follows the
  * stored position except possibly the marker of this process's last transaction.
  */
 function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): boolean {

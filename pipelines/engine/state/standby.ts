@@ -22,8 +22,8 @@ import { forgetSources, planRestore, putComplete, putRestored, type StartOffsets
  */
 const LOOK_EVERY_MS = 2_000
 /**
- * Interval at which a worker without copies fetches the group's members. It also fetches the members when its epoch has
- * changed, so this interval matters only if that fetch came too early.
+ * Interval at which a worker without copies fetches the group's members. The worker also fetches the members when its
+ * epoch has changed, so this interval matters only if that fetch came too early.
  */
 const RARE_LOOK_EVERY_MS = 30_000
 /** Interval at which a joining worker fetches the group's members while it waits for the copies to be complete. */

@@ -3,7 +3,7 @@ import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 /**
  * Removes expired entries from a store, in small steps that cover the whole store over time. A sweep is necessary
  * because no record triggers the removal of an expired entry, and a timer per key would cost two more changelog records
- * for every rare term and user. A pass over the store costs a few microseconds per key and hour.
+ * for every rare term and user. An hourly pass over the store costs a few microseconds per key.
  */
 export interface Sweep {
   /**

@@ -38,8 +38,8 @@ export interface SourceOptions<K, V> {
   /** What happens to records that fail, for each stage in which a record can fail. */
   readonly onError?: OnError
   /**
-   * How to treat records without a key. Such records can be in any partition, so state by key would be scattered.
-   * Default `required`: records without a key are bad records.
+   * How to treat records without a key. Such records can be in any partition, so the state of one key would be
+   * scattered over partitions. Default `required`: records without a key are bad records.
    */
   readonly keys?: 'required' | 'optional'
   /**

@@ -4,8 +4,8 @@ export class TopologyError extends Error {
 }
 
 /**
- * Thrown when the author's code has thrown an error, or a record failed whose source has the policy `fail`. The worker
- * stops, because it may skip a record only if the policy of the source allows this.
+ * Thrown when the author's code has thrown an error, or when a record has failed and its source has the policy `fail`.
+ * The worker stops, because it may skip a record only if the policy of the source allows this.
  */
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError'

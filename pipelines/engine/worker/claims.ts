@@ -15,9 +15,8 @@ const CLAIM_MS = 10_000
 const CLAIM_EVERY_MS = 200
 
 /**
- * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. From the
- * moment when its owner gives a partition up until the next heartbeat of the new owner, no worker processes the
- * partition.
+ * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. No
+ * worker processes a partition between the moment when its owner gives it up and the next heartbeat of the new owner.
  */
 export interface Claims {
   /** Sends an additional heartbeat if one is due. Called in every turn of the worker's loop. */

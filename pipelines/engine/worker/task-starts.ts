@@ -35,8 +35,9 @@ export interface RestoreProgress {
 }
 
 export interface TaskOffsets extends StartOffsets {
-  /** The first offset of each source without a committed offset, and the next offset to be written to it. */
+  /** The first offset of each source without a committed offset. */
   readonly sourceStarts: ReadonlyMap<string, number>
+  /** The next offset to be written to each of these sources. */
   readonly sourceEnds: ReadonlyMap<string, number>
 }
 

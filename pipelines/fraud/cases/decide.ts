@@ -4,8 +4,8 @@ import type { FraudCase, FraudCaseCommand, FraudCaseEntry, FraudReview, FraudVer
 import type { Decided } from '../../engine/index.ts'
 
 /**
- * Maximum number of changes that a case keeps, and maximum size of their texts. The newest changes are kept. With these
- * limits, the kept changes fit into one record.
+ * Maximum number of changes that a case keeps, and maximum size of the texts in these changes. The newest changes are
+ * kept. Within these limits, the kept changes fit into one record.
  */
 const MAX_HISTORY = 50
 const MAX_HISTORY_CHARACTERS = 200_000
@@ -148,7 +148,7 @@ function refused(outcome: 'no_transition' | 'needs_note' | 'other_version', befo
   return { answer: { outcome, found: answered(before) } }
 }
 
-/** The answer is stored for repeated requests, so it omits the history. */
+/** Returns the case without its history, because the answer is stored for repeated requests. */
 function answered({ history: _history, ...rest }: FraudCase): AnsweredCase {
   return rest
 }

@@ -34,7 +34,9 @@ const SWEEP_EVERY_MS = 1_000
 const COUNTED_PER_TICK = 1_000
 const WALK_EVERY_MS = 6 * 3_600_000
 
-/** How long an idle profile is kept, by kind. A profile is forgotten after this time if it contains no known fraud. */
+/**
+ * How long an idle profile of each kind is kept. A profile is forgotten after this time if it contains no known fraud.
+ */
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200
 

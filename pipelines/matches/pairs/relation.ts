@@ -33,7 +33,7 @@ export function relationOf(row: PairRow, people: Related, conversationId: string
   }
 }
 
-/** Returns the relation of a user to another user without likes, a match or blocks. */
+/** Returns the relation between two users who have no likes, match or blocks. */
 export function nothingOf({ userId, otherId }: Related, now: number): MatchRelation {
   return {
     user_id: userId,

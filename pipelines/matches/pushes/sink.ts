@@ -7,7 +7,7 @@ import { deliverySink, type OpenReceiver, type OwnSinkContext } from '../../sink
 import type { PushSettings } from './settings.ts'
 import { loggedPushes, PUSH_CONCURRENCY, pushTarget, webhookPushes } from './target.ts'
 
-/** Sends the users of a new match a push each through the operator's webhook, or only logs the pushes. */
+/** Sends a push to each user of a new match through the operator's webhook, or only logs the pushes. */
 export const matchPushes = deliverySink<PushSettings>('match-pushes', matchNotifications, openPushes)
 
 async function openPushes({ config, transport, runtime, resources: { webhook } }: OwnSinkContext<PushSettings>): Promise<OpenReceiver> {

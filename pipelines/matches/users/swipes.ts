@@ -8,7 +8,7 @@ export interface SwipeEffect {
   readonly counts: boolean
   /** True if the pair's partition must get the swipe, because it is a like or takes a like back. */
   readonly concernsPair: boolean
-  /** The direction by which the target's score changes; undefined if the score stays the same. */
+  /** The direction of the swipe if it changes the target's score; undefined if the score stays the same. */
   readonly scores: SwipeDirection | undefined
 }
 

@@ -66,7 +66,7 @@ const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
 /**
- * A long interval, so that several swipes at one target and several changes of a user's pages share a commit. Only
+ * The interval is long, so that several swipes at one target and several changes of a user's pages share a commit. Only
  * pushes about matches wait for the commit.
  */
 const COMMIT_INTERVAL_MS = 200

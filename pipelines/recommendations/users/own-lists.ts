@@ -3,7 +3,9 @@ import { hashItem } from '../../../state/stores/seen-set/item-hash.ts'
 /** The format of the `request_id`s of the last lists that a user got, newest last: a hash of 8 bytes each. */
 const HALF_HASH_BYTES = 4
 const ENTRY_BYTES = 8
-/** Maximum number of lists that are remembered per user. Only the last 100 shown items are remembered, too. */
+/**
+ * Maximum number of lists that are remembered per user. Shown items are limited too: only the last 100 are remembered.
+ */
 const MAX_LISTS = 20
 
 /** Adds a list. @returns undefined if it is already known, because all pages of a list have the same id */

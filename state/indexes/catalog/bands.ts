@@ -1,4 +1,4 @@
-/** Lower ends of the price ranges that searches count, in major units of the currency. */
+/** Lower ends of the price ranges for which searches count products, in major units of the currency. */
 const PRICE_STEPS = [0, 25, 50, 100, 200, 500] as const
 const CENTS = 100
 

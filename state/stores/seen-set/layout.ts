@@ -51,8 +51,8 @@ const UNITS_PER_LIFETIME = 1_000
  */
 const SPANS_PER_LIFETIME = 10
 /**
- * Units by which the span of a run is reduced, because times are rounded to units and rounding must not keep an item
- * longer by more than a span.
+ * Number of units by which the span of a run is reduced. Times are rounded to units, and rounding must not keep an item
+ * for more than a span longer.
  */
 const ROUNDING_UNITS = 2
 /**

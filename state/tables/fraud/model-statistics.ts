@@ -10,7 +10,7 @@ export interface ScoreCount {
 }
 
 /**
- * Counts of a feature's values by bin, for the earlier period and for the last day. The last bin contains missing
+ * Number of a feature's values in each bin, for the earlier period and for the last day. The last bin contains missing
  * values.
  */
 export interface FeatureCounts {

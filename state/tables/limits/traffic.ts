@@ -12,7 +12,7 @@ const MS_PER_SECOND = 1_000
 /** Maximum number of rows in a replay. A replay of this size takes a second or two. */
 const MAX_TRAFFIC_ROWS = 500_000
 
-/** Requests by second, caller and path, for replays against draft rules. Fed by `limit-traffic`. */
+/** Requests, grouped by second, caller and path, for replays against draft rules. Fed by `limit-traffic`. */
 export const limitTrafficTable: Table<string, LimitTraffic> = {
   name: 'limit_traffic',
   columns: [

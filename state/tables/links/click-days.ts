@@ -14,8 +14,8 @@ const RENEWED_DAYS = 30
 const OVERLAP_MINUTES = 10
 
 /**
- * Returns the statements that create the roll-up: clicks by link, UTC day, country, referrer and device. Analysts use
- * it most often, and it is kept longer than the raw clicks.
+ * Returns the statements that create the roll-up: clicks grouped by link, UTC day, country, referrer and device.
+ * Analysts use it most often, and it is kept longer than the raw clicks.
  *
  * A materialized view on inserts would count a block twice when a sink repeats an insert after a crash. Therefore, a
  * refresh every minute recounts the days with new rows from the table itself, with FINAL so that each click counts

@@ -3,7 +3,7 @@ import type { VolumeRange } from './trend-volumes.ts'
 
 const MS_PER_SECOND = 1_000
 
-/** As in the query for a single term (trend-volumes.ts), the volumes of rare terms are in a table of their own. */
+/** As in the query for a single term (trend-volumes.ts), the volumes of rare terms are in a separate table. */
 const QUERY = `
 SELECT term, intDiv(toUnixTimestamp(minute), {step:UInt32}) * {step:UInt32} AS step_start, sum(most)
 FROM (

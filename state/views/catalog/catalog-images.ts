@@ -2,8 +2,8 @@ import type { ImageReferences } from '../../../schemas/catalog/types.ts'
 import { caughtUpKey, type View, viewTag } from '../view.ts'
 
 /**
- * Images that products refer to. Fed by `catalog-images` and partitioned like it, which is also how products are
- * partitioned.
+ * Images that products refer to. Fed by `catalog-images` and partitioned like it, and therefore in the same way as
+ * products.
  *
  * | key | value |
  * |---|---|

@@ -53,7 +53,7 @@ export async function readProductText(
 const REVISION = '"revision":'
 
 /**
- * Returns a short mark of the text of a product. Every decision about a product increments its revision, so two texts
+ * Returns a short mark for the text of a product. Every decision about a product increments its revision, so two texts
  * of a product with the same mark are equal.
  */
 export function markOfProductText(text: string): string {

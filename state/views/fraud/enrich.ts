@@ -121,7 +121,7 @@ end
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 
-/** An entity to look up. If there is no event, nothing is added. */
+/** An entity to look up. Without an event, no transaction is added to the entity. */
 export interface EnrichedEntity {
   /** The key of its profile: `<kind>:<id>` */
   readonly entity: string

@@ -12,7 +12,8 @@ import { caughtUpKey, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewRea
 export const LINKS_VIEW = 'links'
 
 /**
- * The value of a key. There is one per link, so field names are short, and fields with their default value are absent.
+ * The stored value of a link. Every link has one, so field names are short, and fields with their default value are
+ * absent.
  */
 interface StoredLink {
   /** Long URL. */

@@ -2,7 +2,8 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
 
 /**
  * Recent events of a user that the API knows and the view does not include yet: swipes, blocks, ended matches, and the
- * place. Every function that shows users to each other reads them, so that nobody sees a user again after swiping them.
+ * place. Every function that shows users to each other reads these events, so that nobody sees a user again after
+ * swiping them.
  *
  * | field | value |
  * |---|---|

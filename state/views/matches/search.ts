@@ -58,8 +58,9 @@ export interface Found {
 }
 
 /**
- * Finds candidates around a viewer. It searches the home cell and its neighbours at precision 6, 5 and 4, and then the
- * cells at precision 4 within the viewer's distance, nearest first, as long as fewer than 50 candidates pass.
+ * Finds candidates around a viewer. The search covers the home cell and its neighbours at precision 6, then at 5 and at
+ * 4, and then the cells of precision 4 within the viewer's distance, nearest first. It continues as long as fewer than
+ * 50 candidates pass the filters.
  * @param from where an earlier search stopped; the search continues reading cells from there
  */
 export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: SearchPlace = {}): Promise<Found> {

@@ -122,8 +122,8 @@ export function withNeighbours({ precision, column, row }: Cell): Cell[] {
 }
 
 /**
- * Yields the cells of a row by their distance from a column: first the cell in that column, then the two neighbouring
- * cells, and so on.
+ * Yields the cells of a row in the order of their distance from a column: first the cell in that column, then the two
+ * neighbouring cells, and so on.
  */
 export function* outwards({ precision, column }: Cell, row: number): Generator<Cell[]> {
   const columns = columnsAt(precision)
