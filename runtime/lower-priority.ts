@@ -14,8 +14,8 @@ const AUTOGROUP = '/proc/self/autogroup'
  * such as those of RocksDB, inherit the value.
  *
  * A desktop kernel first divides the CPU between sessions, so a process's nice value matters only within its session.
- * The leader of a session therefore also sets the value for its session. @param nice from 0 to 19; a value below the
- * current one changes nothing
+ * The leader of a session therefore also sets the value for its session.
+ *   @param nice from 0 to 19; a value below the current one changes nothing
  */
 export function lowerPriority(nice: number): void {
   if (nice <= getPriority()) return

@@ -52,7 +52,8 @@ export interface MemoryBroker {
   /** Returns the topic's `max.message.bytes`, or the brokers' default if the topic does not set it. */
   maxBatchBytes(topic: string): number
   /**
-   * Checks that the topic accepts a record of this size. @throws TransportError `MESSAGE_TOO_LARGE` when it does not
+   * Checks that the topic accepts a record of this size.
+   * @throws TransportError `MESSAGE_TOO_LARGE` when it does not
    */
   checkSize(topic: string, record: NewRecord): void
   /** Appends a record outside any transaction, like a plain producer. */

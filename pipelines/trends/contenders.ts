@@ -8,9 +8,9 @@ export interface Contenders {
   /** Records a term that is not remembered yet, like `offer` but with fewer look-ups. */
   offerNew(term: string, bound: number): void
   /**
-   * Returns the best `count` terms, sorted by value and then by term, without terms of value 0. @param evaluate called
-   * for terms whose bounds are not enough to rank them @returns undefined if forgotten terms might be among the best;
-   * then call `restart` and offer every term again
+   * Returns the best `count` terms, sorted by value and then by term, without terms of value 0.
+   *   @param evaluate called for terms whose bounds are not enough to rank them
+   *   @returns undefined if forgotten terms might be among the best; then call `restart` and offer every term again
    */
   best(count: number, evaluate: (terms: readonly string[]) => readonly Evaluation[]): Best | undefined
   /** Forgets all terms. */

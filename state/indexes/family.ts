@@ -32,8 +32,8 @@ export interface IndexFamily {
   /** Returns the index that searches use; undefined when there is none. */
   current(): Promise<ConcreteIndex | undefined>
   /**
-   * Creates an empty index that only the holder of the token can write. @param now epoch ms, which becomes the number
-   * in the name of the index
+   * Creates an empty index that only the holder of the token can write.
+   * @param now epoch ms, which becomes the number in the name of the index
    */
   create(origin: IndexOrigin, token: string, now: number): Promise<string>
   /**

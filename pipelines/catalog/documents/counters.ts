@@ -26,8 +26,8 @@ function withAvailable(stock: DocumentCounters['stock'], variantId: number, chan
 }
 
 /**
- * Adds a review. @param before the stars of the same user's previous review; undefined if the user has no previous
- * review
+ * Adds a review.
+ *   @param before the stars of the same user's previous review; undefined if the user has no previous review
  */
 export function withStars(counters: DocumentCounters, before: number | undefined, stars: number): DocumentCounters {
   const counts = counters.stars.length === 0 ? Array.from({ length: STAR_KINDS }, () => 0) : [...counters.stars]

@@ -55,7 +55,8 @@ function answerOf(command: InventoryCommand, facts: InventoryFacts, read: StockR
 }
 
 /**
- * Returns the line with its warehouse. @throws RangeError for a line without a warehouse, which only carts may contain
+ * Returns the line with its warehouse.
+ * @throws RangeError for a line without a warehouse, which only carts may contain
  */
 function inWarehouse({ variant_id, warehouse_id, quantity }: WantedLine): StockLine {
   if (warehouse_id === null) throw new RangeError(`the line of variant ${variant_id} names no warehouse`)

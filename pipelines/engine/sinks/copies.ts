@@ -6,7 +6,7 @@ import type { SinkKind, SinkParts } from './sink-kind.ts'
 import type { SinkTarget } from './target.ts'
 import { prepareSinkTopics } from './topics.ts'
 
-/** Commits can be rare, because only lag monitors use the offsets in Kafka, and tables whose rows have expired. */
+/** Commits can be rare, because the offsets in Kafka serve only lag monitors and tables whose rows have expired. */
 const COMMIT_EVERY_MS = 1_000
 
 /** Describes a sink that copies topics into a store, which also stores the offsets. */

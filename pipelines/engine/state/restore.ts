@@ -108,7 +108,8 @@ export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: S
 /**
  * Returns queries for `Transport.epochEnds`. Their answers show whether a changelog has lost records that the state
  * contains, for example in an unclean leader election. State without a known epoch needs no query, and the epochs of a
- * deleted log have no meaning in the present log. @param topicIds the ids of the changelog topics, keyed by name
+ * deleted log have no meaning in the present log.
+ *   @param topicIds the ids of the changelog topics, keyed by name
  */
 export function epochQueries(session: StateSession, tasks: readonly TaskPlace[], topicIds: ReadonlyMap<string, string>): EpochQuery[] {
   return tasks.flatMap(({ changelogs }) =>

@@ -48,7 +48,7 @@ export function timeMark(everyMs: number, delayMs: number, sourceCount: number, 
         lastSent = -Infinity
         due = undefined
       }
-      // The fetch was sent before the clock was set back, so it is unknown when it was sent by the new clock.
+      // The fetch was sent before the clock was set back, so its time on the new clock is unknown.
       if (fetchedAt > now) return
       if (due === undefined) {
         const latest = Math.floor((fetchedAt - delayMs) / everyMs) * everyMs

@@ -145,7 +145,7 @@ export type Processor<K, V> = (value: V, ctx: RecordContext<K>) => Outcome
 /** Undefined means that the record was processed. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a processor without a return statement is the common case
 export type Outcome = void | Drop | DeadLetter | Late
-/** The record was ignored deliberately. Such records are counted for each reason. */
+/** The record was ignored deliberately. Such records are counted separately for each reason. */
 export interface Drop {
   readonly outcome: 'drop'
   readonly reason: string

@@ -34,7 +34,8 @@ export function valueTopicsOf(declaration: Declaration): AnyValueTopic[] {
 }
 
 /**
- * Creates the codecs of a topology. @param codecFor returns the codec for the values of the topic with the given name
+ * Creates the codecs of a topology.
+ * @param codecFor returns the codec for the values of the topic with the given name
  */
 export function topologyCodecs(topology: string, codecFor: (topic: AnyValueTopic) => Codec<unknown>): Codecs {
   return {

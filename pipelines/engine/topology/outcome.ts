@@ -1,6 +1,6 @@
 import type { DeadLetter, Drop, Late } from './api.ts'
 
-/** Ignores the record deliberately; such records are counted for each reason. */
+/** Ignores the record deliberately; such records are counted separately for each reason. */
 export function drop(reason: string): Drop {
   return { outcome: 'drop', reason }
 }

@@ -119,8 +119,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   })
 
   const resets = new Map(declaration.streams.map((stream) => [stream.topic.name, stream.options.offsetReset ?? 'earliest']))
-  // Partitions that were added while this worker was running are read from their beginning, because nobody has read
-  // them yet.
+  // Partitions that were added while this worker was running are read from their beginning, because this worker has
+  // read nothing from them yet.
   const resetOf = (source: TopicPartition): OffsetReset => (counts.isNew(source) ? 'earliest' : (resets.get(source.topic) ?? 'earliest'))
   const { assign, unassign, pause, resume, wake } = fetcher
   const starts = taskStarts({

@@ -50,8 +50,8 @@ export const matchPairs = topology(
   function declarePairs(t) {
     const pairs = keyedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
     /**
-     * Index of pairs, keyed by the user with the higher id. The key of a pair starts with the lower id, so that user's
-     * pairs can be found without an index.
+     * Index of pairs, keyed by the user with the higher id. The key of a pair starts with the lower id, so the user
+     * with the lower id needs no index.
      */
     const partners = keyedStore('partners', { key: utf8, value: rawValue(utf8) })
     const deleted = keyedStore('deleted', { key: utf8, value: avro('matches/PairUser') })
