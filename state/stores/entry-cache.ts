@@ -79,8 +79,11 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   readonly revision: number
 }
 
-/** Assumed size of a row in bytes, for the estimate of changes before the first flush. */
-const FIRST_ROW_BYTES = 200
+/**
+ * Assumed size of a row in bytes until the first flush shows the real size. It is larger than most rows, so that the
+ * first transaction is small.
+ */
+const FIRST_ROW_BYTES = 4_096
 
 /** Number of keys below which sorting does not pay off. */
 const FEW_KEYS = 32
