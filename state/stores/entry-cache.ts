@@ -79,8 +79,11 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   readonly revision: number
 }
 
-/** Assumed size of a row in bytes, for the estimate of changes before the first flush. */
-const FIRST_ROW_BYTES = 200
+/**
+ * Assumed size of a row in bytes until the first flush shows the real size. It is larger than most rows, so that the
+ * first transaction is small.
+ */
+const FIRST_ROW_BYTES = 4_096
 
 /** Number of keys below which sorting does not pay off. */
 const FEW_KEYS = 32
@@ -148,10 +151,14 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     entry.generation = cache.generation
   }
 
-  /** Reads entries with one multi-get. An entry whose value was set in the meantime keeps that value. */
-  function load(entries: readonly Entry<K, V>[]): void {
+  /**
+   * Reads entries with one multi-get. An entry whose value was set in the meantime keeps that value.
+   * @returns the size of the values in bytes
+   */
+  function load(entries: readonly Entry<K, V>[]): number {
     const ends: number[] = []
     let start = 0
+    let total = 0
     keyBytes.length = 0
     for (const entry of entries) {
       options.encodeReadKey(entry.key, keyBytes)
@@ -160,25 +167,30 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     const found = column.multiGet({ bytes: keyBytes.buffer, ends })
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i]
-      const bytes = ENTRY_BYTES + ends[i] - start + (found[i]?.length ?? 0)
+      const valueBytes = found[i]?.length ?? 0
+      const bytes = ENTRY_BYTES + ends[i] - start + valueBytes
+      total += valueBytes
       start = ends[i]
       if (entry.loaded) continue
       read(entry, found[i])
       entry.loaded = true
       resize(entry, bytes)
     }
+    return total
   }
 
-  function loadAnnounced(): void {
+  function loadAnnounced(): number {
     sortForDatabase(announced)
+    let bytes = 0
     try {
-      load(announced)
+      bytes = load(announced)
     } catch (error) {
       if (isStateFailure(error)) throw error
       // The codec refuses a key, so the keys are read one by one. The processor that uses the refused key gets the
       // error.
     }
     announced = []
+    return bytes
   }
 
   function resize(entry: Entry<K, V>, bytes: number): void {
@@ -208,10 +220,11 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       current.push(entry)
     },
     loadPrefetched() {
-      if (announced.length > 0) loadAnnounced()
-      if (current.length === 0) return
+      const bytes = announced.length > 0 ? loadAnnounced() : 0
+      if (current.length === 0) return bytes
       loose = batches.includes(current) ? [] : current
       current = []
+      return bytes
     },
     entry(key) {
       guard.check()

@@ -47,6 +47,8 @@ function memorySession(columns: Map<string, MemoryColumn>, positions: Map<string
   let open = memoryBatch(positions)
 
   return {
+    batchBytes: Infinity,
+
     column(store, partition) {
       const name = spaceName(topology, store, partition)
       const column = columns.get(name) ?? memoryColumn()

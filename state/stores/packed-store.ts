@@ -110,17 +110,21 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     if (locate(key, start, end, hash) === 'unknown' && announced.find(key, start, end, hash) < 0) announced.add(key, start, end, hash)
   }
 
-  function load(wanted: PackedRows): void {
+  /** @returns the size of the values in bytes */
+  function load(wanted: PackedRows): number {
     const { buffer, count } = wanted
+    let bytes = 0
     const ends = Array.from({ length: count }, (_, row) => wanted.keyEnd(row))
     const rows = column.multiGet({ bytes: buffer.subarray(0, wanted.bytes), ends })
     for (const value of rows) if (value !== undefined) checkSchema(value)
     for (let row = 0; row < count; row++) {
       const value = rows[row]
       const span = value && { buffer: value, start: 0, end: value.length }
+      bytes += value?.length ?? 0
       remember(buffer, wanted.keyStart(row), wanted.keyEnd(row), wanted.hashOf(row), span)
     }
     wanted.clear()
+    return bytes
   }
 
   /**
@@ -215,9 +219,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
       announce(keyBytes.buffer, 0, keyBytes.length, hash)
     },
     prefetchBytes: announce,
-    loadPrefetched() {
-      if (announced.count > 0) load(announced)
-    },
+    loadPrefetched: () => (announced.count > 0 ? load(announced) : 0),
     find,
     findKey,
     get(key) {

@@ -17,6 +17,8 @@ import type { StateBatch, StateColumn, StateSession } from './store.ts'
 
 /** The resources that all sessions of a database share. */
 export interface SharedDatabase {
+  /** See `StateSession`. */
+  readonly batchBytes: number
   readonly binding: RocksdbBinding
   readonly live: LiveDatabase
   readonly directory: Directory
@@ -116,6 +118,8 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
   }
 
   return {
+    batchBytes: shared.batchBytes,
+
     column(store, partition) {
       const name = spaceName(topology, store, partition)
       let column = columns.get(name)

@@ -36,8 +36,9 @@ export interface EngineStore {
    * Reads all keys requested by `prefetch(key)` since the last call, with one multi-get. May be called again after it
    * has thrown UnknownSchemaError. Ignores keys that cannot be encoded; an error is thrown only when such a key is
    * used.
+   * @returns the size of the values that were read, in bytes
    */
-  loadPrefetched(): void
+  loadPrefetched(): number
   readonly dirtyKeys: number
   /** Estimated size in bytes of the rows that the next `flush` writes. */
   readonly dirtyBytes: number
@@ -170,6 +171,11 @@ export interface StateBatch {
 
 /** One worker's view of the database, with a separate open batch. */
 export interface StateSession {
+  /**
+   * Size in bytes up to which a batch stays within the memory budget of the database. Larger batches are written as
+   * well.
+   */
+  readonly batchBytes: number
   /** Opens the key space of a store in a partition. Creates the key space if it does not exist. */
   column(store: string, partition: number): StateColumn
   /**

@@ -23,6 +23,15 @@ const SLICE_RECORDS = 4_096
  * a multi-get worthwhile.
  */
 const SLICE_BYTES = 512 * 1_024
+/**
+ * Maximum bytes of state that a slice prefetches. Prefetched state stays in memory until its records are processed, and
+ * the read blocks the thread.
+ */
+const PREFETCH_BYTES = 4 * 1_048_576
+/** Number of records in the first slice that prefetches state, when the size of the state is unknown. */
+const FIRST_PREFETCH_RECORDS = 256
+/** Factor by which slices that prefetch state may grow from one slice to the next. */
+const SLICE_GROWTH = 4
 /** Number of records between two clock readings. A large record counts as several records. */
 const RECORDS_PER_CLOCK_CHECK = 64
 /** Size up to which a record counts as one record. A record that is several times as large counts as several. */
@@ -87,6 +96,10 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
    * record is processed.
    */
   let prefetchPending = false
+  /** Number of records whose reads were announced since the last multi-get. */
+  let announcedRecords = 0
+  /** Maximum number of records in the next slice that prefetches state. */
+  let prefetchRecords = FIRST_PREFETCH_RECORDS
   let waitsForSchema: number | undefined
 
   const loop: RecordLoop = {
@@ -151,8 +164,11 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   function nextSlice(queue: RecordQueue, source: number): void {
+    const limit = announces[source] ? prefetchRecords : SLICE_RECORDS
     if (announces[source]) for (const store of stores) store.prefetchFor(source)
-    if (queue.chunk !== undefined && queue.decode(SLICE_RECORDS, SLICE_BYTES) > 0) announceReads(queue)
+    if (queue.chunk === undefined || queue.decode(limit, SLICE_BYTES) === 0) return
+    if (announces[source]) announcedRecords += queue.slots
+    announceReads(queue)
   }
 
   function announceReads(queue: RecordQueue): void {
@@ -176,14 +192,26 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
 
   function loadPrefetched(): boolean {
     try {
-      for (const store of stores) store.loadPrefetched()
+      let bytes = 0
+      for (const store of stores) bytes += store.loadPrefetched()
       prefetchPending = false
+      setPrefetchRecords(bytes)
       return true
     } catch (error) {
       if (!(error instanceof UnknownSchemaError)) throw error
       waitsForSchema = error.schemaId
       return false
     }
+  }
+
+  /**
+   * Sets the size of the next slices, so that their state has at most `PREFETCH_BYTES`. State that is cached or absent
+   * counts as empty, so a slice may exceed the limit by the factor `SLICE_GROWTH`.
+   */
+  function setPrefetchRecords(bytes: number): void {
+    const fitting = Math.floor((announcedRecords * PREFETCH_BYTES) / Math.max(1, bytes))
+    prefetchRecords = Math.max(1, Math.min(fitting, prefetchRecords * SLICE_GROWTH, SLICE_RECORDS))
+    announcedRecords = 0
   }
 
   /**

@@ -62,7 +62,7 @@ export function timeStore(name: string): TimeStore {
       load()
     },
     prefetchFor() {},
-    loadPrefetched() {},
+    loadPrefetched: () => 0,
     get dirtyKeys() {
       return dirty.size
     },

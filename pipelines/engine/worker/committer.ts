@@ -8,7 +8,8 @@ import type { TaskSet } from './task-set.ts'
 
 /**
  * Maximum size of a transaction: outputs that wait to be sent, and changed rows, whose sizes are estimated. At this
- * size the transaction ends early. Memory therefore stays bounded, regardless of the commit interval.
+ * size the transaction ends early. Memory therefore stays bounded, regardless of the commit interval. If the database
+ * has little memory, its `batchBytes` ends a transaction earlier.
  */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
 /**
@@ -127,7 +128,10 @@ export function committer(deps: CommitterDeps): Committer {
 
   const dirtyBytes = () => tasks.running().reduce((sum, task) => sum + task.dirtyBytes, 0)
 
-  const isFull = () => producer.pendingBytes + dirtyBytes() >= MAX_TRANSACTION_BYTES || dirtyKeys() >= MAX_DIRTY_KEYS
+  function isFull(): boolean {
+    const bytes = dirtyBytes()
+    return bytes >= session.batchBytes || producer.pendingBytes + bytes >= MAX_TRANSACTION_BYTES || dirtyKeys() >= MAX_DIRTY_KEYS
+  }
 
   /**
    * Returns true when the input pauses. At that point everything on the broker has been processed, so a later commit

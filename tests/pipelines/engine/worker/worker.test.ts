@@ -8,6 +8,7 @@ import { systemRuntime } from '../../../../runtime/system.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import type { PackedKeys } from '../../../../state/stores/store.ts'
 import { bench, newIdentity, until } from '../harness.ts'
 import { lines, numberFormat, wordCount, wordCounts } from '../words.ts'
 
@@ -166,17 +167,24 @@ test('commits early when so many keys have changed that encoding them would dela
   expect(words.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBeLessThan(keys)
 })
 
+/** Makes a processor slow, so that its records do not fit into one round of the worker. */
+function takeTime(): void {
+  const end = performance.now() + 0.1
+  while (performance.now() < end) {
+    // Only time passes.
+  }
+}
+
 test('commits early when the changed rows are large, so that memory stays bounded', async () => {
   const { worker, broker } = bench()
-  const value = 'x'.repeat(20_000)
-  const [records, megabytes] = [7_500, 150]
+  const value = 'x'.repeat(40_000)
+  const [records, megabytes] = [2_400, 96]
   const remembering = topology(
     'remembering',
     (t) => {
       const seen = keyedStore('seen', { key: utf8, value: rawValue(utf8) })
       t.source(lines, { keys: 'optional' }).process('remember', { stores: [seen] }, (line) => {
-        // A processor that takes some time, so that the records do not fit into one round of the worker.
-        for (let i = 0; i < 50; i++) expect(line).not.toBe('')
+        takeTime()
         seen.put(line, value)
       })
     },
@@ -190,6 +198,78 @@ test('commits early when the changed rows are large, so that memory stays bounde
   for (let i = 0; i < records; i++) send(`line-${i}`)
   await until(() => broker.records('remembering-seen-changelog').length === records + 1, 'all rows are committed')
   expect(words.status().commits - 1).toBeGreaterThanOrEqual(Math.floor(megabytes / 34))
+})
+
+test('commits when the changed rows fill a batch of the database, also before it has measured a row', async () => {
+  const { worker, broker } = bench()
+  const [records, batchBytes] = [2_000, 1_000_000]
+  const value = 'x'.repeat(10_000)
+  const remembering = topology(
+    'remembering',
+    (t) => {
+      const seen = keyedStore('seen', { key: utf8, value: rawValue(utf8) })
+      t.source(lines, { keys: 'optional' }).process('remember', { stores: [seen] }, (line) => {
+        takeTime()
+        seen.put(line, value)
+      })
+    },
+    { commitIntervalMs: 60_000 },
+  )
+  const backend = memoryBackend()
+  const small = { ...backend, session: (name: string) => ({ ...backend.session(name), batchBytes }) }
+  broker.createTopic({ name: lines.name, partitions: lines.partitions })
+  for (let i = 0; i < records; i++) broker.append(lines.name, 0, { timestamp: 1, key: null, value: Buffer.from(`line-${i}`), headers: [] })
+  const words = await worker(remembering, { backend: small })
+  await until(() => broker.records('remembering-seen-changelog').length === records, 'all rows are committed')
+  expect(words.status().commits).toBeGreaterThanOrEqual(4)
+})
+
+test('prefetches few rows at a time if they are large', async () => {
+  const { worker, broker } = bench()
+  const keys = Array.from({ length: 2_000 }, (_, i) => `key-${i}`)
+  const value = 'x'.repeat(20_000)
+  const mib = 1_048_576
+  const backend = memoryBackend()
+  let read: number[] = []
+  const counting = {
+    ...backend,
+    session(name: string) {
+      const session = backend.session(name)
+      return {
+        ...session,
+        column(store: string, partition: number) {
+          const column = session.column(store, partition)
+          return {
+            ...column,
+            multiGet(wanted: PackedKeys) {
+              const found = column.multiGet(wanted)
+              read.push(found.reduce((sum, row) => sum + (row?.length ?? 0), 0))
+              return found
+            },
+          }
+        },
+      }
+    },
+  }
+  const remembering = topology('remembering', (t) => {
+    const seen = keyedStore('seen', { key: utf8, value: rawValue(utf8) })
+    const node = { reads: (line: string) => seen.prefetch(line), stores: [seen] }
+    t.source(lines, { keys: 'optional' }).process('remember', node, (line) => seen.put(line, seen.get(line) ?? value))
+  })
+  broker.createTopic({ name: lines.name, partitions: lines.partitions })
+  const send = (line: string) => broker.append(lines.name, 0, { timestamp: 1, key: null, value: Buffer.from(line), headers: [] })
+  const isDone = (records: number) => () => broker.records('remembering-seen-changelog').length === records
+  const first = await worker(remembering, { backend: counting })
+  for (const key of keys) send(key)
+  await until(isDone(keys.length), 'all rows are written')
+  await first.stop()
+  read = []
+  for (const key of keys) send(key)
+  await worker(remembering, { backend: counting })
+  await until(isDone(2 * keys.length), 'all rows are read and written again')
+  expect(read.reduce((sum, bytes) => sum + bytes, 0)).toBe(keys.length * value.length)
+  expect(Math.max(...read)).toBeLessThan(6 * mib)
+  expect(read.length).toBeLessThan(40)
 })
 
 test('under the commit policy for decisions, a single record is committed at once, and records right after a commit wait for the next one', async () => {
