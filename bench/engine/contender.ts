@@ -109,8 +109,8 @@ interface Program {
 }
 
 /**
- * Shares of a memory limit for V8's heap at first and at most. Together with buffers outside of the heap, V8 uses up to
- * twice the second share. The database gets another part (worker-process.ts).
+ * Initial and maximum size of V8's heap, as shares of the memory limit. Together with buffers outside the heap, V8 uses
+ * up to twice the maximum size of the heap. The database gets a separate share (worker-process.ts).
  */
 const INITIAL_HEAP_SHARE = 0.1
 const HEAP_SHARE = 0.15

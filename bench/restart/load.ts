@@ -62,7 +62,7 @@ export async function fill(
   { partitions, keys, format }: Pick<Load, 'partitions' | 'keys' | 'format'>,
   rounds = 1,
 ): Promise<void> {
-  // One producer takes records while the other producer waits for the broker.
+  // Two producers take turns: one accepts records while the other waits for the broker.
   const producers = [transport.producer({}), transport.producer({})]
   for (const producer of producers) await producer.init()
   const commits: Promise<unknown>[] = []

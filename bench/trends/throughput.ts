@@ -15,8 +15,8 @@ import type { Backlog } from './backlog.ts'
 import { untilCaughtUp } from './progress.ts'
 
 /**
- * Number of tasks in the stages of users and of regions, four partitions each. The number of tasks of the terms is an
- * option.
+ * Number of tasks in the user stage and the region stage, which have four partitions each. The number of tasks in the
+ * term stage is an option.
  */
 const OTHER_TASKS = 8
 const START_TIMEOUT_MS = 60_000

@@ -6,14 +6,14 @@ import type { Keyed } from './expected.ts'
 const POLL_MS = 100
 const MAX_WAIT_MS = 50
 
-/** A record and its place in the log. */
+/** A record with its offset in the log. */
 export interface Logged<V> extends Keyed<V> {
   readonly offset: number
   /** Epoch ms. */
   readonly timestamp: number
 }
 
-/** Reads committed records of some topics, and continues where it stopped. */
+/** Reads the committed records of some topics. Each read continues where the previous read ended. */
 export interface LogReader {
   /** Reads up to the current ends of the logs. */
   catchUp(): Promise<void>

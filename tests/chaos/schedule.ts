@@ -167,7 +167,7 @@ const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
   grow: [3],
   'disk-full': [1, 2],
 }
-/** Faults of each run, in addition to those that are drawn, by the number of brokers. */
+/** Faults that each run has in addition to the drawn faults, keyed by the number of brokers. */
 const ALWAYS: { readonly [Brokers in 1 | 2 | 3]: readonly FaultKind[] } = {
   1: [],
   2: ['move'],

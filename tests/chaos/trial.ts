@@ -204,7 +204,7 @@ async function ordeal(
     orders?.produce({ seed, durationMs: size.durationMs }),
   ])
   producing.catch(() => {}) // Reported below, unless something else fails first.
-  // Times from a wrong clock count until any worker with a correct clock has reported on the same partitions.
+  // Times from a wrong clock remain in effect until a worker with a correct clock has reported on the same partitions.
   const doubtful: Timing['doubtful'] = planned.some(({ fault }) => fault.kind === 'clock') ? [[Date.now(), Infinity]] : []
   const timing = (): Timing => ({ inLogBy, doubtful, now: Date.now() })
   const inflicted = planned.map(async ({ atMs, fault }) => {

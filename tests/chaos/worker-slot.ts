@@ -146,7 +146,8 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
       exitExpected = true
       leaving.kill('SIGTERM')
       const hasEnded = () => {
-        // The process may only now have reached the commit step at which it suspends itself.
+        // The process may have suspended itself only now, because it has reached the commit step at which it was to do
+        // so.
         if (isStopped()) leaving.kill('SIGCONT')
         return leaving.exitCode !== null || leaving.signalCode !== null
       }

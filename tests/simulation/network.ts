@@ -59,8 +59,8 @@ export function network(scheduler: Scheduler, find: (host: string, port: number)
   }
 
   /**
-   * Returns when a message that is sent now arrives. TCP sends lost messages again, so no message arrives during a
-   * network partition, and all of them arrive when it is over.
+   * Returns the time at which a message that is sent now arrives. TCP resends lost messages, so no message arrives
+   * during a network partition, and all of them arrive afterwards.
    */
   function arrival(client: Actor, endpoint: Endpoint, after: number): number {
     let at = Math.max(after, scheduler.now() + latency(client, endpoint))

@@ -36,7 +36,7 @@ export interface Subject {
   readonly growing?: string
   /** Must be called before the first input. */
   prepare?(registry: SchemaRegistry, runtime: Runtime): Promise<void>
-  /** Returns the records of one input. Numbers count from 0, and later inputs have later times. */
+  /** Returns the records of one input. Inputs are numbered from 0, and later inputs have later times. */
   input(number: number, random: () => number, now: number, partitionsOf: (topic: string) => number): readonly InputRecord[]
   /** Returns the records that end the input. */
   end(now: number): readonly InputRecord[]

@@ -47,8 +47,8 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     isFilled,
     /**
      * Creates the index and fills it.
-     * @param writers number of bulks that are sent at a time
-     * @param signal stops filling before all products are written
+     * @param writers number of bulk requests that are in flight at a time
+     * @param signal aborts the filling before all products are written
      * @returns the number of products that were written
      */
     async fill(count: number, writers = WRITERS, signal?: AbortSignal): Promise<number> {

@@ -15,13 +15,13 @@ import type { MatchesSystem } from '../system.ts'
 const USERS = 500
 const SWIPES = 300
 const SEED = 81
-/** Topics that grow by fewer bytes per swipe than this are left out of the table. */
+/** Minimum growth of a topic, in bytes per swipe. Topics that grow more slowly are left out of the table. */
 const LEAST_BYTES = 1
 const DAY_MS = 24 * 3_600_000
 /** The swipes were made over this time. */
 const WITHIN_MS = 20 * DAY_MS
 
-/** Measures the Redis memory that users take who have swiped 300 times. */
+/** Measures the Redis memory taken by users who have swiped 300 times. */
 export async function measureMemory({ system, say }: PartInput): Promise<void> {
   const random = seededRandom(SEED)
   const draw = swipeDraw(system.people)

@@ -24,8 +24,8 @@ export interface ClickOrdeal {
   /** Clicks that the APIs have reported as dropped so far. */
   dropped(): Promise<number>
   /**
-   * Ends the visits. Then checks that all redirects were right, and that each click in the log is counted exactly once
-   * everywhere.
+   * Ends the visits. Then checks that all redirects were correct, and that every system counts each click in the log
+   * exactly once.
    */
   finish(): Promise<{ readonly visits: number; readonly dropped: number }>
 }

@@ -91,7 +91,7 @@ test('a search is explained by cells, with every other user once, under the firs
     { user_id: BLOCKED, excluded_by: 'blocked' },
     { user_id: GOOD, excluded_by: null },
   ])
-  // Other cells contain only users who are too far away.
+  // The other cells contain only users who are too far away.
   expect(others.every(({ excluded }: { excluded: object }) => Object.keys(excluded).join() === 'distance')).toBe(true)
   expect(body.cells.every(({ geohash }: { geohash: string }) => geohash.length >= 4 && geohash.length <= 6)).toBe(true)
   expect(new Set(body.cells.map(({ geohash }: { geohash: string }) => geohash)).size).toBe(body.cells.length)

@@ -8,7 +8,7 @@ import type { FraudProfile } from '../../../schemas/fraud/types.ts'
 import { differences } from '../judge.ts'
 import type { Evidence, Logs } from './evidence.ts'
 
-/** Bytes of a row in packed columns whose rows have no order. */
+/** Size of a row, in bytes, in those packed columns whose rows may be in any order. */
 const SEEN_BYTES = 16
 /** Tolerance for sums of floating-point numbers, which depend on the order of addition. */
 const TOLERANCE = 1e-9

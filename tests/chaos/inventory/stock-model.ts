@@ -18,7 +18,7 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Numbers of units that were received and of units that left permanently. */
+  /** Number of units that were received, and number of units that left permanently. */
   received: number
   sold: number
 }

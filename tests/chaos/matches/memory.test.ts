@@ -32,7 +32,8 @@ import { userIds } from './user-ids.ts'
 import { faultsOf } from './verdict.ts'
 
 /**
- * As in `tests/api/matches/system.ts`: fewer partitions than in production, but different numbers for different topics.
+ * Maps the partition count in production to the partition count in this test, as in `tests/api/matches/system.ts`. The
+ * counts are lower, but still differ between topics.
  */
 const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [200, 3],
@@ -47,11 +48,11 @@ const LEAVERS = 4
 const ACTIONS = 400
 const WORKERS = 2
 const SETTLED_WITHIN_MS = 60_000
-/** How long to wait for the scores before sending the requests for them again. */
+/** Time to wait for all scores. After that, the test sends its requests for the scores again. */
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
-/** Maximum number of later notes that are stored before a note. */
+/** Maximum number of later notes that may be stored before an earlier note. */
 const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions
@@ -249,7 +250,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
   return { showScores, evidence }
 }
 
-/** Returns what the API notes for both users of each decided command, sometimes in a wrong order. */
+/** Returns the notes that the API stores for both users of each decided command. Some notes are out of order. */
 function notesOf(logs: Logs, random: () => number) {
   const notes = decidedCommands(logs).flatMap(({ command: { action, actor_id, other_id }, decidedAt: at, outcome }) => {
     if (outcome !== 'done' || action === 'notify') return []

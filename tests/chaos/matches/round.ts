@@ -24,7 +24,7 @@ const READ_EVERY_MS = 2_500
 const TOWNS = 300
 const TOWNS_PER_ROW = 20
 const DEGREES_APART = 8
-/** A move by this distance reaches another geohash-6 cell and does not count as a jump. */
+/** Distance of a move that reaches another geohash-6 cell but does not count as a jump. */
 const NEXT_CELL_DEGREES = 0.0056
 
 export interface RoundResult extends Judged<Evidence> {
@@ -116,7 +116,8 @@ async function settle(clients: readonly Client[], here: Here): Promise<void> {
     }),
   )
   const [first] = clients
-  // The API keeps the candidates of a place, so each request is from another place.
+  // The API reuses the candidates that it found for a place, so each request is from a different place than the
+  // previous request.
   let look = 1
   await waitUntil(async () => (await listsOf(first, 0, aside(here, look++ % 2))).feed.length === clients.length - 1, {
     what: 'all users in a feed',
@@ -131,7 +132,10 @@ async function locate(who: Client, index: number, { lat, lon }: Here): Promise<v
   await waitUntil(async () => (await place()).status === 204, { what: `the place of user ${index}`, timeoutMs: 30_000, intervalMs: 2_000 })
 }
 
-/** Repeatedly reads the feed from one of two places, so that some requests search and others get kept candidates. */
+/**
+ * Repeatedly reads the feed from one of two places. Some of these requests search for candidates, and others get stored
+ * candidates.
+ */
 async function readFeeds(who: Client, index: number, seed: number, here: Here, state: { readonly isOver: boolean }): Promise<void> {
   const random = seededRandom(seed * 1_000 + index)
   while (!state.isOver) {

@@ -87,7 +87,7 @@ function openLane() {
   return { lane, runtime, holdings, lost, fates, order, append }
 }
 
-/** Takes every batch that may be sent now. */
+/** Takes batches from the lane as long as the lane allows another batch to be sent. */
 function takeAll({ lane, runtime }: ReturnType<typeof openLane>): StampedBatch[] {
   const taken: StampedBatch[] = []
   while (lane.isSendable(runtime.monotonic())) taken.push(lane.take())

@@ -108,8 +108,8 @@ test(
         wait(2 * MINUTE)
         const lists = publishedLists(driver)
         const offline = offlineTrends(sent)
-        // (A worker that starts marks the last renewal that was due, so there may be one more list, from before the
-        // start.)
+        // When a worker starts, it marks the last renewal that was due. There may therefore be one more list, with a
+        // window that ends before the start.
         for (const windowEnd of windowEnds) {
           const expected = offline.listsAt(windowEnd)
           const listsOfIt = lists.filter((list) => list.window_end === windowEnd)

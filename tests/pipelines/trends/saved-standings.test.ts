@@ -122,7 +122,7 @@ test('a worker that starts continues with the saved standings, without a visit t
       const expected = entriesOf(first.rank(minute))
       expect(entriesOf(next.rank(minute))).toEqual(expected)
       expect(entriesOf(fresh.rank(minute))).toEqual(expected)
-      // The second worker visits all terms only if the first worker must do so as well.
+      // The second worker visits all terms only in those cases in which the first worker must visit all terms, too.
       expect(next.visits.all).toBe(first.visits.all - visitsBefore)
       expect(entriesOf(next.rank(minute + 25))).toEqual(entriesOf(fresh.rank(minute + 25)))
     }),

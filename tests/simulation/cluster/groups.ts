@@ -101,7 +101,7 @@ export class Group {
     const known = this.members.get(memberId)
     if (epoch === JOIN_EPOCH) {
       if (known !== undefined) {
-        // A member that joins again owns no partitions, but keeps its place in the group.
+        // A member that joins again owns no partitions, but is still the same member of the group.
         known.assigned.clear()
         known.revoking.clear()
         known.epoch = known.previousEpoch = JOIN_EPOCH

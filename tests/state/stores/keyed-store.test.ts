@@ -181,7 +181,7 @@ test('a scan that omits new keys sees the changes of all others, and sorts no ch
   expect(shown).not.toHaveProperty('b')
 })
 
-/** Whether the store forgets the committed rows before the scan continues. */
+/** Sizes of the cache. With the tiny cache, the store evicts the committed rows before the scan continues. */
 const CACHES = [
   { cache: 'large', cacheBytes: 250_000 },
   { cache: 'tiny', cacheBytes: 1 },

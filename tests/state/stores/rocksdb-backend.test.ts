@@ -199,7 +199,7 @@ test('a clear that was interrupted is completed at the next open', async () => {
   await backend.close()
   await withRawDatabase(folder, (binding, database) => {
     expect(binding.db_get_many_sync(database, [left, deletedEntry(abandoned)[0]], undefined)).toEqual([undefined, undefined])
-    // The new store did not get the number of the abandoned space.
+    // The new store must not reuse the number of the abandoned key space.
     expect(binding.db_get_many_sync(database, [Buffer.concat([spacePrefix(abandoned + 1), Buffer.from('a')])], undefined)[0]).toBeDefined()
   })
 })

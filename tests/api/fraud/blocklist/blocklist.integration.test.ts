@@ -21,7 +21,7 @@ import { requestOf } from './entries.ts'
 const SETUP_TIMEOUT_MS = 180_000
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 60_000, interval: 5 }
-/** Time within which a change must reach other instances after its answer. */
+/** Time limit for a change to reach other instances after the request for the change was answered. */
 const ENFORCED_WITHIN_MS = 1_000
 const CHANGES = 15
 const folder = guardedFolder()

@@ -19,9 +19,9 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
   const control = {
     /** While true, all writes fail. */
     down: false,
-    /** Number of further writes that are applied without an answer to the sink. */
+    /** Number of future writes that are applied although the sink gets no answer. */
     loseAnswers: 0,
-    /** Promise that writes of records await before they are applied. */
+    /** A promise that every write of records awaits before it is applied. */
     gate: undefined as Promise<void> | undefined,
     failure: undefined as Error | undefined,
     waiting: 0,
