@@ -17,7 +17,7 @@ export interface Logged<V> extends Keyed<V> {
 export interface LogReader {
   /** Reads up to the current ends of the logs. */
   catchUp(): Promise<void>
-  /** Returns everything that was read so far, by partition. */
+  /** Returns everything that was read so far, as one list per partition. */
   of<V>(topic: Topic<string, V>): Logged<V>[][]
   close(): Promise<void>
 }

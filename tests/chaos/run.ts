@@ -60,7 +60,7 @@ function say(text: string): void {
 async function main(): Promise<number> {
   const { tests, seeds, draw, until } = options()
   if (tests.length > 0) {
-    // Reads the variables before any server starts, so that a wrong variable is reported at once.
+    // Reads the variables before any server starts, so that a wrong variable is reported immediately.
     chaosConfig()
     // Each round of the match feed has a separate plan, which is drawn with a seed. The options that select the seeds
     // of schedules therefore also select the seeds of these plans.

@@ -11,7 +11,7 @@ import { type SmallDisk, smallDisk } from './small-disk.ts'
 /** Represents the exit code of a process that a signal has ended. */
 export const ENDED_BY_SIGNAL = -1
 const WORKER = join(import.meta.dirname, 'children/worker.ts')
-/** How long a supervisor waits before it restarts a process that has ended by itself. */
+/** Time that a supervisor waits before it restarts a process that has ended by itself. */
 const RESTART_AFTER_MS = 500
 const EXIT_TIMEOUT_MS = 40_000
 /** Files of the database. All other files in the folder can be lost without harm. */

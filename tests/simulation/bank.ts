@@ -89,7 +89,9 @@ function banking(flow: Flow, { standby, judgedByAppend }: BankOptions): Topology
 export interface BankOptions {
   readonly partitions: number
   readonly standby: 0 | 1
-  /** True if the deadline of an order is compared with the time at which the broker appended the order. */
+  /**
+   * True if decisions about orders use the time at which the broker appended the order, instead of the worker's clock.
+   */
   readonly judgedByAppend: boolean
 }
 

@@ -43,7 +43,9 @@ interface Pending {
 /** All connections between processes and brokers. */
 export interface Network {
   connection(client: Actor, clientId: string, options: ConnectionOptions): Connection
-  /** Cuts connections. Both ends notice the cut. The broker still carries out the requests that it has received. */
+  /**
+   * Cuts connections. Both ends notice the cut. The broker still carries out the requests that it had received before.
+   */
   cut(wanted: (client: Actor, endpoint: Endpoint) => boolean): void
   /** Drops all messages between the process and the broker until the given time, without either of them noticing. */
   partition(client: Actor, endpoint: Endpoint, until: number): void

@@ -34,9 +34,12 @@ export interface Plan {
   readonly guarantee: Guarantee
   readonly standby: 0 | 1
   readonly sinks: boolean
-  /** Whether commands are judged by the time at which the broker appended them. */
+  /**
+   * True if decisions about commands use the time at which the broker appended the command, instead of the worker's
+   * clock.
+   */
   readonly judgedByAppend: boolean
-  /** Bytes that make each record of the output larger. */
+  /** Number of bytes by which each record of the output is made larger. */
   readonly padding: number
   readonly transactionVersion: TransactionVersion
   /** When the cluster enables version 2 of transactions, ms; null for never. */

@@ -21,7 +21,7 @@ export interface Shrunk {
 const FURTHER_SEEDS = 2
 const DEFAULT_MOST_RUNS = 600
 
-/** Returns the kind of a fault: its text without the parts that differ between runs. */
+/** Returns the kind of a fault: its description without the parts that differ from run to run. */
 function kindOf(fault: string): string {
   return fault
     .replace(/\S*\d\S*/g, '')

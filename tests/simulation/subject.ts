@@ -16,7 +16,7 @@ export interface InputRecord {
 
 /** Facts about a run that are needed to judge its output. Times are epoch ms of a correct clock. */
 export interface InputTimes {
-  /** Time at which the brokers acknowledged each input, by the number of the input. */
+  /** Time at which the brokers acknowledged each input, keyed by the number of the input. */
   readonly acknowledgedAt: ReadonlyMap<number, number>
   readonly now: number
   /** Whether the clock of a worker was wrong at any time of the run. */

@@ -26,7 +26,7 @@ export interface Guardian {
   finish(): Promise<void>
 }
 
-/** Makes sure that nothing of `folder` remains when this process ends, for any reason. */
+/** Makes sure that nothing remains in or from `folder` when this process ends for any reason. */
 export function guard(folder: string): Guardian {
   const child: ChildProcess = spawn('sh', ['-c', SCRIPT, 'sh', folder], { cwd: '/', detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   child.unref()

@@ -16,7 +16,7 @@ const DEFINITION = definitionOf(productsIndex)
 
 export type IndexLoad = ReturnType<typeof indexLoad>
 
-/** Fills and changes the index of a benchmark as the sink does, without Kafka. */
+/** Fills and changes a benchmark's index in the same way as the sink, but without Kafka. */
 export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, name = PRODUCTS_INDEX) {
   // The versions are greater than those of earlier runs, because the index of an earlier run may still exist.
   let version = Date.now() * VERSIONS_PER_MS

@@ -97,5 +97,5 @@ function velocityOfCards(): LoopJob {
   }
 }
 
-/** The jobs whose limit can be measured, by name. Each call creates state for one partition. */
+/** The jobs whose limit can be measured, keyed by name. Each call creates state for one partition. */
 export const LOOP_JOBS: Partial<Readonly<Record<JobName, () => LoopJob>>> = { J1: countsInWindows, J2: velocityOfCards }

@@ -82,7 +82,7 @@ async function partitionsOf({ transport }: MatchesSystem): Promise<number> {
   return (await transport.partitionCounts([matchRelations.name])).get(matchRelations.name) as number
 }
 
-/** Returns the mean memory per user, by kind of key. */
+/** Returns the mean memory per user, grouped by kind of key. */
 async function bytesByKind(system: MatchesSystem, users: readonly string[]): Promise<Map<string, number>> {
   const partitions = await partitionsOf(system)
   const sums = new Map<string, number>()

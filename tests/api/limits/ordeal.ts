@@ -29,8 +29,8 @@ export interface Ordeal {
 }
 
 /**
- * Puts load on real routes whose rules have counters in Redis, and makes Redis fail. @param random returns numbers from
- * 0 to 1
+ * Puts load on real routes whose rules have counters in Redis, and makes Redis fail.
+ * @param random returns numbers from 0 to 1
  */
 export async function limitsOrdeal(system: LimitsSystem, random: () => number): Promise<Ordeal> {
   const { apis, redis, proxy, token } = system

@@ -79,7 +79,7 @@ test('a search is explained by cells, with every other user once, under the firs
     member(TOO_OLD, { birthDate: '1950-05-01' }),
     member(BLOCKED),
     member(GOOD),
-    // An older version of the same user in another cell, which the user has left.
+    // Adds an older version of the same user in a cell that the user has left.
     member(GOOD, { place: north, version: START - 1 }),
     member(FAR, { place: { lat: HERE.lat + 1, lon: HERE.lon } }),
   ])

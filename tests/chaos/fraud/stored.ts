@@ -18,7 +18,7 @@ export function stored(evidence: Evidence): string[] {
   return [...transactions(evidence), ...profiles(evidence)]
 }
 
-/** Checks that each row of the table of transactions contains the first answer to its transaction. */
+/** Checks that each row in the table of transactions contains the first answer to its transaction. */
 function transactions({ calls, logs, tables }: Evidence): string[] {
   const eventsOfId = Map.groupBy(
     logs.scored.map(({ value }) => value),

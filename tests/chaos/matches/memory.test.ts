@@ -188,7 +188,9 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
   }
   for (const event of late) append(topics.swipeEvents, event.swiper_id, event)
 
-  /** The pipeline shows a user's score only after the user has reported a place. */
+  /**
+   * Reports a place of every user, because the pipeline shows a user's score only after the user has reported a place.
+   */
   function showScores(): void {
     const place = { lat: 1, lon: 1, accuracy_m: null, ts: Date.now() }
     for (const user_id of users) append(topics.locationUpdates, user_id, { user_id, ...place })

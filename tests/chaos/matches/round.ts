@@ -71,7 +71,8 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
   await Promise.all(readers)
   await recover(apis, system.workers)
   const during = [...asked]
-  // The pipeline shows a user's score only after the user has reported a place.
+  // The pipeline shows a user's score only after the user has reported a place, so all users who are present report
+  // one.
   const gone = new Set(plan.departures.filter(({ returns }) => !returns).map(({ user }) => clients[user].id))
   const present = clients.filter(({ id }) => !gone.has(id))
   await Promise.all(present.map((who, index) => locate(who, index, here)))

@@ -1,9 +1,9 @@
 import type { Call, Evidence } from './evidence.ts'
 import type { Trouble } from './faults.ts'
 
-/** How long an API may take to reconnect to Kafka. */
+/** Time within which an API must reconnect to Kafka. */
 const KAFKA_FOUND_MS = 15_000
-/** How long the views of an emptied Redis may take to be filled again. */
+/** Time within which sinks must fill the views again after Redis was emptied. */
 const REFILLED_MS = 60_000
 /** Period before an API is killed. Answers from this period may be missing from the log. */
 const UNDER_WAY_MS = 5_000

@@ -137,7 +137,7 @@ export function expectedUser(all: readonly UserEvent[]): ExpectedUser {
   }
 }
 
-/** Returns the newest record of a user, by the time in the record. */
+/** Returns the newest record of a user, as determined by the time in the record. */
 export function newestOf<V extends { readonly updated_at: number }>(records: readonly Logged<V>[], user: string): V | undefined {
   return records
     .filter(({ key }) => String(key) === user)

@@ -224,7 +224,10 @@ test('with any loss, delay, refusal or restart, each record is in the log at mos
     const opened = openLane()
     const { lane, runtime, fates, order, append, holdings } = opened
     const log = partitionLog()
-    /** Requests that have not reached the broker, oldest first. `copy` detects changes to a batch after it was sent. */
+    /**
+     * Requests that have not reached the broker yet, oldest first. Comparing a batch with its `copy` reveals whether
+     * the batch was changed after it was sent.
+     */
     const network: { batch: StampedBatch; copy: Buffer; isAwaited: boolean }[] = []
     let count = 0
 

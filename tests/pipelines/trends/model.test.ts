@@ -26,7 +26,7 @@ const tweetFields = fc.record({
   woeid: fc.constantFrom(...PLACES),
   bot_score: fc.constantFrom(0, 0.5, 0.75),
   lang: fc.constantFrom('en', 'pt', 'fil', 'und'),
-  /** Most tweets are sent at once; some are late, too late, dated ahead, or dated too far ahead. */
+  /** Most tweets are sent immediately. Some are sent late or too late, and some are dated ahead or too far ahead. */
   delay: fc.oneof({ weight: 5, arbitrary: fc.nat(20_000) }, fc.integer({ min: -7 * MINUTE, max: 75 * MINUTE })),
 })
 const step = fc.oneof(

@@ -54,7 +54,7 @@ interface RegionPast {
    */
   trending: Map<string, { since: number; seen: number; leftAt: number | undefined; peak: number }>
   /**
-   * The served terms of the first list with terms in each period of ten minutes, by the number of the period
+   * The served terms of the first list with terms in each period of ten minutes. Keys are the numbers of the periods
    * since 1970.
    */
   firstServed: Map<number, string[]>
@@ -67,7 +67,7 @@ export interface Offline {
    * function is called for each published window in order.
    */
   listsAt(windowEnd: number): Map<number, TrendEntry[]>
-  /** Returns the counts so far in a region, by term and minute (epoch ms of its start). */
+  /** Returns the counts so far in a region, grouped by term and minute (epoch ms of its start). */
   volumes(woeid: number): Map<string, Map<number, number>>
 }
 
@@ -221,8 +221,8 @@ export function topicsOf<E extends { readonly term: string }>(
 }
 
 /**
- * Estimates the share of the more frequent term's tweets that have both terms, from the tweets that were drawn for
- * both.
+ * Estimates, from the tweets that were drawn for two terms, which share of the more frequent term's tweets contains
+ * both terms.
  */
 function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
   const last = Math.min(...[a, b].map((drawn) => (drawn.length < DRAWN_TWEETS ? Infinity : drawHash(drawn[DRAWN_TWEETS - 1].tweet_id))))

@@ -32,7 +32,7 @@ function candidate(term: string, count: number): TrendCandidate {
   }
 }
 
-/** A partition of the terms that sends the details of its candidates as the second stage does. */
+/** A partition of the terms. It sends the details of its candidates in the same way as the second stage. */
 function partition() {
   const writer = reportWriter()
   const sent = sentDetails()

@@ -13,7 +13,7 @@ const REGIONS = [...new Set(PLACES.flatMap((place) => pathOf(place) ?? []))]
 const contribution = fc.record({
   user: fc.nat(3),
   place: fc.oneof({ weight: 3, arbitrary: fc.constant(PLACES[0]) }, { weight: 2, arbitrary: fc.constantFrom(...PLACES) }),
-  /** Most tweets arrive at once; some are late or dated ahead. */
+  /** Most tweets arrive immediately. Some arrive late, and some are dated ahead. */
   delay: fc.oneof(fc.constant(0), fc.integer({ min: -5, max: 59 })),
   pause: fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(40) }),
 })

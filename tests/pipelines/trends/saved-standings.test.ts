@@ -31,7 +31,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ kind: 'commit' as const }) },
 )
 
-/** A store whose rows a later worker also sees. */
+/** A store whose rows are still there when a later worker opens it. */
 function memoryStore(rows: Map<string, SavedStandings>): KeyedStore<string, SavedStandings> {
   const store = {
     get: (key: string) => rows.get(key),

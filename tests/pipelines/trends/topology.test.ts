@@ -240,7 +240,7 @@ test(
     for (let i = 0; i < 8; i++) send(driver, { hashtags: ['monday'] })
     for (let i = 0; i < 20; i++) send(driver, { hashtags: ['rare'] })
     for (let i = 0; i < 19; i++) send(driver, { hashtags: ['new'] })
-    // At the end of the hour, the usual count is that of this hour alone.
+    // At the end of an hour, the usual count is the count of that hour alone.
     leap(driver, HOUR)
     const entries = entriesOf(driver, NEW_YORK)
     expect(entries.map(({ term, velocity_vs_usual, label }) => ({ term, velocity_vs_usual, label }))).toEqual([
@@ -278,7 +278,7 @@ test('a term counts as trending since it entered the top 30, with gaps of up to 
   driver.advanceWallClock(MINUTE)
   const [first] = entriesOf(driver, WORLD)
   // The term's only contribution leaves the window after five minutes. The second contribution follows within ten
-  // minutes, and the third does not.
+  // minutes, but the third follows later.
   driver.advanceWallClock(12 * MINUTE)
   expect(entriesOf(driver, WORLD)).toEqual([])
   send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })
@@ -384,7 +384,7 @@ test('when a partition of the tweets is stuck, lists are incomplete but not stal
   driver.advanceWallClock(MINUTE)
   const after = newestLists(driver).get(WORLD)!
   expect(after.missing_partitions).toBe(0)
-  // The new term has trended since the first complete list, whose means are those before the stop.
+  // The new term has been trending since the first complete list, whose means are the same as before the stop.
   expect(after.entries.find(({ term }) => term === 'new')?.trending_since).toBeGreaterThan(list.window_end)
 })
 

@@ -43,7 +43,7 @@ export interface GroupMemberState {
   rebalanceTimeoutMs: number
   /** Partitions that the member may use, by key. */
   assigned: Set<string>
-  /** Partitions that the member has not given up yet. */
+  /** Partitions that the member was asked to give up, but has not given up yet. */
   revoking: Set<string>
   revokingSince: number
 }
@@ -208,7 +208,10 @@ export class Group {
     return true
   }
 
-  /** @param transactional true for offsets of a transaction, which need no member even if the group has some */
+  /**
+   * @param transactional true for offsets of a transaction, which may be committed without a member id even if the
+   * group has members
+   */
   checkMember(memberId: string, epoch: number, transactional: boolean): void {
     this.expire()
     if (memberId === '' && epoch < 0) {

@@ -153,8 +153,8 @@ export class PartitionLog {
   }
 
   /**
-   * Writes the end of a transaction to the log and to all replicas at once. Has no effect for a producer that was
-   * fenced before.
+   * Writes the end of a transaction to the log and, at the same time, to all replicas. Has no effect for a producer
+   * that was fenced before.
    */
   mark(producer: Identity, marker: Marker): void {
     const { producerId, epoch: producerEpoch } = producer

@@ -219,7 +219,7 @@ export class Transactions {
     const [preparing, complete] = statesOf(marker)
     known.state = preparing
     const producer = identityOf(known)
-    // A transaction without partitions and groups is complete at once.
+    // A transaction without partitions and groups is complete immediately.
     let missing = 1 + known.partitions.size + known.groups.size
     const written = () => {
       if (--missing > 0) return

@@ -13,7 +13,7 @@ import { TOPOLOGY, temporaryFolder } from './harness.ts'
 
 const CHILD_TIMEOUT_MS = 60_000
 const MIB = 1024 * 1024
-/** Maximum file size for the writer. The writer's write-ahead log reaches this size with the second batch. */
+/** Maximum file size for the writer process. The second batch makes the writer's write-ahead log reach this size. */
 const FILE_LIMIT_KIB = 300
 
 const folders: string[] = []

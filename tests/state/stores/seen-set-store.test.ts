@@ -11,7 +11,7 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 const STORE = 'seen'
 /** Room for a few objects. */
 const CACHE_BYTES = 800
-/** An error rate so low that these tests have no false positives, and a plain set can be the model. */
+/** Error rate of the tests. It is so low that there are no false positives, and a plain set can serve as the model. */
 const EXACT = 1e-6
 const LIFETIME_MS = 1_000
 const LONGEST_LIFE_MS = 1_100

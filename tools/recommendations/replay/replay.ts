@@ -5,7 +5,7 @@ import type { History } from '../history/history.ts'
 import type { ShownList } from '../history/shown.ts'
 import { type ReplayWorld, replayWorld } from './world.ts'
 
-/** Data about items, users and editors' lists, without interactions. */
+/** All data about items, users and editors' lists that a replay needs, apart from interactions. */
 export interface Catalogue {
   readonly items: ReadonlyMap<bigint, RecommendationItem>
   readonly users: ReadonlyMap<bigint, RecommendationUser>

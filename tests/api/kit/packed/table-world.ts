@@ -70,7 +70,7 @@ export async function tableWorld({
   const state = { isAway: false, aheadMs: 0 }
   const lines: Record<string, unknown>[] = []
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
-  /** The offsets from which the table began to read, by partition. */
+  /** The offset from which the table began to read each partition. */
   const begun: number[][] = []
   const transport = breakableTransport(broker, state, begun)
 

@@ -64,7 +64,7 @@ function pipe(driver: TestDriver, input: Input): void {
   }
 }
 
-/** A product with one variant, of category 1 and seller 7. */
+/** Returns a product of category 1 and seller 7 that has one variant. */
 export function product(product_id: number, fields: Partial<CatalogProduct> = {}): CatalogProduct {
   return {
     product_id,

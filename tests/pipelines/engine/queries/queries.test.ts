@@ -22,7 +22,7 @@ interface HostOptions {
   readonly healthHost?: string
 }
 
-/** Starts a host of the word count, with the HTTP port that operators and other processes use. */
+/** Starts a host that runs the word count. Operators and other processes use its HTTP port. */
 async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount()) {
   const backend = memoryBackend()
   const host = await startHost(

@@ -27,9 +27,12 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     waiting: 0,
     batches: [] as SinkBatch[],
     opened: [] as string[],
-    /** The facts that the sink passed when it last opened a partition, by partition key. */
+    /** The facts that the sink passed when it last opened each partition, keyed by the partition's key. */
     facts: new Map<string, PartitionFacts>(),
-    /** Whether the last write to a partition reported that it reached the end of the log, by partition key. */
+    /**
+     * Whether the last write to each partition reported that it reached the end of the log, keyed by the partition's
+     * key.
+     */
     caughtUp: new Map<string, boolean>(),
   }
 

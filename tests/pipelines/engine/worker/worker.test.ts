@@ -75,7 +75,7 @@ test('work in revoked partitions is committed before another worker gets them', 
         ctx.emit(wordCounts, line, 1)
       })
     },
-    // With these options, the worker commits only when it gives up a partition.
+    // With these options, a worker does not commit until it has to give up a partition.
     { commitWhenIdle: false, commitIntervalMs: 3_600_000 },
   )
   const first = await worker(echoing)
@@ -175,7 +175,7 @@ test('commits early when the changed rows are large, so that memory stays bounde
     (t) => {
       const seen = keyedStore('seen', { key: utf8, value: rawValue(utf8) })
       t.source(lines, { keys: 'optional' }).process('remember', { stores: [seen] }, (line) => {
-        // A processor that takes some time, so that the records do not fit into one round of the worker.
+        // A processor that takes so long that the worker cannot process all records in one round.
         for (let i = 0; i < 50; i++) expect(line).not.toBe('')
         seen.put(line, value)
       })
