@@ -46,7 +46,7 @@ export interface TrialResult {
   readonly payments: number
   readonly fences: number
   readonly crashes: number
-  /** Faults that were impossible on this machine, with the reason. */
+  /** Faults that were impossible on this machine, each with the reason. */
   readonly skipped: readonly string[]
 }
 

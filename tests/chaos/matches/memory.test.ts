@@ -40,7 +40,7 @@ const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [64, 2],
   [50, 2],
 ])
-/** Time limit of a run. A run normally takes a few seconds, mostly waiting for commits. */
+/** Number of runs if the environment sets no number. A run takes a few seconds, mostly waiting for commits. */
 const DEFAULT_SEEDS = 2
 const { seeds, from } = memoryConfig(DEFAULT_SEEDS)
 const USERS = 10
