@@ -101,7 +101,10 @@ function limitContender({ nodeArguments }: Pick<BenchConfig, 'nodeArguments'>): 
 
 const STDIO: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit']
 
-/** The program of a contender, with the environment variables that it gets in addition to those of all contenders. */
+/**
+ * The program of a contender, with the environment variables that it gets in addition to the variables that all
+ * contenders get.
+ */
 interface Program {
   readonly command: string
   readonly args: readonly string[]

@@ -228,7 +228,7 @@ describe('the API process', () => {
     await transport.close()
 
     const series = async (of: string) => (await get(`/v1/trends/${encodeURIComponent(of)}/history?hours=1`)).body.data_points
-    // The next step may begin in the meantime, so the last point is not necessarily the one with the counts.
+    // The next step may begin in the meantime, so the point with the counts is not necessarily the last point.
     const at = new Date(step).toISOString()
     await expect.poll(async () => (await series(ODD_TERM))?.find(({ ts }: { ts: string }) => ts === at)?.volume, SOON).toBe(2_000_000_000)
     const points = await series(`#${term.toUpperCase()}`)

@@ -65,7 +65,7 @@ const READY_WITHIN_MS = 90_000
  */
 const OUTPUT_WITHIN_MS = 150_000
 const LOOK_EVERY_MS = 300
-/** The broker refuses timestamps this far ahead of its own clock (`message.timestamp.after.max.ms`). */
+/** How far ahead of its own clock the broker accepts timestamps (`message.timestamp.after.max.ms`). */
 const TOO_FAR_AHEAD_MS = 3_600_000
 
 /** Returns whether a worker may end after the fault, so that its supervisor must restart it. */

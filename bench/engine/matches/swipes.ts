@@ -20,7 +20,10 @@ export interface Swipe {
   ts: number
 }
 
-/** A record of the output topic. The pair has the smaller user number first; the time is that of the later swipe. */
+/**
+ * A record of the output topic. In the pair, the smaller user number comes first. The time is the time of the later
+ * swipe.
+ */
 export interface Match {
   lo: number
   hi: number

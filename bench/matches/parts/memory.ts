@@ -101,7 +101,7 @@ async function meanRelations(system: MatchesSystem, users: readonly string[]): P
   return counts.reduce((sum, count) => sum + count, 0) / users.length
 }
 
-/** Returns the memory of the candidate index per member, and that of its largest cell. */
+/** Returns the memory of the candidate index per member, and the memory of its largest cell. */
 async function indexBytes({ redis }: MatchesSystem) {
   let [members, bytes] = [0, 0]
   let largest = { members: 0, bytes: 0 }

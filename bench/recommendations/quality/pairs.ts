@@ -31,7 +31,7 @@ const NEAR = 10
  */
 const PRIOR = 5
 
-/** Counts pairs of items that are near each other in a history. Nearer pairs count more. */
+/** Counts pairs of items that are near each other in a history. Pairs of nearer items have more weight. */
 export function nearPairs(items: number): PairCounts {
   const [pairs, totals] = [new Float64Array(items * items), new Float64Array(items)]
   return {

@@ -140,8 +140,8 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     const nobody = { other: undefined, direction: undefined, key: undefined, api: 0, status: 204, body: undefined }
     const to = Date.now()
     if (kind !== undefined) asked.push({ kind, user: userId, from, to, ...nobody })
-    // A swipe in the same millisecond as the answer could count as before or after it, so the next swipe gets a later
-    // time.
+    // The next swipe gets a later time than the answer, because a swipe in the same millisecond could count as before
+    // or after the answer.
     last = Math.max(last, to)
   }
 

@@ -110,7 +110,7 @@ export interface Plan {
 
 export interface PlanOptions {
   readonly users: number
-  /** Number of further users who delete their profiles. */
+  /** Number of additional users who delete their profiles. */
   readonly leavers: number
   /** One fault of each kind, in an order that depends on the seed. */
   readonly faults: readonly MatchFaultKind[]

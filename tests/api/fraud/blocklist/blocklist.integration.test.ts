@@ -69,7 +69,7 @@ async function ask(method: string, path: string, body?: unknown) {
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
 }
 
-/** Opens the blocklist as another instance does, with a transport and a folder of its own. */
+/** Opens the blocklist with a separate transport and folder, as another instance does. */
 async function reader(name: string): Promise<OpenBlocklist> {
   const transport = apiTransport({ brokers: [kafka.address], log })
   const packedTables = packedTableOpener({

@@ -36,8 +36,8 @@ function startLog(): { log: Log; starts: { task: string; restored: number }[]; e
 }
 
 /**
- * Wraps a transport. Its first fetcher, which is that of the tasks, reads no changelog until `release` is called. The
- * other fetchers, which are those of copies, return nothing until `beginCopies` is called.
+ * Wraps a transport. Its first fetcher, which belongs to the tasks, reads no changelog until `release` is called. Its
+ * later fetchers, which belong to copies, return nothing until `beginCopies` is called.
  */
 function lateRestores(transport: Transport): { transport: Transport; release(): void; beginCopies(): void } {
   const waiting: (() => void)[] = []
