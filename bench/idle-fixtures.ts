@@ -1,7 +1,7 @@
 /**
  * Adds topologies and sinks without input, to show the cost of additional services. A worker process loads this file
- * before its main program (`--import`); the query of its URL says how many of each to add. The fixtures are distributed
- * over the two roles of workers and over the stores as in the real services.
+ * before its main program (`--import`); the query string of its URL gives the number of topologies and of sinks. The
+ * fixtures are distributed over the two roles of workers and over the stores as in the real services.
  */
 
 import { keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../pipelines/engine/index.ts'

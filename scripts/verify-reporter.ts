@@ -6,15 +6,15 @@ export interface TestTotals {
   readonly passed: number
   readonly failed: number
   readonly skipped: readonly { readonly name: string; readonly reason: string }[]
-  /** Tests that passed, but not at the first attempt, with the errors of their failed attempts. */
+  /** Tests that failed at first but passed when they were repeated, with the errors of their failed attempts. */
   readonly repeated: readonly { readonly name: string; readonly errors: readonly string[] }[]
   /** Durations of each test, and of the hooks of each file. */
   readonly durations: readonly { readonly name: string; readonly ms: number }[]
 }
 
 /**
- * The project that runs some files a second time, without public data, so that tests that need the data are skipped.
- * These skips are not reported.
+ * A project that runs some files a second time without public data, so that tests that need the data are skipped. The
+ * skipped tests of this project are not reported.
  */
 const SKIPS_ON_PURPOSE = 'without-data'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..')
-/** The suites of `npm run test:chaos` use public data if available, and do not need it. */
+/** Matches the suites of `npm run test:chaos`. They may read public data, because they also run without it. */
 const CHAOS = /^tests\/chaos\//
 const READS_DATA = /public-data\.ts'|\b(?:expectedDataFolder|dataSet)\(/
 

@@ -13,7 +13,10 @@ const DEFAULT_BROKERS = '127.0.0.1:9092'
 const DEFAULT_REGISTRY_URL = 'http://127.0.0.1:8081'
 const DEFAULT_API_URL = 'http://127.0.0.1:8080'
 
-/** Returns the addresses: those in the environment, or else those of the running stack, or else the defaults. */
+/**
+ * Returns the addresses of Kafka and the schema registry. Each address comes from the environment, the running stack,
+ * or the defaults, in this order of preference.
+ */
 export function streamTarget(env: NodeJS.ProcessEnv = process.env): StreamTarget {
   const brokers = env.KAFKA_BROKERS ?? runningAddress('kafka', env) ?? DEFAULT_BROKERS
   const registryUrl = env.SCHEMA_REGISTRY_URL ?? runningAddress('registry', env) ?? DEFAULT_REGISTRY_URL

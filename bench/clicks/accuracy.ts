@@ -11,7 +11,10 @@ export interface Accuracy {
   readonly topFound: number
   /** Greatest relative error of a count in the statistics. */
   readonly worstCount: number
-  /** Relative error of the estimated visitors by number of visitors: the root mean square over links. */
+  /**
+   * Relative error of the estimated number of visitors, grouped by the true number: the root mean square over all
+   * links.
+   */
   readonly visitors: readonly (readonly [count: number, error: number])[]
 }
 

@@ -26,11 +26,11 @@ export interface BenchConfig {
   readonly commitIntervalMs: number
   /** Compression of the records that the engine writes. */
   readonly compression: Compression
-  /** Number of cards of J2; undefined keeps those of the data set. */
+  /** Number of cards in job J2. If undefined, the cards of the data set are used. */
   readonly cards: number | undefined
   /** Number of bytes that J2 adds to the state of each card. */
   readonly statePadding: number
-  /** Memory limit of each contender with its page cache, in MiB. */
+  /** Memory limit of each contender in MiB, including its page cache. */
   readonly memoryMib: number | undefined
   /**
    * Rate in records per second. If set, the benchmark measures the time from a record to its visible result instead of
@@ -63,7 +63,7 @@ export interface WorkerEnvironment {
   readonly standby?: 0 | 1
   /** Number of bytes that J2 adds to the state of each card. Default 0. */
   readonly statePadding?: number
-  /** Memory limit of the contender with its page cache, in MiB. */
+  /** Memory limit of the contender in MiB, including its page cache. */
   readonly memoryMib?: number | undefined
 }
 

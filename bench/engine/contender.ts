@@ -101,7 +101,10 @@ function limitContender({ nodeArguments }: Pick<BenchConfig, 'nodeArguments'>): 
 
 const STDIO: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit']
 
-/** The program of a contender, with the environment variables that it gets in addition to those of all contenders. */
+/**
+ * The program of a contender, with the environment variables that it gets in addition to the variables that all
+ * contenders get.
+ */
 interface Program {
   readonly command: string
   readonly args: readonly string[]
@@ -109,8 +112,8 @@ interface Program {
 }
 
 /**
- * Shares of a memory limit for V8's heap at first and at most. Together with buffers outside of the heap, V8 uses up to
- * twice the second share. The database gets another part (worker-process.ts).
+ * Initial and maximum size of V8's heap, as shares of the memory limit. Together with buffers outside the heap, V8 uses
+ * up to twice the maximum size of the heap. The database gets a separate share (worker-process.ts).
  */
 const INITIAL_HEAP_SHARE = 0.1
 const HEAP_SHARE = 0.15

@@ -20,7 +20,7 @@ export interface Job {
 }
 
 export interface InputOptions {
-  /** Number of cards of J2; undefined keeps those of the data set. */
+  /** Number of cards in job J2. If undefined, the cards of the data set are used. */
   readonly cards?: number | undefined
 }
 

@@ -40,8 +40,8 @@ export interface LatencyRun {
 }
 
 /**
- * Measures latency in an open loop. The latency of a record is counted from the time at which it was due, so that
- * stalls of the sender count.
+ * Measures latency in an open loop. Latency is measured from the time at which a record was due, so that it includes
+ * stalls of the sender.
  */
 export async function measureLatency(run: LatencyRun): Promise<LatencyFigures> {
   const { contender, worker, input, rate, transport } = run

@@ -8,7 +8,7 @@ import type { Contender } from './contender.ts'
 export interface RunFigures {
   /** Records per second, from the first record until the committed offsets cover the input. */
   readonly recordsPerSecond: number
-  /** Rate in the rest of the input after the process has warmed up. */
+  /** Records per second over the rest of the input, once the process has warmed up. */
   readonly warmRecordsPerSecond: number
   readonly cpu: number
   readonly warmCpu: number
@@ -44,9 +44,9 @@ export interface Measured {
   readonly worker: WorkerEnvironment
   /** Number of input records. */
   readonly records: number
-  /** Number of records after which the contender counts as warm. Default: half of them. */
+  /** Number of records after which the contender counts as warm. Default: half of all records. */
   readonly warmFrom?: number
-  /** Process of the broker; undefined when it runs elsewhere. */
+  /** Process of the broker; undefined for an external broker. */
   readonly brokerPid?: number | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Names for the command line. They are in a separate file, so that help does not load the engine. */
+/** Names for the command line. They are in a separate file, so that printing the help does not load the engine. */
 export const JOB_NAMES = ['J1', 'J2', 'J3'] as const
 export type JobName = (typeof JOB_NAMES)[number]
 
@@ -13,5 +13,7 @@ export const PEER_JOINS = ['dsl', 'processor'] as const
 export const GUARANTEES = ['exactly-once', 'at-least-once'] as const
 export type Guarantee = (typeof GUARANTEES)[number]
 
-/** Greatest padding of a card's state in bytes. It is half of the random bytes from which paddings are taken. */
+/**
+ * Maximum padding of a card's state in bytes. Paddings are slices of a buffer of random bytes, which is twice as large.
+ */
 export const MAX_STATE_PADDING = 32_768

@@ -1,6 +1,6 @@
 import { median, row } from '../harness/table.ts'
 
-/** A column of the table, which shows the same figure of every run. */
+/** A column of the table. It shows the same figure for every run. */
 export interface Column<Figures> {
   readonly title: string
   readonly digits: number

@@ -107,12 +107,15 @@ function compressed({ compression }: BenchConfig): string {
   return compression === 'none' ? 'no compression' : `outputs compressed with ${compression}`
 }
 
-/** Number of records after which a run counts as warm: half of them, or more if only later ones find all states. */
+/**
+ * Number of records after which a run counts as warm. This is half of the records, or more if the job has so many cards
+ * that later records still create new states.
+ */
 function warmFrom({ records, cards = 0 }: BenchConfig): number {
   return Math.max(records / 2, Math.min(cards, records - 1))
 }
 
-/** Describes what the run changes about the state and its memory. */
+/** Describes the run's settings for the size of the state and for memory. */
 function ofState({ cards, statePadding, memoryMib }: BenchConfig): string {
   const parts = [
     ...(cards === undefined ? [] : [`${cards} cards`]),

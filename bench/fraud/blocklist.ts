@@ -48,7 +48,7 @@ export async function blocklistTable(folder: string, load: BlocklistLoad, say: (
   }
 }
 
-/** The blocklist of a process, and its table. */
+/** A blocklist as one process reads it, with the table that stores its entries. */
 interface Reader {
   readonly blocklist: OpenBlocklist
   readonly table: Pick<PackedTable<unknown, unknown>, 'size' | 'bytes'>

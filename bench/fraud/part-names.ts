@@ -1,3 +1,3 @@
-/** Names for the command line. They are in a separate file, so that help does not load the service. */
+/** Names for the command line. They are in a separate file, so that printing the help does not load the service. */
 export const PART_NAMES = ['rules', 'blocklist', 'models', 'profiles', 'score'] as const
 export type PartName = (typeof PART_NAMES)[number]

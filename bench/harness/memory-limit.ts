@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 /** Limits the memory of processes, including the page cache of the files that they read and write. */
 export interface MemoryLimit {
-  /** Program and arguments that start `command` below the limit. */
+  /** Program and arguments that start `command` under the limit. */
   wrap(command: string, args: readonly string[]): [string, string[]]
   /** Removes the limit's control group. Its processes must have ended. */
   remove(): void
@@ -11,7 +11,10 @@ export interface MemoryLimit {
 
 const CGROUPS = '/sys/fs/cgroup'
 const BYTES_PER_MIB = 1024 * 1024
-/** Moves the shell into the control group of its first argument and replaces it with the program that follows. */
+/**
+ * Shell script that joins the control group named by its first argument, and then runs the program named by the
+ * remaining arguments in place of the shell.
+ */
 const ENTER = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
 
 /**

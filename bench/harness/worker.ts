@@ -8,7 +8,7 @@ import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { ROOT } from './node-process.ts'
 import type { BenchServers } from './servers.ts'
 
-/** A worker process that is started like those of `npm start`. */
+/** A worker process that is started in the same way as by `npm start`. */
 export interface WorkerProcess {
   readonly pid: number
   /** Returns the number of running tasks. */

@@ -10,7 +10,7 @@ interface Reserved {
 
 /**
  * Sends operations at a rate that does not depend on response times. Half of the operations reserve one unit. The other
- * half end the oldest reservation, by a deduction and a release in turn.
+ * half end the oldest reservation, alternately by a deduction and by a release.
  * @param variantAt returns the variant of the nth reservation
  */
 export async function operateAtRate(

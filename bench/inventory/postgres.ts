@@ -49,8 +49,7 @@ FROM ended WHERE stock.variant_id = ended.variant_id;`
 
 export interface Postgres {
   /**
-   * Returns the times of all operations in ms, each measured from the time at which the operation was due, in ascending
-   * order.
+   * Returns the durations of all operations in ms, in ascending order. Each duration begins when its operation was due.
    */
   measure(options: { variants: number; perSecond: number; seconds: number; quantity: number }): number[]
   stop(): Promise<void>

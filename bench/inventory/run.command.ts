@@ -9,7 +9,7 @@ export default command({
     rate: integer('Operations per second.', { default: 500, min: 1 }),
     seconds: integer('Duration of each measurement.', { default: 20, min: 1 }),
     variants: integer('Number of variants of the first measurement.', { default: 10_000, min: 1 }),
-    open: integer('Open reservations of the variant in a third measurement, of Millrace only. It is left out at 0.', {
+    open: integer('Number of open reservations of the variant in a third measurement, which has no peers. 0 skips this measurement.', {
       default: 0,
       min: 0,
     }),

@@ -39,11 +39,13 @@ async function admin<T>(redis: Component, work: (client: Redis) => Promise<T>): 
 
 const LOOP = 'for turn = 1, tonumber(ARGV[1]) do end'
 const BLOCKED_MS = 1_000
-/** Number of loop turns for the calibration: enough for a useful measurement, but not slow on any machine. */
+/**
+ * Number of loop iterations for the calibration. It is high enough for a useful measurement, but fast on any machine.
+ */
 const TRIED_TURNS = 5_000_000
 
 /**
- * Blocks the single thread of Redis for about BLOCKED_MS with a script. The script's number of loop turns is calibrated
+ * Blocks the single thread of Redis for about BLOCKED_MS with a script. The script's number of iterations is calibrated
  * on this machine. Resolves when the script is running.
  */
 async function block(redis: Component): Promise<void> {

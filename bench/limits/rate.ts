@@ -14,7 +14,7 @@ const TRAFFIC = [
 const FIRST_RATE = 2_000
 /** Highest rate that the search tries. One process cannot send more. */
 const LAST_RATE = 1_024_000
-/** Number of bisections after the doubling. They determine the rate with an accuracy of an eighth of the last step. */
+/** Number of bisection steps after the doubling. They narrow the rate down to an eighth of the last doubling step. */
 const BISECTIONS = 3
 /** Minimum share of the due requests that must be sent. If fewer are sent, the load process itself is saturated. */
 const LEAST_SENT = 0.98

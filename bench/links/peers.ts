@@ -19,7 +19,9 @@ export interface Peer {
   stop(): Promise<void>
 }
 
-/** Starts nginx as the upper bound. It has no store, records no clicks, and keeps all codes in memory. */
+/**
+ * Starts nginx, whose results are the upper bound. It has no store, records no clicks, and keeps all codes in memory.
+ */
 export async function startNginx(folder: string, host: string, links: ReadonlyMap<string, string>): Promise<Peer> {
   const port = await freePort()
   const prefix = join(folder, 'nginx')

@@ -119,7 +119,9 @@ interface Subject {
   readonly seconds?: number
   readonly before?: () => void | Promise<void>
   readonly after?: () => void
-  /** True if the buffered clicks of this subject should still be there when the next subject is measured. */
+  /**
+   * True if the clicks that this subject has buffered should still be in the buffer when the next subject is measured.
+   */
   readonly leavesClicks?: boolean
 }
 

@@ -2,8 +2,8 @@ import { readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /**
- * Names of files with records. They are in the folder of a partition. The name of this folder consists of the topic and
- * the number of the partition.
+ * Names of files that contain records, and names of their folders. Each partition has one folder, whose name consists
+ * of the topic and the number of the partition.
  */
 const LOG = /^\d+\.log$/
 const PARTITION = /^(.+)-\d+$/

@@ -18,7 +18,9 @@ const YEAR_MS = 365 * 24 * 3_600_000
 const SEED = 21
 const BIO = 'I like the sea, long walks with a dog, old films and new restaurants. Ask me about the best coffee in town.'
 
-/** Writes profiles as the pipeline that decides about profiles does, and places as the API does. */
+/**
+ * Writes profiles in the same way as the pipeline that decides profile commands, and places in the same way as the API.
+ */
 export async function seedPeople(target: SeedTarget, people: readonly Person[]): Promise<void> {
   const random = seededRandom(SEED)
   const now = Date.now()

@@ -12,7 +12,7 @@ export interface RestartConfig {
 
 const inRepository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-/** Returns the environment of a child process: that of this process, and the given settings. */
+/** Returns the environment of a child process: the environment of this process with the given settings added. */
 export function childEnvironment(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   return { ...process.env, ...settings }
 }

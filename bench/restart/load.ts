@@ -62,7 +62,7 @@ export async function fill(
   { partitions, keys, format }: Pick<Load, 'partitions' | 'keys' | 'format'>,
   rounds = 1,
 ): Promise<void> {
-  // One producer takes records while the other producer waits for the broker.
+  // Two producers take turns: one accepts records while the other waits for the broker.
   const producers = [transport.producer({}), transport.producer({})]
   for (const producer of producers) await producer.init()
   const commits: Promise<unknown>[] = []
@@ -96,7 +96,7 @@ function append(producer: WorkerProducer, topic: string, partition: number, { ke
   producer.appender(topic, partition).append(Date.now(), key, 0, key.length, value, 0, value.length)
 }
 
-/** A steady stream of records through the workers. It measures latencies by input partition. */
+/** A steady stream of records through the workers, with the latencies of each input partition. */
 export interface TimedStream {
   /**
    * Returns for each partition the longest latency in ms since the last call: from sending a record until a

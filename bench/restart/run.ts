@@ -28,7 +28,7 @@ import {
 } from './scenarios.ts'
 import { MISHAPS, sideBySide } from './side-by-side.ts'
 
-/** Number of cards in job J2. Kafka Streams restores the state of these cards, and each key was written 200 times. */
+/** Number of cards in job J2 when Kafka Streams restores their state. Each card's state was written 200 times. */
 const J2_KEYS = 5_000
 
 const asked = commandLine(declaration)

@@ -8,15 +8,17 @@ import type { WorkerProcess } from './workers.ts'
 const PARTITIONS = 6
 const WORKERS = 2
 /**
- * Number of records that the workers process, so that the group has offsets. The state of all other keys is only in the
- * changelog.
+ * Number of keys that the workers write by processing records, so that the group has committed offsets. All other keys
+ * are written directly to the changelog.
  */
 const PROCESSED_KEYS = 6_000
 /** Time limit for copying the whole state. 60 million rows take several minutes. */
 const COPY_DEADLINE_MS = 900_000
 const LOOK_MS = 20
 
-/** Longest latencies of records during a change of the group, in ms, by what happened to their partition. */
+/**
+ * Longest latencies of records during a change of the group, in ms, grouped by what happened to the record's partition.
+ */
 export interface ScaleStalls {
   readonly what: string
   /** Over all partitions, in the seconds before. */

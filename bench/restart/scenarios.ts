@@ -22,7 +22,7 @@ export interface ClusterOptions {
   readonly keys: number
   readonly standby: 0 | 1
   readonly keepPlaceOnStop: boolean
-  /** Size of a value in bytes; by default, that of job J2. */
+  /** Size of a value in bytes. The default is the size of a value in job J2. */
   readonly valueBytes?: number
 }
 
@@ -257,7 +257,7 @@ const PLACE_OF: Readonly<Record<Victim, number>> = { first: 0, middle: 1, last: 
 /** Kills one of three workers with SIGKILL and does not restart it. */
 export async function failover(place: Place, keys: number, rate: number, standby: 0 | 1, victim: Victim): Promise<Stalls> {
   return underLoad(place, { ...SHARED, keys, standby }, rate, async (cluster, watch) => {
-    // The member with the smallest id has the first partitions, so the order of partitions is also that of member ids.
+    // The member with the smallest id has the first partitions, so partitions are in the same order as member ids.
     const byId = cluster.workers.toSorted((one, other) => Math.min(...partitionsOf(one)) - Math.min(...partitionsOf(other)))
     const dead = byId[PLACE_OF[victim]]
     await watch(partitionsOf(dead), async () => {

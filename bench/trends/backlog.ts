@@ -47,7 +47,7 @@ export function demoBacklog(count: number, minutes: number, now: number): Backlo
 
 const HOT_TERM = 'everybody writes this'
 
-/** Adds one term to a share of the tweets, except to tweets that do not count. */
+/** Adds one term to a share of the tweets, but not to tweets that the pipeline does not count. */
 export function withHotTerm(backlog: Backlog, share: number): Backlog {
   const byUser = new Map<bigint, number>()
   let due = 0
@@ -66,8 +66,8 @@ export function withHotTerm(backlog: Backlog, share: number): Backlog {
 }
 
 /**
- * Returns the number of contributions of a tweet by the rules of docs/services/trends.md#what-counts. This code is
- * independent of the pipeline.
+ * Returns the number of contributions that a tweet makes to counts, according to the rules of
+ * docs/services/trends.md#what-counts. This code is independent of the pipeline.
  */
 function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   if (tweet.bot_score > MAX_BOT_SCORE) return 0

@@ -27,8 +27,8 @@ export interface FreshnessOptions {
 const SEED = 11
 const STRIDE_MS = 100
 /**
- * Interval of marked terms. The interval of renewals (30 s) is not a multiple of it, so that marked terms occur at all
- * points between two renewals.
+ * Interval between marked terms. The renewal interval (30 s) is not a multiple of this interval, so that marked terms
+ * occur at all points between two renewals.
  */
 const MARK_EVERY_MS = 1_700
 /**

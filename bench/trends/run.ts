@@ -67,7 +67,7 @@ async function oneRun(servers: BenchServers, workerCount: number): Promise<Throu
   }
 }
 
-/** The topics that have as many partitions as the terms. */
+/** Topics whose partition count is the number of partitions of the terms. */
 const TERM_TOPICS = ['trends-drawn-cells-repartition', 'trends-listed-repartition']
 
 function partitionsOf({ name, partitions }: AnyTopic): number {

@@ -15,14 +15,14 @@ import type { Backlog } from './backlog.ts'
 import { untilCaughtUp } from './progress.ts'
 
 /**
- * Number of tasks in the stages of users and of regions, four partitions each. The number of tasks of the terms is an
- * option.
+ * Number of tasks in the user stage and the region stage, which have four partitions each. The number of tasks in the
+ * term stage is an option.
  */
 const OTHER_TASKS = 8
 const START_TIMEOUT_MS = 60_000
 /**
- * Time limit of the verification. Volumes are published at whole minutes. After that, the sink has little left to
- * write.
+ * Time limit of the verification. The last volumes are published at the next whole minute. After that, the sink has
+ * little left to write.
  */
 const VERIFY_TIMEOUT_MS = 600_000
 const VERIFY_EVERY_MS = 1_000
@@ -55,7 +55,7 @@ export interface ThroughputFigures {
   readonly peakRssMib: number
   /** Disk usage of all workers, MiB. */
   readonly stateMib: number
-  /** Number of records that the pipeline wrote per tweet, by topic. Transaction markers count as records. */
+  /** Number of records that the pipeline wrote per tweet, grouped by topic. Transaction markers count as records. */
   readonly records: ReadonlyMap<string, number>
   /**
    * Number of renewals of all lists in the measured time, including a last renewal that may be incomplete. Renewals

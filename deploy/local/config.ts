@@ -188,8 +188,8 @@ function configOf(settings: Settings) {
     /** Operations port of the first API process; each further process uses the next port. */
     apiOperationsPort: settings.API_OPERATIONS_PORT,
     /**
-     * Further ports on which each API process listens, by setting. The values apply to the first process. The ports of
-     * further processes follow in steps of `API_PORT_STEP`.
+     * Additional ports on which each API process listens, keyed by the names of their settings. The values apply to the
+     * first process. The ports of further processes follow in steps of `API_PORT_STEP`.
      */
     servicePorts,
     /** Default values for settings of services that the user has not set. */

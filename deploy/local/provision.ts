@@ -80,8 +80,8 @@ export function topicSpecs(
     ...declared.map(({ name, partitions, config, erases }) => ({ name, partitions: counts.get(name) ?? partitions, config, erases })),
     ...topologies.flatMap(({ topology, declaration }) => internalTopics(topology, declaration, counts)),
   ]
-  // A public topic may also be a changelog. In that case it gets the partition count of the changelog, which is that of
-  // the store.
+  // A public topic may also be a changelog. In that case it gets the partition count of the changelog, which equals the
+  // partition count of the store.
   const byName = new Map(specs.map((spec) => [spec.name, spec]))
   return Array.from(byName.values(), (spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions }))
 }

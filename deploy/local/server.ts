@@ -19,8 +19,8 @@ export interface ServerSpec extends ServerPlace {
   /** Identifies the settings that a running process must have to be reused. By default, this is the address. */
   readonly fingerprint?: string
   /**
-   * Ports that the server will use, by the name of the port's setting. They are checked before the start, so that the
-   * user gets an error that names the port and its setting instead of a stack trace.
+   * Ports that the server will use, keyed by the names of their settings. The ports are checked before the start, so
+   * that the user gets an error that names the port and its setting instead of a stack trace.
    */
   readonly ports: Readonly<Record<string, number>>
   readonly startTimeoutMs: number

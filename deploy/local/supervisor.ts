@@ -4,7 +4,10 @@ import type { Component } from './component.ts'
 /** Pause before the first restart. The pause doubles with every crash. */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
-/** Running time after which a process counts as recovered. Its next crash is followed by the first pause again. */
+/**
+ * Running time after which a process counts as recovered. After its next crash, the pause is again as short as after
+ * the first crash.
+ */
 const RECOVERED_AFTER_MS = 60_000
 const MS_PER_SECOND = 1_000
 

@@ -4,7 +4,7 @@ import { nearestName } from './nearest.mjs'
 import { type Option, UsageError } from './option.ts'
 
 type Values<O> = { readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never }
-/** The parsed values of a command's options and arguments, by their declared names. */
+/** The parsed values of a command's options and arguments, keyed by their declared names. */
 export type ValuesOf<C> = C extends Command<infer V> ? V : never
 
 /**

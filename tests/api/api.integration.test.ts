@@ -86,10 +86,13 @@ async function token(...args: string[]): Promise<{ authorization: string }> {
 
 /** Attempts of the test of histories. */
 let histories = 0
-/** Window end of the newest list that was posted for the world. */
+/** Window end of the newest list that a test has posted for the world. */
 let newestEnd = 0
 
-/** Returns a window end after that of the previous list, because the first of two lists of one window wins. */
+/**
+ * Returns a window end that is later than that of the previous list. If two lists had the same window end, the API
+ * would keep only the first.
+ */
 function newest(): number {
   newestEnd = Math.max(newestEnd + SECOND_MS, Math.floor(Date.now() / SECOND_MS) * SECOND_MS)
   return newestEnd
@@ -118,7 +121,8 @@ describe('the API process', () => {
   test('starts without any server, reports the missing ones and answers 503', async () => {
     apis = [await startApiProcess(folder.path, env), await startApiProcess(folder.path, env)]
     expect((await get('/livez')).status).toBe(200)
-    // Seeded rules of rate limits apply until their topic can be read.
+    // The topic with the rules of rate limits is missing here, too. It is not reported, because seeded rules apply
+    // until the topic can be read.
     const missing = ['redis', 'view trends', 'view interests', 'table trends-blocked-terms']
     expect(await missingNames()).toEqual(missing)
     expect(await readinessNames('degraded')).toContain('kafka')
@@ -188,7 +192,7 @@ describe('the API process', () => {
 
   test('reads the history of frequent and rare terms, and sums the greatest count of each minute by step', async () => {
     const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
-    // A repeated test must not find the counts of its first attempt.
+    // The term is different in each attempt, so that a repeated test does not find the counts of its first attempt.
     const [term, plain] = [`café${step}n${++histories}`, `cafe${step}n${histories}`]
     const counted = (woeid: number, of: string, minute: number, volume: number) => ({ woeid, term: of, minute, volume })
     const counts = [
@@ -217,13 +221,14 @@ describe('the API process', () => {
     await facts.publish(trendRareVolumes, 0, rare(step - 3 * MINUTE_MS, [44418], [500]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 5]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 7]))
-    // These rows were counted after the minute had left the state. The second row repeats the first.
+    // The rows with an id were counted after their minute had left the state. The second of these rows repeats the
+    // first.
     for (const id of ['0-17', '0-17', '0-18']) await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [1], [10], id))
     await facts.close()
     await transport.close()
 
     const series = async (of: string) => (await get(`/v1/trends/${encodeURIComponent(of)}/history?hours=1`)).body.data_points
-    // The next step may begin in the meantime, so the last point is not necessarily the one with the counts.
+    // The next step may begin in the meantime, so the point with the counts is not necessarily the last point.
     const at = new Date(step).toISOString()
     await expect.poll(async () => (await series(ODD_TERM))?.find(({ ts }: { ts: string }) => ts === at)?.volume, SOON).toBe(2_000_000_000)
     const points = await series(`#${term.toUpperCase()}`)
@@ -287,7 +292,7 @@ describe('the API process', () => {
     expect(refused.headers.get('retry-after')).toBe('1')
     expect(performance.now() - startedAt).toBeLessThan(WRITE_LIMIT_MS)
     expect((await get('/v1/trends')).status).toBe(200)
-    // Polls, because the process may not have noticed the outage yet.
+    // The test polls, because the process may not have noticed the outage yet.
     await expect
       .poll(async () => {
         const { status, body } = await get('/readyz')

@@ -2,7 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { GuardedFolder } from '../stack/folder.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
-/** Restarts a worker that has ended by itself, for instance because a server was not up yet when it started. */
+/**
+ * A worker that is restarted when it ends by itself, for instance because a server was not up yet when the worker
+ * started.
+ */
 export interface SupervisedWorker extends Pick<WorkerProcess, 'child' | 'isReady' | 'kill' | 'lines' | 'url'> {
   /**
    * Starts the worker again after `kill`. Repeats this as often as necessary, because a server that it needs may be

@@ -9,7 +9,7 @@ export interface FakeAnswer {
   readonly body?: unknown
 }
 
-/** A request that changes something: a line that describes it, and its body. */
+/** A recorded request that changes something: its body, and a line of text that describes the request. */
 export interface Change {
   readonly line: string
   readonly body: Record<string, unknown>

@@ -20,7 +20,7 @@ async function scored(body: object): Promise<string> {
   return (await system.ask('POST', 'transactions/score', { body })).body.decision
 }
 
-/** Waits until a table has all transactions whose ids begin like this. */
+/** Waits until a table contains all transactions whose ids begin with the given prefix. */
 async function stored(table: string, prefix: string, count: number): Promise<void> {
   const query = `SELECT count() FROM ${system.env.CLICKHOUSE_DATABASE}.${table} FINAL WHERE startsWith(transaction_id, '${prefix}')`
   const url = `${system.env.CLICKHOUSE_URL}/?${new URLSearchParams({ query })}`

@@ -14,7 +14,7 @@ interface Fake {
   readonly body?: unknown
 }
 
-/** Answers of a fake API by method and path. */
+/** Answers of a fake API, keyed by method and path. */
 type Fakes = Record<string, (body: Record<string, unknown>) => Fake>
 
 function tokenFor(subject: string, scope?: string): string {

@@ -5,9 +5,9 @@ import type { PlannedFault } from './in-turn.ts'
 export const FAULT_TAKES_MS = 3_000
 const LONGEST_GAP_MS = 800
 const SHORTEST_HOLD_MS = 400
-/** Range by which a fault may last longer than the shortest fault. */
+/** Difference between the longest and the shortest duration of a fault. */
 const HOLDS_MS = 1_600
-/** Share of stopped workers that are stopped for so long that they lose their session, which lasts six seconds. */
+/** Share of worker stops that last so long that the worker loses its session. A session lasts six seconds. */
 const LOST_SESSIONS = 0.3
 const SESSION_LOST_MS = 7_500
 const OVERLAPS = 0.3

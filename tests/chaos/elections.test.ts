@@ -116,8 +116,8 @@ test('after an election that loses records, a reader continues where the log dif
 
   await second.kill()
   await third.start()
-  // The producer notices that its records are gone. Without transactions, the record with which it notices this
-  // remains.
+  // The producer notices that its earlier records are gone. Without transactions, the record whose write reveals the
+  // loss stays in the log.
   await expect(write(plain, 'd')).rejects.toMatchObject({ name: 'FencedError' })
   await plain.init()
   await write(plain, 'e', 'f', 'g')

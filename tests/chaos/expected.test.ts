@@ -5,7 +5,7 @@ import { faults, type Log, progress, type ShopInput, type ShopOutput, type Timin
 import { PARTITIONS, type Payment, shop, shopTopics } from './shop.ts'
 
 const topics = shopTopics('shop')
-/** Pause between payments, in which some times are closed. */
+/** Pause between two payments. It is long enough for the topology to close times. */
 const BETWEEN_PAYMENTS_MS = 100
 
 /** Computes the shop's output for a small input with the test driver. */
@@ -122,8 +122,8 @@ test('accepts a time with too few payments, or one that is ahead and holds back 
 })
 
 /**
- * Judges three payments to one merchant, given the times that the merchant's partition has closed. The other partitions
- * have no payments. The current time is 1,000.
+ * Checks the closed times of three payments to one merchant. The other partitions have no payments. The current time is
+ * 1,000.
  */
 function closings(timing: Partial<Timing> = {}) {
   const { input, output } = run()

@@ -23,9 +23,12 @@ export interface ShopOutput {
   readonly closings: Log<Closing>
 }
 
-/** Times of a correct clock, in epoch ms, by which the closed times are judged. */
+/** Times by a correct clock, in epoch ms. They determine which payments each closed time must include. */
 export interface Timing {
-  /** A time by which each payment was certainly in the log. A payment without an entry is required only at the end. */
+  /**
+   * Time at which each payment was certainly in the log, by id. A payment without a time is required only when the last
+   * time closes.
+   */
   readonly inLogBy: ReadonlyMap<string, number>
   /**
    * Ranges of times that may close with fewer payments than exist, because a clock was wrong during the range, or
@@ -80,7 +83,7 @@ export function faults(input: ShopInput, output: ShopOutput, timing: Timing): st
   return found.length > MAX_SHOWN ? [...found.slice(0, MAX_SHOWN), `and ${found.length - MAX_SHOWN} more`] : found
 }
 
-/** Reports how much of the output has been written, for tests that wait for the rest. */
+/** Reports how much of the output has been written, for tests that wait for the remaining output. */
 export function progress(input: ShopInput, output: ShopOutput, timing: Timing): { readonly done: boolean; readonly text: string } {
   const payments = paid(input).flat()
   const due = sum(payments.map(({ value }) => value.amount))
@@ -191,8 +194,8 @@ function byMerchant(payments: Log<Payment>): Payment[][] {
 }
 
 /**
- * Returns true if a clock that was ahead closed a time after `now`. The partition closes no other time before that time
- * has come.
+ * Returns true if a clock that was ahead closed a time that is still in the future. Until that time has come, the
+ * partition closes no other time.
  */
 function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
   return doubtful.length > 0 && time > now

@@ -31,7 +31,7 @@ export interface FaultDeps {
 
 export interface FaultHands {
   inflict(fault: Fault): Promise<void>
-  /** Faults that were impossible on this machine, with the reason. */
+  /** Faults that were impossible on this machine, each with the reason. */
   readonly skipped: readonly string[]
 }
 
@@ -135,7 +135,7 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
     guest.start()
     await delay(ms)
     const code = await guest.leave()
-    // The signal ends a process that has not loaded its program yet.
+    // A worker that has not loaded its program yet is ended by the signal itself.
     if (code !== 0 && code !== ENDED_BY_SIGNAL && !mayEnd) throw new Error(`the further worker left with code ${code}`)
   }
 

@@ -14,9 +14,9 @@ const SEED = 1
 /** Payments per second: as many as two cores can handle while all other tests run. */
 const RATE = 30
 /**
- * Other tests keep the machine busy, so the test counts only the time by which a score is slower than a trivial
- * request. An API that waits for a missing part exceeds this limit, because a fault affects more than 1 % of the
- * payments.
+ * Other tests keep the machine busy. These limits therefore apply to the difference between the time of a score and
+ * that of a trivial request. An API that waits for a missing part exceeds the limits, because a fault affects more than
+ * 1 % of the payments.
  */
 const LIMITS = { p99Ms: 500, mostMs: 2_000, isWhole: false }
 const FAULTS: readonly FraudFaultKind[] = [

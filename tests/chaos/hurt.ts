@@ -44,7 +44,7 @@ export async function emptyRedis(address: string): Promise<void> {
   }
 }
 
-/** Returns the process that a process has started to run a file. */
+/** Returns the pid of the child of a process that runs the given file. */
 export function childOf(pid: number | undefined, file: string): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
   const found = children.find((child) =>

@@ -9,7 +9,7 @@ export interface InputOptions {
   readonly seed: number
   readonly payments: number
   readonly durationMs: number
-  /** Whether every payment gets a receipt. Then no payment waits forever, so state stops growing. */
+  /** Whether every payment gets a receipt. If so, no payment waits forever, and the state stops growing. */
   readonly everyReceipt?: boolean
   /** Called with the payments of a transaction once they are certainly in the log. */
   readonly onCommitted?: (ids: readonly string[]) => void
@@ -28,7 +28,7 @@ const NOTES_BYTES = 64 * 1_024
 const MERCHANTS = 25
 const REGIONS = 6
 const MAX_AMOUNT = 1_000
-/** The greatest distance in batches between a payment and its receipt, which may also arrive first or never. */
+/** Maximum distance, in batches, between a payment and its receipt. The receipt may also arrive first or never. */
 const RECEIPT_LAG_BATCHES = 12
 const SHARE_WITHOUT_RECEIPT = 0.05
 /** The share of transactions that the producer aborts. The shop must never see their records. */
@@ -59,8 +59,8 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
   }
 
   /**
-   * After a batch that was not committed, drops the receipts of the batch's payments, and moves the receipts that it
-   * contained to the next batch.
+   * After a batch that was not committed, drops the receipts for the batch's payments. The receipts that the batch
+   * itself contained move to the next batch.
    */
   function mend(batch: number, ids: readonly string[]): void {
     const lost = new Set(ids)

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const SETTLED_WITHIN_MS = 90_000
 const JUDGE_EVERY_MS = 1_000
-/** How long a correct result must stay correct before it counts. */
+/** Time for which a result must stay correct before it is accepted. */
 const STAYS_RIGHT_MS = 1_000
 
 export interface Judged<E> {

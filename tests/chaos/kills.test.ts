@@ -15,7 +15,9 @@ const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
 /** Difference between the ids of two rounds. It is larger than the difference between any two ids of the recording. */
 const IDS_PER_ROUND = 100_000_000_000_000_000n
-/** Lists are renewed every half minute, so a kill may happen at any point between two renewals. */
+/**
+ * Maximum delay of a kill. Lists are renewed every half minute, so a kill may happen at any point between two renewals.
+ */
 const WITHIN_MS = 30 * SECOND_MS
 /** Time limit of one round with a kill, the recovery and the next window, on a busy machine. */
 const ROUND_TIMEOUT_MS = 240_000
@@ -85,7 +87,8 @@ test(
       process.stderr.write(`chaos: round ${round} of ${rounds} is over\n`)
     }
     await trial.endInput()
-    // After this check, even unacknowledged tweets are in the log before the last window is due.
+    // Once this check has succeeded, even tweets without an acknowledgement are certain to be in the log before the
+    // last window is due.
     await trial.checkPublished()
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()

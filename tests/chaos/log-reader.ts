@@ -6,18 +6,18 @@ import type { Keyed } from './expected.ts'
 const POLL_MS = 100
 const MAX_WAIT_MS = 50
 
-/** A record and its place in the log. */
+/** A record with its offset in the log. */
 export interface Logged<V> extends Keyed<V> {
   readonly offset: number
   /** Epoch ms. */
   readonly timestamp: number
 }
 
-/** Reads committed records of some topics, and continues where it stopped. */
+/** Reads the committed records of some topics. Each read continues where the previous read ended. */
 export interface LogReader {
   /** Reads up to the current ends of the logs. */
   catchUp(): Promise<void>
-  /** Returns everything that was read so far, by partition. */
+  /** Returns everything that was read so far, as one list per partition. */
   of<V>(topic: Topic<string, V>): Logged<V>[][]
   close(): Promise<void>
 }

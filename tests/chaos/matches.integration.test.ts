@@ -14,7 +14,7 @@ const ROUND_TIMEOUT_MS = 420_000
 /** Seed of the round. The environment can set a different seed. */
 const SEED = process.env.CHAOS_SEED === undefined ? 1 : chaosConfig().seed
 const USERS = 10
-/** Number of further users, who delete their profiles. One of them returns. */
+/** Number of additional users, who delete their profiles. One of them returns. */
 const LEAVERS = 2
 const WORKERS = 2
 const FAULTS: readonly MatchFaultKind[] = ['outage', 'redis-emptied', 'worker-killed', 'api-stopped']

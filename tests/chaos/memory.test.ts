@@ -65,7 +65,7 @@ interface ClockJump {
 
 async function run(seed: number): Promise<string[]> {
   const random = seededRandom(seed)
-  /** Draws separately, so that the other faults of a seed do not depend on it. */
+  /** A separate random generator. The draws for overloads therefore do not change the other faults of a seed. */
   const load = seededRandom(seed + 1)
   const b = bench()
   for (const topic of Object.values(topics)) b.broker.createTopic({ name: topic.name, partitions: topic.partitions })
@@ -154,7 +154,7 @@ async function run(seed: number): Promise<string[]> {
     }
   }
 
-  /** Lets a database fall behind for a while. Faults of other kinds can occur in the meantime. */
+  /** Makes a database fall behind for a while. Faults of other kinds may occur in the meantime. */
   function overload(): void {
     const slot = pick(load, slots)
     if (load() > SHARE_OVERLOADED || slot.isOverloaded) return
@@ -194,12 +194,12 @@ async function run(seed: number): Promise<string[]> {
     if (last.size < PARTITIONS || [...last.values()].some((time) => time < backAt || time > now)) return
     doubtful.push([from, now], [from + offsetMs, now + offsetMs])
     jump = undefined
-    // The partitions of this slot are behind the other partitions again, so no worker may still rely on the future
-    // times that the slot announced.
+    // Kills the worker, because the partitions of this slot have gone back to the present. No worker may still rely on
+    // the future times that the slot announced.
     slot.trap = { step: pick(random, STEPS), error: new Killed('killed when its clock was right again') }
   }
 
-  /** Returns the last committed time of each partition of the first stage. */
+  /** Returns the time that each partition of the first stage committed last. */
   function lastMarkers(): Map<number, number> {
     const times = new Map<number, number>()
     for (const { headers } of b.broker.log(`${NAME}-by-merchant-repartition`, 0).read(0, Number.MAX_SAFE_INTEGER)) {
@@ -210,7 +210,8 @@ async function run(seed: number): Promise<string[]> {
   }
 
   /**
-   * Delays the responses to commits, so that other faults can occur in the meantime. Later the commits succeed or fail.
+   * Delays the responses to commits, so that other faults can occur in the meantime. Each delayed commit then succeeds
+   * or fails.
    */
   function holdCommits(): void {
     if (b.broker.commitGate !== undefined) return
@@ -228,7 +229,7 @@ async function run(seed: number): Promise<string[]> {
     )
   }
 
-  /** Restarts workers that have ended, with or without their state. */
+  /** Restarts workers that have ended. Some of them lose their state. */
   async function revive(): Promise<void> {
     for (const slot of slots) {
       const state = slot.worker?.status().state
@@ -279,7 +280,7 @@ async function run(seed: number): Promise<string[]> {
   return [...faults(input, output(), timing()), ...deadLetterFaults(input.payments, b.broker.records(`${NAME}-dead-letters`))]
 }
 
-/** Checks that each malformed payment is a dead letter once, and that there are no other dead letters. */
+/** Checks that each malformed payment became a dead letter exactly once, and that there are no other dead letters. */
 function deadLetterFaults(payments: Log<Payment>, letters: readonly { readonly value: Buffer | null }[]): string[] {
   const broken = payments.flat().flatMap(({ value }) => (value.broken === true ? [value.id] : []))
   const found = letters.map(({ value }) => (JSON.parse(String(value)) as Payment).id)

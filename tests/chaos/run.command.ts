@@ -10,11 +10,11 @@ export default command({
     'Plays random schedules of faults, one after another, and compares every output with an offline computation of the input. The exit code is 1 when any output differs. With a service, the parts of that service fail again and again instead.',
   options: {
     seeds: integer('Number of schedules; with a service, of rounds.', { default: 10, min: 1 }),
-    from: integer('Seed of the first schedule or round; the others follow. Default: random.', { max: MAX_SEED }),
+    from: integer('Seed of the first schedule or round. Each further one uses the next seed. Default: random.', { max: MAX_SEED }),
     seed: integer('Repeats this one schedule or round.', { max: MAX_SEED }),
     faults: choices('Kinds of faults, one of each per run. By default they are drawn from the seed.', FAULT_KINDS),
     minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
-    'longest-pause': number('Longest pause of the broker in seconds. By default 9, and now and then 20 to 30.', { min: 0 }),
+    'longest-pause': number('Longest pause of the broker in seconds. By default 9, and occasionally 20 to 30.', { min: 0 }),
     brokers: choice('With 2, partitions and coordinators move between the brokers.', ['1', '2'], { default: '1' }),
     volume: flag(
       'Runs at volume: three brokers with three replicas of each record and leaders that move, transactions of several MiB, logs that are compacted all the time, a further worker that joins and leaves, and a topic that gets more partitions.',
@@ -40,9 +40,9 @@ export default command({
     ['--seeds 100', 'A hundred random schedules.'],
     ['--seed 7 --faults kill,cut', 'Repeats seed 7 with these faults.'],
     ['--volume --seeds 5', 'Five schedules at volume.'],
-    ['--matches --seeds 20 --from 5', 'Twenty rounds of the match feed, with seeds 5 to 24.'],
+    ['--matches --seeds 20 --from 5', 'Runs twenty rounds of the match feed, with seeds 5 to 24.'],
     ['--fraud --seeds 3', 'Three rounds of fraud scoring.'],
-    ['--inventory --seeds 3', 'Three rounds of stock and carts.'],
+    ['--inventory --seeds 3', 'Runs three rounds of stock and carts.'],
     ['--recommendations --seed 7', 'Repeats round 7 of recommendations.'],
   ],
 })

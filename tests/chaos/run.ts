@@ -60,9 +60,10 @@ function say(text: string): void {
 async function main(): Promise<number> {
   const { tests, seeds, draw, until } = options()
   if (tests.length > 0) {
-    // Reads the variables before any server starts, so that a wrong variable is reported at once.
+    // Reads the variables before any server starts, so that a wrong variable is reported immediately.
     chaosConfig()
-    // Each round of the match feed has its own plan, so the options that select schedules also select its seeds.
+    // Each round of the match feed has a separate plan, which is drawn with a seed. The options that select the seeds
+    // of schedules therefore also select the seeds of these plans.
     const env = { CHAOS_SEED: String(seeds[0]), CHAOS_ROUNDS: String(seeds.length), ...process.env }
     const args = [VERIFY, '--projects', 'chaos', ...tests.map((name) => `tests/chaos/${name}.test.ts`)]
     return spawnSync(process.execPath, args, { stdio: 'inherit', env }).status ?? 1

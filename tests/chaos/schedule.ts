@@ -42,7 +42,7 @@ export type Fault =
    * Kills a broker that is not the controller with SIGKILL. While it is down, the other brokers lead its partitions.
    */
   | { readonly kind: 'replica-kill'; readonly node: 2 | 3; readonly downMs: number }
-  /** A further worker joins the group and leaves it. */
+  /** An additional worker joins the group and leaves it again. */
   | { readonly kind: 'join'; readonly ms: number }
   /** The source of the stateless topology gets more partitions. */
   | { readonly kind: 'grow'; readonly more: number }
@@ -167,7 +167,7 @@ const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
   grow: [3],
   'disk-full': [1, 2],
 }
-/** Faults of each run, in addition to those that are drawn, by the number of brokers. */
+/** Faults that each run has in addition to the drawn faults, keyed by the number of brokers. */
 const ALWAYS: { readonly [Brokers in 1 | 2 | 3]: readonly FaultKind[] } = {
   1: [],
   2: ['move'],

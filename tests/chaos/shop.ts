@@ -22,9 +22,12 @@ export interface Payment {
   readonly amount: number
   /** Event time, epoch ms. */
   readonly at: number
-  /** Ends a partition's input by advancing its event time past every timer. */
+  /** True for the last record of a partition. It advances the event time past every timer. */
   readonly end?: boolean
-  /** If true, the shop fails on this payment after it has changed state and emitted. Only a dead letter must remain. */
+  /**
+   * If true, the shop fails on this payment after it has changed state and emitted records. These changes must not be
+   * committed; the payment must become a dead letter.
+   */
   readonly broken?: boolean
   /** Text that makes the payment, and the balance of its account, as large as a test needs. */
   readonly note?: string
@@ -50,7 +53,7 @@ export interface WindowEntry {
   readonly amount: number
 }
 
-/** How many payments a partition of merchants had counted when it closed a time. */
+/** Number of payments that a partition of merchants had counted when it closed a time. */
 export interface Closing {
   readonly time: number
   readonly partition: number
@@ -73,8 +76,8 @@ interface Balance {
 export const PARTITIONS = 4
 const WINDOW_MS = 1_000
 /**
- * Number of windows that are kept. They cover a longer time than any payment is in flight, even with faults. Older
- * windows are dropped.
+ * Number of windows that are kept; older windows are dropped. Even with faults, no payment is in flight for as long as
+ * these windows cover.
  */
 const WINDOWS_KEPT = 600
 const REMINDER_AFTER_MS = 700

@@ -8,8 +8,8 @@ const BLOCK = Buffer.alloc(1024 * 1024)
 const FILLER = 'filler'
 
 /**
- * A small file system over a folder, in a separate mount namespace. It disappears when the process that keeps the
- * namespace open ends.
+ * A small file system that is mounted over a folder in a separate mount namespace. It disappears when the process that
+ * keeps the namespace open ends.
  */
 export interface SmallDisk {
   /** The folder's path as seen from other processes. */

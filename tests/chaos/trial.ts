@@ -46,7 +46,7 @@ export interface TrialResult {
   readonly payments: number
   readonly fences: number
   readonly crashes: number
-  /** Faults that were impossible on this machine, with the reason. */
+  /** Faults that were impossible on this machine, each with the reason. */
   readonly skipped: readonly string[]
 }
 
@@ -65,7 +65,7 @@ const READY_WITHIN_MS = 90_000
  */
 const OUTPUT_WITHIN_MS = 150_000
 const LOOK_EVERY_MS = 300
-/** The broker refuses timestamps this far ahead of its own clock (`message.timestamp.after.max.ms`). */
+/** How far ahead of its own clock the broker accepts timestamps (`message.timestamp.after.max.ms`). */
 const TOO_FAR_AHEAD_MS = 3_600_000
 
 /** Returns whether a worker may end after the fault, so that its supervisor must restart it. */
@@ -204,7 +204,7 @@ async function ordeal(
     orders?.produce({ seed, durationMs: size.durationMs }),
   ])
   producing.catch(() => {}) // Reported below, unless something else fails first.
-  // Times from a wrong clock count until any worker with a correct clock has reported on the same partitions.
+  // Times from a wrong clock remain in effect until a worker with a correct clock has reported on the same partitions.
   const doubtful: Timing['doubtful'] = planned.some(({ fault }) => fault.kind === 'clock') ? [[Date.now(), Infinity]] : []
   const timing = (): Timing => ({ inLogBy, doubtful, now: Date.now() })
   const inflicted = planned.map(async ({ atMs, fault }) => {

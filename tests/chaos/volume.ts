@@ -7,8 +7,8 @@ export const VOLUME = {
   payments: 16_000,
   durationMs: 12_000,
   /**
-   * Payments come in a few large transactions. Each has 1,067 payments with notes of 4 KiB on average, which is 4 MiB
-   * in all.
+   * Interval between transactions. It is long, so that there are few large transactions. Each contains 1,067 payments
+   * with notes of 4 KiB on average, which is 4 MiB in all.
    */
   batchEveryMs: 800,
   longestNoteBytes: 8 * KIB,

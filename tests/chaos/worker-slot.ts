@@ -11,7 +11,7 @@ import { type SmallDisk, smallDisk } from './small-disk.ts'
 /** Represents the exit code of a process that a signal has ended. */
 export const ENDED_BY_SIGNAL = -1
 const WORKER = join(import.meta.dirname, 'children/worker.ts')
-/** How long a supervisor waits before it restarts a process that has ended by itself. */
+/** Time that a supervisor waits before it restarts a process that has ended by itself. */
 const RESTART_AFTER_MS = 500
 const EXIT_TIMEOUT_MS = 40_000
 /** Files of the database. All other files in the folder can be lost without harm. */
@@ -146,7 +146,8 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
       exitExpected = true
       leaving.kill('SIGTERM')
       const hasEnded = () => {
-        // The process may only now have reached the commit step at which it suspends itself.
+        // The process may have suspended itself only now, because it has reached the commit step at which it was to do
+        // so.
         if (isStopped()) leaving.kill('SIGCONT')
         return leaving.exitCode !== null || leaving.signalCode !== null
       }

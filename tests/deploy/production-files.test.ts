@@ -275,7 +275,10 @@ describe('the image', () => {
     expect(sources.filter((path) => !shown.some((line) => line.startsWith('!') && path.startsWith(line.slice(1))))).toEqual([])
   })
 
-  /** If code names a folder by a URL, all files of the image in that folder count as loaded. */
+  /**
+   * Returns the path if it is a file. Folders are left out: if code names a folder by a URL, all files of the image in
+   * that folder count as loaded anyway.
+   */
   function existing(path: string): string[] {
     try {
       readFileSync(join(ROOT, path))

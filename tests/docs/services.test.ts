@@ -21,7 +21,7 @@ interface OpenApi {
   readonly paths: Record<string, Record<string, { readonly tags: readonly string[] }>>
 }
 
-/** Returns the services that a list names, by their folders. */
+/** Returns the folders of the services that a list names. */
 function listedIn(list: string): string[] {
   const text = readFileSync(join(ROOT, list), 'utf8')
   return [...text.matchAll(/from '\.\/([\w-]+)\/service\.ts'/g)].map((match) => match[1])

@@ -19,7 +19,8 @@ function known(user: bigint, phrases: string[], createdAt: number, acknowledgedA
   return { tweet, sentAt: createdAt, acknowledgedAt }
 }
 
-// Two tweets of "a" and one tweet of "b" are in time. A second tweet of "b" was acknowledged after the window was due.
+// The window contains two tweets of "a" and one tweet of "b". A second tweet of "b" was acknowledged only after the
+// window was due.
 const expected = expectedLists([
   known(1n, ['a'], NOON - 1_000),
   known(2n, ['a', 'b'], NOON - 2_000),

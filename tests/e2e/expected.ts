@@ -11,8 +11,8 @@ const KEPT_TERMS = 500
 /** Fewer common tweets fold nothing. */
 const LEAST_COMMON = 4
 /**
- * Minimum share of common tweets for a fold. With a smaller share, two terms do not have half of 24 drawn tweets in
- * common.
+ * Minimum share of tweets in common for a fold. Below this share, it is practically impossible that half of 24 drawn
+ * tweets contain both terms.
  */
 const LEAST_SHARE = 0.15
 
@@ -29,8 +29,8 @@ interface Occurrence {
 }
 
 /**
- * Bounds for published lists: a window must contain every tweet that was acknowledged before it was due, and no tweet
- * that is not in the log. If no tweet was in flight at that moment, both bounds are equal.
+ * Bounds for published lists. A window must contain every tweet that was acknowledged before the window was due, and no
+ * tweet that is not in the log. If no tweet was in flight when the window was due, both bounds are equal.
  */
 export interface Expected {
   bounds(woeid: number, windowEnd: number): Map<string, Bounds>
@@ -82,7 +82,7 @@ export function expectedLists(log: readonly KnownTweet[], counted: readonly Cont
     const last = Math.ceil(window_end / MINUTE_MS) - 1
     const tweetsOf = (each: string) => {
       const all = regions.get(woeid)?.get(each) ?? []
-      // Tweets after the window may be drawn, too.
+      // Tweets after the window are included, because the pipeline may have drawn them, too.
       return new Set(all.flatMap(({ minute, tweetId }) => (minute > last - WINDOW_MINUTES ? tweetId : [])))
     }
     return variants.flatMap((name) => {

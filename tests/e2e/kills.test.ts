@@ -33,7 +33,8 @@ test('all published lists are correct although worker, broker and Redis are kill
   await randomMoment(random, WITHIN_MS)
   await leaveAndComeBack(system.workers[1])
   await running.endInput()
-  // After this check, even unacknowledged tweets are in the log before the last window is due.
+  // Once this check has succeeded, even tweets without an acknowledgement are certain to be in the log before the last
+  // window is due.
   await running.checkPublished()
   const windowEnd = await running.nextWindow({ wholeMinute: true })
   await running.checkPublished()

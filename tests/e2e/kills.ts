@@ -41,8 +41,8 @@ export interface Ordeal {
   /** Checks that ClickHouse has exactly the published snapshots, one row per region, window and rank. */
   checkTable(): Promise<void>
   /**
-   * Returns true if every tweet of that window was acknowledged before it was due, so that its counts equal those of an
-   * offline computation.
+   * Returns true if every tweet of the window was acknowledged before the window was due. In that case, its counts
+   * equal those of an offline computation.
    */
   isExact(windowEnd: number): boolean
   /** Checks that all APIs serve the same lists. */
@@ -103,7 +103,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
       },
       { what: `a window after ${new Date(after).toISOString()}`, timeoutMs: RECOVERY_TIMEOUT_MS, intervalMs: LOOK_EVERY_MS },
     )
-    // The other partitions of the output may be slightly behind.
+    // One partition has published this window. The other partitions may be slightly behind.
     await waitUntil(async () => (await readPublished(windowEnd)) === regions.length, {
       what: `all regions at ${new Date(windowEnd).toISOString()}`,
       timeoutMs: RECOVERY_TIMEOUT_MS,
@@ -152,7 +152,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     }
     try {
       for (const [windowEnd, wanted] of rowsOf) {
-        // Lists of other regions may still follow for the newest window.
+        // The newest window is skipped, because lists of other regions may still follow for it.
         if (regionsOf.get(windowEnd)?.size !== regions.length) continue
         const at = `window_end = toDateTime(${windowEnd / SECOND_MS}) AND term != ''`
         const count = async () => Number((await ask(`SELECT count() FROM trend_snapshots WHERE ${at}`))[0][0])
@@ -236,10 +236,7 @@ export async function leaveAndComeBack(worker: Component): Promise<void> {
 interface AnswerWatch {
   stop(): void
   wrong(): readonly string[]
-  /**
-   * Runs `action`, which kills the part. If the part is an API, the check ignores that it does not respond in the
-   * meantime.
-   */
+  /** Runs `action`, which kills the part. If the part is an API, it may fail to respond while `action` runs. */
   without(victim: Component, action: () => Promise<void>): Promise<void>
 }
 

@@ -221,7 +221,7 @@ test(
     const { short_url } = (await made!.json()) as { short_url: string }
     expect(short_url).toMatch(new RegExp(`^http://localhost:${env.SHORT_PORT}/`))
     expect((await fetch(short_url, { redirect: 'manual' })).headers.get('location')).toBe('https://example.com/')
-    // A worker may have no lane for a moment if a group member times out on a busy machine.
+    // The status may show a problem for a moment if a group member times out on a busy machine.
     let status = { code: null as number | null, output: '' }
     const isWell = async () => {
       status = await finished('status.ts', where)

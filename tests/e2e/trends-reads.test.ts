@@ -110,6 +110,6 @@ test('a stream has the lists that other processes publish, and ends when its pro
   await expect.poll(lists, SOON).toEqual(['first', 'second'])
 
   await other.stop()
-  // The answer ends completely. A broken connection would reject instead.
+  // The response must end in an orderly way. If the connection broke, this promise would reject.
   await reading
 })

@@ -39,7 +39,7 @@ const SERVED = 30
 const WORLD = 1
 const TOKYO = 1118370
 const JAPAN = 23424856
-/** A posted list is dated this far ahead, so the pipeline's lists replace it only after this time. */
+/** How far in the future a posted list is dated. The pipeline's lists replace it only after this time. */
 const POSTED_AHEAD_MS = 15 * SECOND_MS
 /** A city without tweets. */
 const SILENT_CITY = regions.find(({ name, type }) => type === 'Town' && name === 'Ankara')!.woeid
@@ -198,9 +198,9 @@ test('interests written through one process rerank the lists of the other', asyn
   const [one, other] = system.apis
   const headers = { ...(await tokenFor(system, '--sub', '9007199254740993')), 'content-type': 'application/json' }
   const { trends } = await listOf(one, WORLD)
-  // The last terms may leave the list before the other process has read the interests.
+  // The last terms are not used, because they may leave the list before the other process has read the interests.
   const [loved, muted] = [trends[Math.min(2, trends.length - 1)], trends[0]]
-  // With a single term, reranking would not be visible.
+  // There must be at least two terms, because reranking a single term has no visible effect.
   expect(loved.term).not.toBe(muted.term)
   const body = JSON.stringify({ topic_weights: { [loved.name]: 1_000 }, exclude_topics: [muted.name] })
   expect((await fetch(`${one.address}/v1/me/interests`, { method: 'PUT', headers, body })).ok).toBe(true)
@@ -300,7 +300,8 @@ test('dead letters can be listed, shown and replayed', async () => {
   await expect
     .poll(async () => {
       const result = await client.query({
-        // The term is rare, unless a list had room for it before this query.
+        // Reads both tables. The term is in the table of rare volumes, unless a list has contained it before this
+        // query.
         query: `SELECT max(volume) AS volume FROM (
           SELECT woeid, term, minute, '' AS adds_as, volume FROM trend_volumes
           UNION ALL

@@ -64,7 +64,7 @@ test('reports the reason from apt-get in one line, and writes the rest to the lo
 test('temporary files of tests are on disk when there is no suitable file system in memory, or when the user chose a folder', () => {
   const { TMPDIR: _, ...env } = process.env
   expect(testDisk(env, '/nowhere')).toBe(tmpdir())
-  // A folder without a mounted file system is not in memory.
+  // A folder that is not a mounted memory disk does not qualify, even if it exists.
   expect(testDisk(env, import.meta.dirname)).toBe(tmpdir())
   expect(testDisk({ ...env, TMPDIR: '/chosen' })).toBe(tmpdir())
   expect([tmpdir(), '/dev/shm']).toContain(testDisk(env))

@@ -15,7 +15,7 @@ import { type Step, stepsOf } from './page.ts'
 const SOON = { timeout: 60_000, interval: 100 }
 const TEST_TIMEOUT_MS = 300_000
 const PAGE = join(import.meta.dirname, '../../docs/add-a-service.md')
-/** Partition counts in production of the topics of the service that the page builds. */
+/** Partition counts that production would create for the topics of the service on the page. */
 const PARTITIONS = { 'votes-cast': 6, 'vote-counts': 3, 'votes-by-choice-repartition': 3, 'votes-totals-changelog': 3 }
 
 test('a service that is added by the steps of docs/add-a-service.md works from its route to its table', {

@@ -25,7 +25,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Folders with one subfolder per service. */
 const ROOMS = ['schemas', 'state/views', 'state/tables', 'state/indexes', 'pipelines', 'api', 'tools/demo']
 /**
- * Code that runs in production, and commands that belong to no service. The replay of tweets is a tool of one service.
+ * Matches code that runs in production, and commands that belong to no service. It excludes the replay of tweets, which
+ * is a tool of one service.
  */
 const PRODUCTION = /^(schemas|kafka|state|settings|runtime|pipelines|api|deploy|tools\/(demo|dlq|token)|tools\/[\w-]+\.ts$)/
 /** Modules with a list of all services, which name each service in one line. */

@@ -25,7 +25,7 @@ export interface Account {
 export interface Answer {
   readonly accepted: boolean
   readonly balance: number
-  /** The time that the decision about the command used, epoch ms; 0 if it came from the worker's clock. */
+  /** Time on which the decision about the command was based, epoch ms; 0 if the time came from the worker's clock. */
   readonly at: number
 }
 
@@ -74,7 +74,10 @@ export function missing(logs: BankLogs, times: InputTimes): string[] {
   ]
 }
 
-/** No clock was wrong by more than an hour, so commands with a longer deadline are never dropped. */
+/**
+ * Returns whether a command must have an answer. No clock was wrong by more than an hour, so a command whose deadline
+ * is two hours away is never dropped.
+ */
 function mustBeAnswered({ body, deadline }: Command<Order>, { now }: InputTimes): boolean {
   return body.kind !== BROKEN && deadline > now + 2 * HOUR_MS
 }

@@ -26,7 +26,10 @@ const MOST_AMOUNT = 20
 const SHARE_BROKEN = 0.03
 const SHARE_HOLDS = 0.3
 const LONGEST_HOLD_MS = 1_500
-/** Share of commands that repeat an earlier command, and share of these repetitions that have a different request. */
+/**
+ * Share of commands that repeat an earlier command. The constant below is the share of these repetitions whose request
+ * differs from the first one.
+ */
 const SHARE_REPEATED = 0.3
 const SHARE_CONFLICTS = 0.15
 /** Some commands have a short deadline. The deadline of all other commands is longer than any error of a clock. */
@@ -86,7 +89,9 @@ function banking(flow: Flow, { standby, judgedByAppend }: BankOptions): Topology
 export interface BankOptions {
   readonly partitions: number
   readonly standby: 0 | 1
-  /** Whether orders are judged by the time at which the broker appended them. */
+  /**
+   * True if decisions about orders use the time at which the broker appended the order, instead of the worker's clock.
+   */
   readonly judgedByAppend: boolean
 }
 

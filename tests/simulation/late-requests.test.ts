@@ -9,9 +9,12 @@ const END_TXN = 26
 interface Late {
   readonly late: string
   readonly version: TransactionVersion
-  /** The request that a broker carries out twice. */
+  /** API key of the request that a broker carries out twice. */
   readonly key: number
-  /** A request of the next transaction. Just before it, the broker carries out the first request again. */
+  /**
+   * API key of a request of the next transaction. Just before this request, the broker carries out the first request
+   * again.
+   */
   readonly before: number
 }
 

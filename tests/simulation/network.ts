@@ -43,7 +43,9 @@ interface Pending {
 /** All connections between processes and brokers. */
 export interface Network {
   connection(client: Actor, clientId: string, options: ConnectionOptions): Connection
-  /** Cuts connections. Both ends notice the cut. The broker still carries out the requests that it has received. */
+  /**
+   * Cuts connections. Both ends notice the cut. The broker still carries out the requests that it had received before.
+   */
   cut(wanted: (client: Actor, endpoint: Endpoint) => boolean): void
   /** Drops all messages between the process and the broker until the given time, without either of them noticing. */
   partition(client: Actor, endpoint: Endpoint, until: number): void
@@ -59,8 +61,8 @@ export function network(scheduler: Scheduler, find: (host: string, port: number)
   }
 
   /**
-   * Returns when a message that is sent now arrives. TCP sends lost messages again, so no message arrives during a
-   * network partition, and all of them arrive when it is over.
+   * Returns the time at which a message that is sent now arrives. TCP resends lost messages, so no message arrives
+   * during a network partition, and all of them arrive afterwards.
    */
   function arrival(client: Actor, endpoint: Endpoint, after: number): number {
     let at = Math.max(after, scheduler.now() + latency(client, endpoint))

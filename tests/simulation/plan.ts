@@ -34,9 +34,12 @@ export interface Plan {
   readonly guarantee: Guarantee
   readonly standby: 0 | 1
   readonly sinks: boolean
-  /** Whether commands are judged by the time at which the broker appended them. */
+  /**
+   * True if decisions about commands use the time at which the broker appended the command, instead of the worker's
+   * clock.
+   */
   readonly judgedByAppend: boolean
-  /** Bytes that make each record of the output larger. */
+  /** Number of bytes by which each record of the output is made larger. */
   readonly padding: number
   readonly transactionVersion: TransactionVersion
   /** When the cluster enables version 2 of transactions, ms; null for never. */
@@ -62,7 +65,9 @@ const TROUBLE_MS = [1_000, 8_000] as const
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 45
-/** Share of the worlds with a tiny cache of decoded objects, and the maximum size of such a cache. */
+/**
+ * Share of the worlds that have a tiny cache of decoded objects. The next constant is the maximum size of such a cache.
+ */
 const SHARE_SMALL_CACHE = 0.4
 const MOST_CACHE_BYTES = 1_000
 /** Share of the worlds whose workers keep their place when they stop. */
@@ -74,7 +79,7 @@ const SHARE_KEEP_PLACE = 0.3
 const SHARE_STATE_CLEANED = 0.3
 const KEEP_STATE_MS = [100, 4_000] as const
 const SHARE_COMPRESSED = 0.1
-/** Share of the worlds whose new workers copy state first, and the maximum time for this copy. */
+/** Share of the worlds whose new workers copy state first. The next constant is the maximum time for this copy. */
 const SHARE_WARM_UP = 0.5
 const WARM_UP_MAX_MS = [200, 10_000] as const
 const MOST_FAULTS = 7

@@ -30,8 +30,8 @@ export function simulatedProcess(name: string, scheduler: Scheduler, clockOffset
   const { random, between } = scheduler.chance(name)
 
   function setTimer(ms: number, callback: () => void): () => void {
-    // As in Node, a delay is a whole number of milliseconds and at least 1. If a delay is too large to represent, it
-    // also becomes 1.
+    // As in Node, a delay is a whole number of milliseconds and at least 1. A delay that is too large to represent also
+    // becomes 1.
     const whole = ms >= 1 && ms <= LONGEST_TIMER_MS ? Math.floor(ms) : 1
     return scheduler.after(whole + between(...TIMER_LATE_MS), own, 'timer', callback)
   }

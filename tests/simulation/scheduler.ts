@@ -48,7 +48,7 @@ export interface Scheduler {
   readonly events: number
 }
 
-/** Number of characters of the trace that are hashed at once. */
+/** Number of characters of the trace that are hashed in one step. */
 const HASHED_AT_ONCE = 16_384
 
 export function actor(name: string): Actor {

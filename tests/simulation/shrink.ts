@@ -21,7 +21,7 @@ export interface Shrunk {
 const FURTHER_SEEDS = 2
 const DEFAULT_MOST_RUNS = 600
 
-/** Returns the kind of a fault: its text without the parts that differ between runs. */
+/** Returns the kind of a fault: its description without the parts that differ from run to run. */
 function kindOf(fault: string): string {
   return fault
     .replace(/\S*\d\S*/g, '')
@@ -56,7 +56,7 @@ export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Prom
     return false
   }
 
-  /** Leaves out parts of a list, first large ones, then single entries. */
+  /** Leaves out parts of a list: first large parts, then single entries. */
   async function shorten(list: 'faults' | 'records' | 'workers', least: number): Promise<void> {
     for (let size = Math.ceil(best.plan[list].length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
       for (let at = 0; at < best.plan[list].length; ) {

@@ -17,7 +17,7 @@ import type { SimulatedSinks } from './stores/counter-sinks.ts'
 /** How long a supervisor waits before it starts a process again, ms. */
 const RESTART_MS = [50, 2_500] as const
 
-/** Settings of workers that a plan may draw. */
+/** Settings of workers, each of which a plan may set. */
 export type WorkerSettings = Pick<WorkerConfig, 'commitIntervalMs' | 'cacheBytes' | 'keepPlaceOnStop' | 'keepStateMs' | 'compression'>
 
 export interface SlotDeps {
@@ -120,7 +120,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
       )
       worker = created
       await created.start()
-      // If a process is stopped during its start, it opens nothing more.
+      // If the process is being stopped during its start, it does not open its sinks any more.
       runners = isStopping ? [] : (sinks?.open({ process: own, transport, registry, memberOf }) ?? [])
       await Promise.all([created.done, ...runners.map((runner) => runner.start().then(() => runner.done))])
     } finally {

@@ -16,7 +16,7 @@ export interface InputRecord {
 
 /** Facts about a run that are needed to judge its output. Times are epoch ms of a correct clock. */
 export interface InputTimes {
-  /** Time at which the brokers acknowledged each input, by the number of the input. */
+  /** Time at which the brokers acknowledged each input, keyed by the number of the input. */
   readonly acknowledgedAt: ReadonlyMap<number, number>
   readonly now: number
   /** Whether the clock of a worker was wrong at any time of the run. */
@@ -36,7 +36,7 @@ export interface Subject {
   readonly growing?: string
   /** Must be called before the first input. */
   prepare?(registry: SchemaRegistry, runtime: Runtime): Promise<void>
-  /** Returns the records of one input. Numbers count from 0, and later inputs have later times. */
+  /** Returns the records of one input. Inputs are numbered from 0, and later inputs have later times. */
   input(number: number, random: () => number, now: number, partitionsOf: (topic: string) => number): readonly InputRecord[]
   /** Returns the records that end the input. */
   end(now: number): readonly InputRecord[]

@@ -45,8 +45,8 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
   }
 
   /**
-   * Returns how often a term counts in a region: among all tweets that a list may contain, and among the tweets that it
-   * must contain.
+   * Returns the least and the greatest correct count of a term in a region: the number of tweets that a list must
+   * contain, and the number of tweets that it may contain.
    */
   function counts(woeid: number, term: string, windowEnd: number, { acknowledgedAt }: InputTimes): readonly [least: number, most: number] {
     // At a half minute, the window ends with the current minute.

@@ -12,7 +12,7 @@ const METADATA = 3
 const FIND_COORDINATOR = 10
 /** An epoch that the log has never had. */
 const LATER_EPOCH = 1_000
-/** A request to the broker that hangs has no answer after this time. */
+/** Time after which a request to the broker that hangs fails. */
 const REQUEST_TIMEOUT_MS = 30_000
 const POLL_MS = 1_000
 
@@ -36,7 +36,7 @@ test('a broker that hangs does not keep the client from finding the leaders and 
     while (cluster.coordinator('transaction', 'single')?.nodeId === 1) faults.moveCoordinators()
     await transport.offsets([PARTITION], 'end')
     expect(now()).toBeLessThan(REQUEST_TIMEOUT_MS + POLL_MS)
-    // From now on, other brokers are asked first.
+    // After the first time-out, the client sends its requests to other brokers first.
     const askedAt = now()
     await transport.partitionCounts([TOPIC])
     expect(now() - askedAt).toBeLessThan(POLL_MS)
@@ -45,9 +45,9 @@ test('a broker that hangs does not keep the client from finding the leaders and 
 })
 
 /**
- * Three brokers, of which the second leads the log. From `fallBehind` on, broker 1 answers as if it did not know of the
- * last election, in which it lost the log.
- * @param keys the requests that it answers like that; by default all
+ * Starts three brokers, of which the second leads the log. After `fallBehind` is called, broker 1 answers as if it
+ * still led the log and did not know of the last election.
+ * @param keys the API keys of the requests that broker 1 answers in this way; by default all
  */
 function outdatedWorld(keys?: readonly number[]) {
   let isBehind = false
@@ -97,7 +97,8 @@ test('a client that asks a broker which has fallen behind does not believe it wh
     await reading.connect()
     const fetcher = reading.fetcher()
     fetcher.assign(PARTITION, end, 'earliest', leaderEpoch)
-    // A reader that believed it would be without this offset, and begin again with the first record.
+    // If the reader believed the outdated broker, its offset would not exist. It would then begin again with the first
+    // record.
     expect(await firstText(fetcher)).toBe('third')
   })
 })
@@ -115,7 +116,7 @@ test('an offset whose epoch no broker knows, as of a deleted topic, does not sto
   })
 })
 
-/** What a client does first, and what it gets. */
+/** The first request of each kind of client, with the result that the client gets. */
 const FIRST_STEPS: Record<string, (transport: Transport) => Promise<unknown>> = {
   offsets: async (transport) => (await transport.offsets([PARTITION], 'earliest')).size,
   async fetcher(transport) {

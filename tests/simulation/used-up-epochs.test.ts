@@ -23,7 +23,7 @@ test('a producer does not take itself for another process while its last epoch i
     append(producer, 'first')
     await producer.commit(new Map(), undefined)
     // The coordinator has already assigned another producer id, but still describes the transaction with the previous
-    // one.
+    // id.
     await producer.init()
     append(producer, 'second')
     await producer.commit(new Map(), undefined)

@@ -33,7 +33,7 @@ const LOOK_MS = 250
  * output that is still missing is lost.
  */
 const PATIENCE_MS = 90_000
-/** How long a complete output is watched for unexpected records, ms. */
+/** How long a complete output is observed, in case unexpected records follow, ms. */
 const CALM_MS = 1_000
 
 function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, judgedByAppend }: Plan, scheduler: Scheduler): Subject {

@@ -8,7 +8,7 @@ import { isGuardedFolder } from './folder.ts'
  */
 export async function flushTestRedis(redis: Pick<Redis, 'config' | 'flushall'>): Promise<void> {
   const [, dir] = (await redis.config('GET', 'dir')) as string[]
-  // The server of a test keeps its data inside a test's folder.
+  // A test's server stores its data inside the test's folder.
   if (!isGuardedFolder(dirname(dir)))
     throw new Error(`refused to empty the Redis with data in ${dir}, because that is not the folder of a test`)
   await redis.flushall()

@@ -16,7 +16,7 @@ export interface GuardedFolder extends Guardian {
  * processes that run in it.
  */
 export function guardedFolder(): GuardedFolder {
-  // The real path, because the guardian compares it with /proc/<pid>/cwd.
+  // Symbolic links are resolved, because the guardian compares the path with /proc/<pid>/cwd.
   const path = realpathSync(mkdtempSync(join(tmpdir(), PREFIX)))
   const { finish } = guard(path)
   let isFinishing = false

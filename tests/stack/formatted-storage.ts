@@ -21,7 +21,8 @@ const STAMP = 'formatted'
  */
 export async function copyFormattedStorage(tools: string, dataDir: string): Promise<void> {
   const source = await formattedStorage(tools)
-  // Kafka's tool, which the second broker of a pair uses, would parse a dash as an option.
+  // The id must not begin with a dash. The second broker of a pair passes the id to Kafka's tool, which would parse the
+  // dash as an option.
   const clusterId = randomBytes(CLUSTER_ID_BYTES).toString('base64url').replace(/^-/, 'A')
   await mkdir(dataDir, { recursive: true })
   await cp(join(source, LOGS), join(dataDir, LOGS), { recursive: true })

@@ -3,8 +3,9 @@ import { once } from 'node:events'
 
 /**
  * Waits until its standard input closes, which also happens when its owner is killed with -9. Then it kills every
- * process whose working folder is inside the folder, and deletes the folder. All servers of a test run work there. It
- * is a plain sh script, because sh needs only a megabyte and survives the end of the Node process.
+ * process whose working folder is inside the folder, and deletes the folder. The working folders of all servers of a
+ * test run are inside it. The guardian is a plain sh script, because sh needs only a megabyte and survives the end of
+ * the Node process.
  */
 const SCRIPT = `
 trap '' INT TERM HUP
@@ -26,7 +27,7 @@ export interface Guardian {
   finish(): Promise<void>
 }
 
-/** Makes sure that nothing of `folder` remains when this process ends, for any reason. */
+/** Makes sure that neither `folder` nor a process in it remains when this process ends for any reason. */
 export function guard(folder: string): Guardian {
   const child: ChildProcess = spawn('sh', ['-c', SCRIPT, 'sh', folder], { cwd: '/', detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   child.unref()

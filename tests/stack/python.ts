@@ -5,9 +5,9 @@ import { pythonEnvironment as makeEnvironment } from '../../scripts/python-envir
 import { TOOLS } from './servers.ts'
 
 /**
- * Returns the folder (bin/…) of a Python environment with the packages of tests/stack/python/<name>.txt. It is kept
- * with the downloaded tools. Independent clients verify our output: librdkafka and Confluent's serializers, and
- * schemathesis.
+ * Returns the folder (bin/…) of a Python environment with the packages of tests/stack/python/<name>.txt. The
+ * environment is stored with the downloaded tools. It contains independent programs that verify our output: librdkafka,
+ * Confluent's serializers, and schemathesis.
  */
 export function pythonEnvironment(name: 'confluent' | 'schemathesis'): Promise<string> {
   const requirements = fileURLToPath(new URL(`./python/${name}.txt`, import.meta.url))

@@ -12,7 +12,10 @@ import { searchServer } from '../../deploy/local/search/server.ts'
 import { copyFormattedStorage } from './formatted-storage.ts'
 
 const HOME = process.env.MILLRACE_HOME ?? fileURLToPath(new URL('../../.millrace', import.meta.url))
-/** Shares downloaded tools with `npm start`, so that a test run does not fetch the broker again. */
+/**
+ * Folder of downloaded tools. It is the same as that of `npm start`, so that a test run does not download the broker
+ * again.
+ */
 export const TOOLS = join(HOME, 'tools')
 export const TEST_HEAP_MB = 384
 /**

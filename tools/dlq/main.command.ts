@@ -10,7 +10,7 @@ export default command({
     'Lists dead letters by code, shows their origin and the cause of their failure, or replays them, which sends each of them back once to its source topic. A dead letter must match all given conditions.',
   positionals: {
     COMMAND: required(choice('list, show or replay.', ['list', 'show', 'replay'])),
-    NAME: text('Topology or sink; list shows all if it is omitted.'),
+    NAME: text('Name of a topology or sink. Without a name, list shows all of them.'),
   },
   options: {
     offset: repeated(integer('show, replay: the offset of one dead letter; may be given several times.')),
@@ -22,8 +22,8 @@ export default command({
     again: flag('replay: also dead letters that were already replayed (which causes duplicates) or that failed again.'),
   },
   environment: {
-    KAFKA_BROKERS: 'As for workers. Default: the local broker.',
-    SCHEMA_REGISTRY_URL: 'As for workers. Default: the local registry.',
+    KAFKA_BROKERS: 'Addresses of the brokers, as for workers. Default: the local broker.',
+    SCHEMA_REGISTRY_URL: 'URL of the schema registry, as for workers. Default: the local registry.',
     LOG_LEVEL: 'As for workers.',
   },
   examples: [

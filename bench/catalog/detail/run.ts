@@ -19,8 +19,8 @@ const WARM_UP_SECONDS = 3
 const MS_PER_SECOND = 1_000
 const TOKEN_SECONDS = 3_600
 /**
- * Number of products in the round with few products. With so few products, each product is requested again within
- * moments.
+ * Number of products in the round with few products. Because there are so few, each product is requested again almost
+ * immediately.
  */
 const HOT_PRODUCTS = 100
 const READY = { what: 'the first page', timeoutMs: 60_000, intervalMs: 200 }

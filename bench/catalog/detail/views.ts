@@ -13,7 +13,7 @@ const SELLERS = 1_000
 const VARIANTS = 3
 const WAREHOUSES = ['east', 'west']
 const LEADERS = 12
-/** The partition of the views. Local topics of the catalogue have only one partition. */
+/** Partition that contains all data of the views. On one machine, the catalogue's topics have a single partition. */
 const PARTITION = 0
 const DAY_MS = 24 * 3_600_000
 

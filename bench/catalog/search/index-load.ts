@@ -16,7 +16,7 @@ const DEFINITION = definitionOf(productsIndex)
 
 export type IndexLoad = ReturnType<typeof indexLoad>
 
-/** Fills and changes the index of a benchmark as the sink does, without Kafka. */
+/** Fills and changes a benchmark's index in the same way as the sink, but without Kafka. */
 export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, name = PRODUCTS_INDEX) {
   // The versions are greater than those of earlier runs, because the index of an earlier run may still exist.
   let version = Date.now() * VERSIONS_PER_MS
@@ -47,8 +47,8 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     isFilled,
     /**
      * Creates the index and fills it.
-     * @param writers number of bulks that are sent at a time
-     * @param signal stops filling before all products are written
+     * @param writers number of bulk requests that are in flight at a time
+     * @param signal aborts the filling before all products are written
      * @returns the number of products that were written
      */
     async fill(count: number, writers = WRITERS, signal?: AbortSignal): Promise<number> {

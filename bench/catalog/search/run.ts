@@ -33,7 +33,7 @@ const BULKS_PER_SECOND = 4
 const SEED = 11
 /** Name of the index that is rebuilt. It differs from the real index of products, so that no search uses it. */
 const REBUILT_INDEX = 'rebuilt'
-/** Interval of the searches for a change, which are repeated for at most `LOOK_MS`. */
+/** How often to search for a changed document. The search is repeated for at most `LOOK_MS`. */
 const LOOK_EVERY_MS = 50
 const LOOK_MS = 10_000
 const MS_PER_SECOND = 1_000

@@ -10,8 +10,8 @@ import { type TermSeen, termSeenSchema, type WindowCount, windowCountSchema } fr
 export type Emit = (time: number, key: Uint8Array, keyEnd: number, value: Uint8Array, valueEnd: number) => void
 
 /**
- * A job for one partition with a plain Map instead of an engine: without a changelog, a database and the handling of
- * late records.
+ * A job for one partition that uses a plain Map instead of an engine. It has no changelog and no database, and does not
+ * handle late records.
  */
 export interface LoopJob {
   record(buffer: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number, time: number, emit: Emit): void
@@ -97,5 +97,5 @@ function velocityOfCards(): LoopJob {
   }
 }
 
-/** The jobs whose limit can be measured, by name. Each call creates state for one partition. */
+/** The jobs whose limit can be measured, keyed by name. Each call creates state for one partition. */
 export const LOOP_JOBS: Partial<Readonly<Record<JobName, () => LoopJob>>> = { J1: countsInWindows, J2: velocityOfCards }

@@ -20,7 +20,10 @@ export interface Swipe {
   ts: number
 }
 
-/** A record of the output topic. The pair has the smaller user number first; the time is that of the later swipe. */
+/**
+ * A record of the output topic. In the pair, the smaller user number comes first. The time is the time of the later
+ * swipe.
+ */
 export interface Match {
   lo: number
   hi: number
@@ -47,7 +50,7 @@ export const JOIN_SPAN_MS = 30 * DAY_MS
 /** Time of the first swipe, 2026-01-01T00:00Z. */
 const FIRST_MS = 1_767_225_600_000
 const DAYS = 60
-/** Share of the covered period within which swipes are answered. It amounts to 40 days. */
+/** Maximum time until a swipe is answered, as a share of the covered period. It amounts to 40 days. */
 const ANSWERED_WITHIN = 2 / 3
 const USERS = 59_946
 const ANSWERS = 0.35
@@ -56,7 +59,7 @@ const RIGHT = 0.45
 const SEED = 3
 
 /**
- * Generates swipes: 35 % answer an earlier swipe, 2 % repeat an earlier swipe, and all others are of new pairs. Some
+ * Generates swipes: 35 % answer an earlier swipe, 2 % repeat an earlier swipe, and the others start new pairs. Some
  * users are popular.
  */
 export function makeSwipes(count: number): Swipes {

@@ -13,7 +13,8 @@ import { type JobTopology, KEEP_ALL, PARTITIONS } from '../job.ts'
 import { JOIN_SPAN_MS, type Match, matchSchema, type Swipe, swipeSchema } from './swipes.ts'
 
 /**
- * Creates the topology of J3. It joins right-swipes with those in the other direction, and outputs one match per pair.
+ * Creates the topology of J3. It joins each right-swipe with the right-swipes in the opposite direction, and outputs
+ * one match per pair.
  */
 export function swipeMatches({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }

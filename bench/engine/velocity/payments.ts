@@ -29,7 +29,7 @@ const FIRST_DAY_MS = 1_522_540_800_000
 const MS_PER_SECOND = 1_000
 const DAY_MS = 86_400_000
 const CENTS = 100
-/** Seed of the choice of cards, so that all contenders get the same input. */
+/** Seed for the random choice of cards. It is fixed, so that all contenders get the same input. */
 const CARDS_SEED = 1
 /** Column indexes of the file. */
 const TX_ID = 0
@@ -57,7 +57,7 @@ export const enrichedSchema = longRecord('Enriched', [
 
 /**
  * Reads the first payments of the real file, in file order. If the file has fewer payments than `count`, they are
- * repeated, each time later by the number of whole days in the file.
+ * repeated, and each repetition is shifted by the number of whole days that the file covers.
  */
 export function readPayments(dataDir: string, count: number): Payments {
   const text = gunzipSync(readFileSync(dataSet(dataDir, 'payments'))).toString('latin1')

@@ -5,7 +5,7 @@ import { dataSet } from '../../../scripts/data-sets.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 
-/** The terms of tweets, in columns over all records. */
+/** The terms of tweets, stored as columns that have one entry per record. */
 export interface Terms {
   readonly count: number
   /** The distinct terms. */

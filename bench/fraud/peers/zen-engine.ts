@@ -115,7 +115,7 @@ function textOf(value: number | string): string {
   return typeof value === 'number' ? String(value) : JSON.stringify(value)
 }
 
-/** Returns the facts as nested objects, because the dotted names of fields are paths in them. */
+/** Returns the facts as nested objects, because ZEN reads the dotted name of a field as a path. */
 function contextOf(facts: Facts): Record<string, unknown> {
   const context: Record<string, unknown> = {}
   for (const { name, slot } of FIELDS) {

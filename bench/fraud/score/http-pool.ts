@@ -27,7 +27,8 @@ export interface HttpPool {
 
 /**
  * Posts JSON over a fixed number of connections. The pool takes a fraction of the CPU time of Node's HTTP client, which
- * would compete for the cores with the server under test. Responses must have a Content-Length, as those of the API do.
+ * would compete for the cores with the server under test. Responses must have a Content-Length, as the API's responses
+ * do.
  */
 export function httpPool(url: URL, connections: number, headers: Readonly<Record<string, string>>): HttpPool {
   const lines = Object.entries({ ...headers, host: url.host, 'content-type': 'application/json' }).map(

@@ -16,7 +16,7 @@ export interface LoadResult {
   readonly p50: number
   readonly p99: number
   readonly most: number
-  /** Counts of responses other than 200 and of requests without a response, by kind of failure. */
+  /** Counts of responses other than 200 and of requests without a response, grouped by kind of failure. */
   readonly failures: ReadonlyMap<string, number>
   /** Share of answers that lack something. */
   readonly degraded: number

@@ -1,6 +1,6 @@
 import { STAGES } from '../../../api/fraud/score/stages.ts'
 
-/** Cumulative counts of a stage, by upper bound in seconds. */
+/** Cumulative histogram counts of a stage, keyed by the upper bound of each bucket in seconds. */
 type Buckets = ReadonlyMap<number, number>
 
 const MS_PER_SECOND = 1_000

@@ -15,13 +15,13 @@ import type { MatchesSystem } from '../system.ts'
 const USERS = 500
 const SWIPES = 300
 const SEED = 81
-/** Topics that grow by fewer bytes per swipe than this are left out of the table. */
+/** Minimum growth of a topic, in bytes per swipe. Topics that grow more slowly are left out of the table. */
 const LEAST_BYTES = 1
 const DAY_MS = 24 * 3_600_000
 /** The swipes were made over this time. */
 const WITHIN_MS = 20 * DAY_MS
 
-/** Measures the Redis memory that users take who have swiped 300 times. */
+/** Measures the Redis memory taken by users who have swiped 300 times. */
 export async function measureMemory({ system, say }: PartInput): Promise<void> {
   const random = seededRandom(SEED)
   const draw = swipeDraw(system.people)
@@ -82,7 +82,7 @@ async function partitionsOf({ transport }: MatchesSystem): Promise<number> {
   return (await transport.partitionCounts([matchRelations.name])).get(matchRelations.name) as number
 }
 
-/** Returns the mean memory per user, by kind of key. */
+/** Returns the mean memory per user, grouped by kind of key. */
 async function bytesByKind(system: MatchesSystem, users: readonly string[]): Promise<Map<string, number>> {
   const partitions = await partitionsOf(system)
   const sums = new Map<string, number>()
@@ -101,7 +101,7 @@ async function meanRelations(system: MatchesSystem, users: readonly string[]): P
   return counts.reduce((sum, count) => sum + count, 0) / users.length
 }
 
-/** Returns the memory of the candidate index per member, and that of its largest cell. */
+/** Returns the memory of the candidate index per member, and the memory of its largest cell. */
 async function indexBytes({ redis }: MatchesSystem) {
   let [members, bytes] = [0, 0]
   let largest = { members: 0, bytes: 0 }

@@ -26,12 +26,12 @@ export function cosinePairs(items: number): PairCounts {
 /** Maximum distance of two items in a user's history that count as a pair. */
 const NEAR = 10
 /**
- * Number of prior pairs. They reduce the similarities of items with few pairs, because such similarities are due to
- * chance.
+ * Number of pairs that is added to the total of each item. It reduces the similarity of items that have few pairs,
+ * because such a similarity may be due to chance.
  */
 const PRIOR = 5
 
-/** Counts pairs of items that are near each other in a history. Nearer pairs count more. */
+/** Counts pairs of items that are near each other in a history. Pairs of nearer items have more weight. */
 export function nearPairs(items: number): PairCounts {
   const [pairs, totals] = [new Float64Array(items * items), new Float64Array(items)]
   return {

@@ -7,7 +7,7 @@ import declaration from './run.command.ts'
 import { askInSequence, type Quality, SEGMENTS } from './sequence.ts'
 import { askService } from './service.ts'
 
-/** Number of ratings for the single training. Questions are about later ratings. */
+/** Number of ratings that the model is trained on. All test cases are about later ratings. */
 const TRAINED = 64_000
 const DIGITS = 4
 

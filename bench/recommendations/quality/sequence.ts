@@ -1,7 +1,10 @@
 import type { Contender } from './contenders.ts'
 import type { Rating } from './ratings.ts'
 
-/** Share of questions in which the next good item was among the first 20, by the number of earlier interactions. */
+/**
+ * Share of test cases in which the next good item was among the first 20, grouped by the number of earlier
+ * interactions.
+ */
 export interface Quality {
   readonly questions: number
   readonly hits: number

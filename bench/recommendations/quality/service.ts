@@ -15,7 +15,7 @@ export interface ServiceQuality {
   readonly segments: readonly Quality[]
   /** Share of all items that were recommended to at least one user. */
   readonly coverage: number
-  /** Mean number of different genres in a list of 20 items, where each item counts with its first genre. */
+  /** Mean number of different genres in a list of 20 items. Only the first genre of each item counts. */
   readonly genres: number
 }
 
@@ -116,7 +116,7 @@ function byScore(candidates: readonly { readonly candidate: { readonly itemId: b
   return [...candidates].sort((one, other) => other.score - one.score).map(({ candidate }) => candidate.itemId)
 }
 
-/** Returns a function that returns a user's ratings before an index. */
+/** Returns a function that returns the ratings that a user made before the rating with a given index. */
 function ownHistories({ userIds, itemIds, weights }: History) {
   const own = new Map<bigint, { itemId: bigint; weight: number; at: number }[]>()
   let upTo = 0

@@ -22,7 +22,7 @@ export async function measureBacklog({ world, values, folder, say }: Omit<PartIn
   try {
     await transport.connect()
     const target = { transport, registry: registryClient({ url: servers.addresses.registry }) }
-    // Statistics and trending items count known items only.
+    // The items must exist first, because the statistics and the trending items ignore events about unknown items.
     await seedItems(target, world)
     const records = await seedInteractions(target, world, values.backlog)
     say(`\n### A backlog of ${records} interactions of ${world.users} users, one worker; ${loadRemark()}\n`)

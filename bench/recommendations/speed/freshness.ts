@@ -27,13 +27,16 @@ const GIVE_UP_MS = 10_000
 const MOST_PROBED = 1e9
 const MS_PER_SECOND = 1_000
 
-/** Posts single events at intervals. After each, requests lists until they are based on the item of the event. */
+/**
+ * Posts single events at intervals. After each event, requests lists until a list is based on the item of the event.
+ */
 export async function freshnessProbe({ world, system, client, seconds, random }: FreshnessOptions): Promise<Freshness> {
   const ms: number[] = []
   let missing = 0
 
   async function follow(): Promise<void> {
-    // The user receives no other event in the meantime. Another event would become the last one.
+    // Each event belongs to a user who receives no other event in the meantime. Lists are based on a user's last event,
+    // so a second event would hide the measured one.
     const user = world.users + 1 + integer(random, MOST_PROBED)
     const item = String(itemIdOf(integer(random, world.items)))
     const body = { user_id: String(user), item_id: item, event_type: 'VIEW' }

@@ -99,7 +99,7 @@ function* sampled(below: number, idOf: (number: number) => string): Generator<st
   for (let draw = 0; draw < SAMPLE; draw++) yield idOf(integer(random, below))
 }
 
-/** Returns the mean number of bytes per key, by kind of key. A missing key counts as 0. */
+/** Returns the mean number of bytes per key, grouped by kind of key. A missing key counts as 0. */
 async function bytesOf({ redis }: RecommendationsSystem, { topics, ids, keysOf }: Sampled): Promise<Map<string, number>> {
   const sums = new Map<string, number>()
   for (const id of ids()) {

@@ -19,8 +19,8 @@ const BYTES_PER_MIB = 2 ** 20
 const ROWS_AT_ONCE = 65_536
 
 /**
- * Measures how many of the 200 items with the greatest products the index finds, and how long a search takes. Compares
- * both with an exact search.
+ * Measures how many of the 200 items with the greatest dot products the index finds, and how long a search takes.
+ * Compares both with an exact search.
  */
 export async function measureRecall({ world, bundle, values, say }: PartInput): Promise<void> {
   const model = await openModel(bundle)

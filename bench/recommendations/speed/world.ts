@@ -13,7 +13,7 @@ export interface World {
   interactionsOf(user: number): number
   /** Draws an item that this user chooses. */
   chosenBy(user: number, random: Random): number
-  /** Draws a user. Users with more interactions also request lists more often. */
+  /** Draws a user. Users with more past interactions are drawn more often. */
   anyUser(random: Random): number
 }
 
@@ -73,7 +73,7 @@ export function makeWorld(items: number, users: number): World {
     interactionsOf: (user) => interactions[user],
     chosenBy(user, draw) {
       const taste = Math.floor(draw() * TASTES)
-      // The cluster of a random item is chosen, so that more users like large clusters.
+      // Chooses the cluster of a random item, so that large clusters are liked by more users than small ones.
       const cluster = clusters[Math.floor(seededRandom(user * TASTES + taste)() * items)]
       const rows = members[cluster]
       return rows[Math.floor(draw() ** CHOICE_SKEW * rows.length)]

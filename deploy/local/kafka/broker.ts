@@ -17,7 +17,7 @@ export interface BrokerOptions extends ServerPlace {
   readonly heapMb: number
   /** JVM options in addition to the default ones. */
   readonly javaOptions?: readonly string[]
-  /** Configuration in addition to that of all brokers of the stack. */
+  /** Configuration in addition to the configuration that all brokers of the stack have. */
   readonly settings?: BrokerSettings
 }
 

@@ -39,8 +39,8 @@ const MAX_REASONS = 1_000
 /** Returns the reasons why `reader` cannot read data written with `writer`, at most 1,000; empty when it can. */
 export function incompatibilities(reader: AvroType, writer: AvroType): Incompatibility[] {
   /**
-   * Results by reader and writer. A pair that is still being compared counts as readable. This ends the recursion for
-   * recursive types.
+   * Results, keyed by reader and writer. A pair that is still being compared counts as readable. This ends the
+   * recursion for recursive types.
    */
   const answers = new Map<AvroType, Map<AvroType, Incompatibility[]>>()
 

@@ -51,7 +51,7 @@ test(
     const [{ variant_id }] = made.body.variants
     const detail = async () => (await ask(undefined, 'GET', `products/${product_id}`)).body
 
-    // The seller can read the write at once. Search and lists show it within two seconds.
+    // The seller can read the written product immediately. Search and lists show it within two seconds.
     expect(await detail()).toMatchObject({
       title: 'Saw',
       category_path: ['Tools', 'Saws'],

@@ -5,7 +5,7 @@ import { deskPart } from '../../../api/fraud/desk/part.ts'
 import { START, testApp } from '../kit/harness.ts'
 
 const API = join(import.meta.dirname, '../../../api')
-/** Folders of files for browsers, by the addresses that serve them. */
+/** Folders of static browser files, keyed by the URL path under which they are served. */
 const FOLDERS = { '/fraud': 'fraud/desk/browser', '/kit/page/browser': 'kit/page/browser' }
 
 async function deskApp() {

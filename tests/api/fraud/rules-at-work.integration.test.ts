@@ -6,7 +6,7 @@ const SOON = { timeoutMs: 60_000, intervalMs: 200 }
 const MINUTE_MS = 60_000
 const BLOCKED = 20
 const APPROVED = 1_000
-/** Number of concurrent requests. It is so small that even a busy machine answers each request in time. */
+/** Number of concurrent requests. It is low, so that even a busy machine answers each request in time. */
 const AT_ONCE = 20
 
 const RULE = { rule_id: 'high', name: 'High amounts', condition: 'txn.amount > 500', action: 'BLOCK', priority: -1 }

@@ -31,7 +31,7 @@ test('an ordinary payment is approved, kept and logged once, and every stage is 
   expect(scored.features).toMatchObject({ user_velocity_1h: 0, device_velocity_1h: 0, ip_velocity_1h: null })
   expect(world.logged).toEqual([scored])
   expect(await world.answers.find('t1')).toEqual(scored)
-  // The route measures the first and the last stage.
+  // The scorer does not measure the stages `validation` and `total`, because the route measures them.
   expect(new Set(world.stages)).toEqual(new Set(STAGES.filter((stage) => stage !== 'validation' && stage !== 'total')))
 })
 
@@ -158,7 +158,7 @@ test('the first block of a repeated transaction is audited, once, and before it 
   expect(world.audits).toEqual([])
   world.state.blocked = () => 'DEVICE'
   world.runtime.advance(1_000)
-  // The process is killed after the audit record, and before Redis has the block.
+  // Simulates a process that was killed after it wrote the audit record and before it stored the block in Redis.
   const kept = world.held.get(answerKey('t1'))!
   const { scored } = await world.score(request)
   expect(world.audits).toMatchObject([

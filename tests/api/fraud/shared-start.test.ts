@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { sharedStart } from '../../../api/fraud/score/shared-start.ts'
 import { manualRuntime } from '../../../runtime/manual.ts'
 
-/** Payments by the moment at which they start, in ms. */
+/** Creates payments that share their starts, and records the time at which each payment starts, in ms. */
 function world() {
   const runtime = manualRuntime()
   const begin = runtime.monotonic()

@@ -160,7 +160,7 @@ test('reports dropped facts at once, then periodically, with the total', async (
   offer(5)
   await vi.advanceTimersByTimeAsync(60_000)
   expect(dropsTold()).toEqual([1, 999, 5])
-  // After a pause, the next dropped fact is reported at once again.
+  // After a pause, the next dropped fact is again reported immediately.
   offer(1)
   expect(dropsTold()).toEqual([1, 999, 5, 1])
   offer(2)

@@ -117,7 +117,9 @@ test('after a transport error it continues reading from the same offset', async 
 describe('a table that keeps failing after it was ready', () => {
   const STALE_AFTER_MS = 60_000
 
-  /** Opens a table with a manual clock and waits until it is ready. The test can make its reads fail. */
+  /**
+   * Opens a table with a manual clock, and waits until the table is ready. The test can make the table's reads fail.
+   */
   async function failing() {
     const { put, open, broker } = await world()
     const transport = memoryTransport(broker)

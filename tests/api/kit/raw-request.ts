@@ -3,7 +3,7 @@ import type { RunningServer } from '../../../api/kit/server.ts'
 
 /**
  * Sends raw bytes and returns everything that arrives until the server closes the connection.
- * @param rest returns bytes to send after the others
+ * @param rest returns more bytes, which are sent after `bytes`
  */
 export function raw(server: RunningServer, bytes: string | Buffer, rest?: () => Promise<string>): Promise<string> {
   return new Promise((resolve, reject) => {

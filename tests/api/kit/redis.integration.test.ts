@@ -110,7 +110,7 @@ test(
     const alive = partitions.filter((partition) => !failed.includes(partition))
     for (const partition of alive) expect(await add(partition)).toBeGreaterThanOrEqual(2)
 
-    // When the node answers again, scripts succeed again.
+    // After the failed node has returned, scripts succeed again.
     await waitUntil(
       () =>
         Promise.all(failed.map((partition) => add(partition, 50))).then(

@@ -159,8 +159,8 @@ describe('a limit', () => {
     const current = async () => (await usage()).body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current
     expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
     let next = 0
-    // A slow node may refuse while another node still holds a part of the limit, so both conditions must be true at the
-    // same time.
+    // A slow node may refuse a request while another node still has units of its lease, so both conditions must hold in
+    // the same poll.
     const statusAndCount = async () => [(await visit(`/${shared}`, user, apis[next++ % apis.length])).status, await current()]
     await expect.poll(statusAndCount, SOON).toEqual([429, 6])
     expect((await send('GET', '/rate-limits/usage/user:42', undefined, await token('--sub', '43'))).status).toBe(403)

@@ -11,9 +11,11 @@ const WITHIN_MS = 500
 const LONGEST_DELAY_MS = 50
 const SEEN = { timeoutMs: 60_000, intervalMs: 10 }
 const LONG_WINDOW = 86_400
-/** The limit of callers under load, high enough for leases. */
+/** Limit of the callers that produce load. It is high enough for leases. */
 const LOAD_LIMIT = { limit: 2_000, window_seconds: 2 }
-/** The limit of callers that the test counts after the fault. It is too low for leases, so counts are exact. */
+/**
+ * Limit of the callers whose requests the test counts after a fault. It is too low for leases, so the counts are exact.
+ */
 const EXACT_LIMIT = 20
 
 export const REDIS_FAULTS = ['killed', 'stopped', 'emptied', 'slow'] as const
@@ -26,7 +28,10 @@ export interface Ordeal {
   finish(): Promise<{ readonly wrong: readonly string[]; readonly answers: number }>
 }
 
-/** Puts load on real routes with rules while their counters fail. @param random returns numbers from 0 to 1 */
+/**
+ * Puts load on real routes whose rules have counters in Redis, and makes Redis fail.
+ * @param random returns numbers from 0 to 1
+ */
 export async function limitsOrdeal(system: LimitsSystem, random: () => number): Promise<Ordeal> {
   const { apis, redis, proxy, token } = system
   const [admin, user, gateway] = await Promise.all([

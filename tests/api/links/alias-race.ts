@@ -16,7 +16,7 @@ export interface AliasRace {
 }
 
 const RETRY_MS = 200
-/** How long the last answer may take once faults have ended. */
+/** Time limit for the last answer, counted from the end of the faults. */
 const GIVE_UP_MS = 120_000
 /** The number of callers that repeat their request at the end and must get their first answer again. */
 const ASKED_AGAIN = 20
@@ -24,10 +24,16 @@ const ASKED_AGAIN = 20
 export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   const answers: Promise<Sent>[] = []
   let answered = 0
-  /** `finish` sets this deadline. Before `finish` there is no deadline, because faults may last until then. */
+  /**
+   * Time after which callers give up. `finish` sets it. Until then callers never give up, because faults may last that
+   * long.
+   */
   let giveUpAt = Infinity
 
-  /** Callers with one address would share a rate limit, which their repetitions during a fault exceed. */
+  /**
+   * Returns the address of a caller. If callers shared an address, their repetitions during a fault would exceed the
+   * rate limit.
+   */
   const addressOf = (caller: number) => `10.201.${caller >> 8}.${caller & 255}`
   const urlOf = (caller: number) => `https://example.com/${alias}/${caller}`
 
@@ -40,7 +46,10 @@ export function aliasRace(system: LinksSystem, alias: string): AliasRace {
     })
   }
 
-  /** Repeats a 503 or an unanswered request with the same id through another instance. */
+  /**
+   * Sends the request of a caller. After a 503 or without an answer, repeats it with the same id through another
+   * instance.
+   */
   async function untilAnswered(caller: number): Promise<Sent> {
     for (let attempt = 0; ; attempt++) {
       const answer = await ask(caller, attempt).catch(() => undefined)

@@ -16,7 +16,8 @@ import { type LinksSystem, send, visit } from './system.ts'
 /** Visitors who follow links without a pause through every API instance, while the test causes faults. */
 export interface ClickOrdeal {
   /**
-   * Resolves when every visitor has got this many more answers, so that every visitor has noticed the previous fault.
+   * Resolves when every visitor has received this number of further answers, so that every visitor has noticed the
+   * previous fault.
    */
   visits(each: number): Promise<void>
   /** Runs an incident during which APIs may answer with 503. */
@@ -24,8 +25,8 @@ export interface ClickOrdeal {
   /** Clicks that the APIs have reported as dropped so far. */
   dropped(): Promise<number>
   /**
-   * Ends the visits. Then checks that all redirects were right, and that each click in the log is counted exactly once
-   * everywhere.
+   * Ends the visits. Then checks that all redirects were correct, and that every system counts each click in the log
+   * exactly once.
    */
   finish(): Promise<{ readonly visits: number; readonly dropped: number }>
 }

@@ -3,7 +3,10 @@ import { encode } from 'uqr'
 import { expect, test } from 'vitest'
 import { qrCode } from '../../../api/links/qr.ts'
 
-/** Position of the first data chunk: the signature, and the header chunk of 13 bytes with its length, type and sum. */
+/**
+ * Position of the first data chunk. It follows the signature of 8 bytes and the header chunk of 25 bytes: 13 bytes of
+ * data with their length, type and checksum.
+ */
 const DATA_CHUNK = 8 + 25
 const CHUNK_TYPE_BYTES = 8
 

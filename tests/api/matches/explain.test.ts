@@ -79,7 +79,7 @@ test('a search is explained by cells, with every other user once, under the firs
     member(TOO_OLD, { birthDate: '1950-05-01' }),
     member(BLOCKED),
     member(GOOD),
-    // An older version of the same user in another cell, which the user has left.
+    // Adds an older version of the same user in a cell that the user has left.
     member(GOOD, { place: north, version: START - 1 }),
     member(FAR, { place: { lat: HERE.lat + 1, lon: HERE.lon } }),
   ])
@@ -91,7 +91,7 @@ test('a search is explained by cells, with every other user once, under the firs
     { user_id: BLOCKED, excluded_by: 'blocked' },
     { user_id: GOOD, excluded_by: null },
   ])
-  // Other cells contain only users who are too far away.
+  // The other cells contain only users who are too far away.
   expect(others.every(({ excluded }: { excluded: object }) => Object.keys(excluded).join() === 'distance')).toBe(true)
   expect(body.cells.every(({ geohash }: { geohash: string }) => geohash.length >= 4 && geohash.length <= 6)).toBe(true)
   expect(new Set(body.cells.map(({ geohash }: { geohash: string }) => geohash)).size).toBe(body.cells.length)

@@ -247,12 +247,12 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
   process.kill(pid, 'SIGSTOP')
   try {
     for (const bob of bobs.slice(0, 4)) await queued(bob)
-    // Later swipes of the same user do not wait for Kafka again.
+    // After a user's swipes have waited for Kafka in vain, later swipes of the same user no longer wait.
     expect(await queued(bobs[4])).toBeLessThan(SWIPE_WAIT_MS)
     await system.restartApi(0)
-    // Without Kafka, the API reads from Redis how the view is partitioned.
+    // The restarted API cannot ask Kafka for the number of partitions of the view, so it reads this number from Redis.
     await expect.poll(async () => (await ann.ask('GET', 'me')).status, SOON).toBe(200)
-    // A load balancer sends requests to the API, although the rules of the rate limits are not known yet.
+    // The API is ready for requests from a load balancer, although it does not know the rules of the rate limits yet.
     await expect
       .poll(() => readiness(0), SOON)
       .toMatchObject({ status: 200, body: { degraded: expect.arrayContaining([{ name: 'kafka' }]) } })
@@ -273,7 +273,7 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     expect([id, at, logged]).toEqual([id, expect.toSatisfy((index: number) => index >= 0), logged])
   }
   expect(await foundBy(ann)).toEqual([bobs[5].id])
-  // The restarted process may still be reconnecting, and later tests use it.
+  // Waits for the restarted process, which may still be reconnecting, because later tests use it.
   await waitUntil(async () => (await fetch(`${system.apis[0].url}/readyz`)).ok, {
     what: 'the API',
     timeoutMs: SOON.timeout,
@@ -290,7 +290,7 @@ test('swipes while Redis does not respond are accepted, and hide their targets w
   process.kill(pid, 'SIGSTOP')
   try {
     const { status, body } = await ann.ask('POST', 'swipe', like(bob))
-    // On a busy machine, Kafka may also miss its time limit.
+    // The answer is 202 if Kafka also misses its time limit, as it may on a busy machine.
     expect([200, 202]).toContain(status)
     expect(body).toMatchObject({ swipe_id: expect.stringMatching(UUID), match: null })
   } finally {
@@ -354,8 +354,8 @@ test('a rewound profile comes first again', async () => {
 test('an administrator learns why a user does not see another one', async () => {
   const { ann, bob } = await couple()
   const admin = await system.user({ scope: 'admin' })
-  // A command that a busy worker does not decide in time gets a 503, and its repetition gets the first result. Once a
-  // command is answered, every read shows its effect.
+  // The first command may get a 503 on a busy machine. Its repetition with the same key gets the result of the command.
+  // Once a command is answered, every read shows its effect.
   const key = { 'idempotency-key': randomUUID() }
   await expect.poll(async () => (await ann.ask('PATCH', 'me', { max_age_pref: 30 }, key)).status, SOON).toBe(200)
   const explained = async () => (await admin.ask('GET', `feed/explain?user=${ann.id}&candidate=${bob.id}`)).body

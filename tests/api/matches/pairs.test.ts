@@ -115,7 +115,7 @@ test('pages of matches read few profiles, and their total follows blocks, ends o
   expect(await pageOf(1)).toEqual({ total: 47, ids: ids.slice(4, 9) })
   state.recent = {}
   expect(await pageOf(1)).toEqual({ total: 48, ids: [ids[1], ...ids.slice(4, 8)] })
-  // A match that is new since the check is checked, and others are checked again after a minute.
+  // A new match is examined immediately. Matches that were examined before are examined again after a minute.
   const fresh = '0c000000-0000-4000-8000-000000000000'
   state.relations.set(fresh, parseRelation(JSON.stringify({ m: NOW })))
   expect((await pageOf(1)).total).toBe(48)

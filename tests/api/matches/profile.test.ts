@@ -10,7 +10,7 @@ import { matchesApi } from './harness.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
-/** Sends a location, and returns the answer with what is published and noted. */
+/** Sends a location. Returns the answer, and everything that the request publishes and stores. */
 async function locate(body: object, isKafkaAway = false, state: object | undefined = undefined) {
   const publish = vi.fn(async (..._record: unknown[]) => {
     if (isKafkaAway) throw new ApiError(errors.unavailable)

@@ -26,7 +26,7 @@ function stateOf(stack: UserState['stack']): UserState {
 }
 
 /**
- * Creates feeds on a Redis without candidates. `scripts` has the answer of Redis to each script, by the script's name.
+ * Creates feeds on a Redis without candidates. `scripts` returns the answer of Redis to the script with a given name.
  */
 function world(scripts: (name: string) => Promise<unknown>) {
   const clock = { now: NOW }

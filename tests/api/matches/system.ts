@@ -61,7 +61,7 @@ const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [50, 2],
 ])
 
-/** Starts real servers, workers that run all of the match feed, API processes, and a receiver of pushes. */
+/** Starts real servers, workers that run all pipelines of the match feed, API processes, and a receiver of pushes. */
 export async function matchesSystem({ apiCount = 2, workerCount = 1, isPartitioned = false, env: more = {} }: MatchesSystemOptions = {}) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)
@@ -89,7 +89,8 @@ export async function matchesSystem({ apiCount = 2, workerCount = 1, isPartition
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'matches',
-    // On a busy machine acknowledgements take longer than 25 ms, and most tests do not test this limit.
+    // On a busy machine, acknowledgements take longer than the default limit of 25 ms. Most tests are not about this
+    // limit.
     SWIPE_WAIT_MS: String(SWIPE_WAIT_MS),
     // The same is true of Redis.
     SWIPE_CHECK_MS: '1000',

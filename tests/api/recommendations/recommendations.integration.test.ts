@@ -35,7 +35,7 @@ beforeAll(async () => {
     const response = await fetch(`${url}/internal/items/${id}`, { method: 'PUT', headers, body: JSON.stringify(body) })
     expect(response.status).toBe(204)
   }
-  // Three users who like comedies and one who likes crime.
+  // Creates three users who like comedies and one user who likes crime films.
   for (const user of ['11', '12', '13']) for (let place = 0; place < 8; place++) await view(user, idOf(0, place))
   for (let place = 0; place < 6; place++) await view('14', idOf(2, place))
   await waitUntil(async () => (await list('11', 'limit=1')).body.recommendations?.length === 1, { what: 'items', ...SOON })
@@ -254,7 +254,8 @@ test(
     const stranger = await list('26')
     expect([stranger.status, stranger.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
     expect(stranger.body.recommendations.length).toBeGreaterThan(0)
-    // A user who has already received a complete list gets it again, and lists about an item lack its neighbours.
+    // A user who has already received a complete list receives the same list. Lists about an item lack the neighbours
+    // of the item.
     const again = await list('22')
     expect([again.status, again.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
     const idsOf = ({ recommendations }: Asked['body']) => recommendations.map(({ item_id }: { item_id: string }) => item_id)

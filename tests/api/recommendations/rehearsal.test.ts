@@ -35,7 +35,7 @@ test('the process is ready after some hundred lists, and does not repeat them', 
   await expect.poll(() => probe.check()).toBeUndefined()
   const { lists } = state
   expect(lists).toBeGreaterThan(100)
-  // Later, the needed data may be absent for a while, but the code stays compiled.
+  // Once the code is compiled, the probe stays healthy, even if data is missing later.
   state.missing = 'away'
   expect(await probe.check()).toBeUndefined()
   expect(state.lists).toBe(lists)

@@ -14,7 +14,7 @@ export interface BurnRace {
 }
 
 const RETRY_MS = 200
-/** How long the last answer may take once faults have ended. */
+/** Time limit for the last answer, counted from the end of the faults. */
 const GIVE_UP_MS = 120_000
 /** The address of all requests, because an idempotency key belongs to one caller. */
 const ADDRESS = { 'x-forwarded-for': '10.200.0.3' }
@@ -25,7 +25,10 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
   expect(made.status).toBe(201)
   const path = `/api/v1/pastes/${made.body.paste_id}`
   const answers: Promise<Asked>[] = []
-  /** `finish` sets this deadline. Before `finish` there is no deadline, because faults may last until then. */
+  /**
+   * Time after which readers give up. `finish` sets it. Until then readers never give up, because faults may last that
+   * long.
+   */
   let giveUpAt = Infinity
 
   /** Sends a reader's request. Every other reader requests the raw text. */
@@ -35,7 +38,10 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
     return stack.send('GET', reader % 2 === 0 ? path : `${path}/raw`, { headers, api })
   }
 
-  /** Repeats a 503 or an unanswered request with the same key through another instance. */
+  /**
+   * Sends the request of a reader. After a 503 or without an answer, repeats it with the same key through another
+   * instance.
+   */
   async function untilAnswered(reader: number): Promise<Asked> {
     for (let attempt = 0; ; attempt++) {
       const answer = await ask(reader, attempt).catch(() => undefined)

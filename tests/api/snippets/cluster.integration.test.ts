@@ -36,8 +36,8 @@ test(
     const reads = await Promise.all(titles.map((_, index) => get(`/api/v1/pastes/${burning.body.paste_id}`, {}, index % 2)))
     expect(reads.filter(({ status }) => status === 200)).toHaveLength(2)
 
-    // Without Kafka, snippets and lists stay readable. A change gets a 503 with a command id. If it is repeated with
-    // that id, it is made once when Kafka is back.
+    // Without Kafka, snippets and lists stay readable, and a change gets a 503 with a command id. If the change is
+    // repeated with that id when Kafka is back, it is made once.
     const other = await stack.bearer('43')
     const kept = await stack.create({ content: 'still here' }, other)
     const last = await stack.create({ content: 'one read', burn_after_reads: 1 })

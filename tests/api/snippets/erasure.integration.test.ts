@@ -74,7 +74,7 @@ async function query(body: string): Promise<string> {
   return await answer.text()
 }
 
-/** Returns the folders of all stores, in the order in which they are reported. */
+/** Returns the folders of all stores by name, in the order in which the test reports them. */
 function places(): Record<string, string> {
   const { path } = stack.folder
   return {
@@ -124,7 +124,8 @@ function avroLong(value: bigint): Buffer {
 }
 
 /**
- * Creates snippets of other users, so that the broker closes segments without waiting for the ticks of the topology.
+ * Creates snippets of other users. Their records make the broker close segments, so that the test need not wait for the
+ * ticks of the topology.
  */
 async function othersCreate(): Promise<void> {
   await Promise.all(Array.from({ length: SNIPPETS_PER_ROUND }, () => stack.create({ content: `other ${randomBytes(4).toString('hex')}` })))

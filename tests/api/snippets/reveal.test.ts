@@ -60,7 +60,7 @@ describe('revealing a snippet with limited reads', () => {
     expect([page.status, page.headers.get('referrer-policy')]).toEqual([200, 'same-origin'])
     const own = await press({ 'sec-fetch-site': 'same-origin' })
     expect([own.status, own.text.includes('secret')]).toEqual([200, true])
-    // The origin is enough for browsers without Sec-Fetch-Site. By then, the only read has been used.
+    // Without Sec-Fetch-Site, the origin header is enough. The answer is 404 because the only read has been used.
     expect((await press({ origin: 'http://localhost' })).status).toBe(404)
   })
 

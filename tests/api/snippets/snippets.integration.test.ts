@@ -215,7 +215,8 @@ test('the total of a search leaves out snippets with limited reads, whose langua
   const dave = await stack.bearer('4004')
   const fields = { content: 'program', visibility: 'public', language: 'haskell' }
   await stack.create({ ...fields, burn_after_reads: 2 }, dave)
-  // The table gets the snippets of one user in their order.
+  // The table gets the snippets of one user in the order of their creation, so the first snippet is in the table as
+  // soon as the search finds the second.
   const made = await stack.create({ ...fields, title: 'Quokka' }, dave)
   const search = async (q: string) => (await get(`/api/v1/pastes?q=${q}`)).body
   await waitUntil(async () => (await search('quokka'))?.total === 1, { what: 'the search', ...SOON })

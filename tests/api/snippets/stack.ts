@@ -87,7 +87,7 @@ export async function snippetStack(options: SnippetStackOptions = {}) {
     return { authorization: `Bearer ${await mintToken(key, claims)}` }
   }
 
-  /** Gives each caller a separate address, so that none reaches its rate limit. */
+  /** Sends a request. Each request has a different client address, so that none reaches a rate limit. */
   async function send(
     method: string,
     path: string,

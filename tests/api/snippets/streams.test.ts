@@ -79,7 +79,8 @@ test('a caller may use only a share of the slots and of the queue, and an IPv6 /
   await expect(places.take('2001:db8::4', stays)).rejects.toMatchObject({ definition: { code: 'unavailable' } })
   slots.push(await places.take('2001:db8:0:1::1', stays), await places.take('10.0.0.1', stays))
   const other = places.take('10.0.0.2', stays)
-  // The caller of the first request in the queue already has all its slots, so the second request gets this slot.
+  // The caller of the first waiting request already has all slots that one caller may have. The second waiting request
+  // therefore gets this slot.
   slots[3].giveBack()
   slots.push(await other)
   slots[0].giveBack()
@@ -88,7 +89,9 @@ test('a caller may use only a share of the slots and of the queue, and an IPv6 /
 })
 
 describe('while another request waits', () => {
-  /** Takes all slots, each from a different address, and moves the given number of bytes in each within six seconds. */
+  /**
+   * Takes all slots, each from a different address. Within six seconds, each slot transfers the given number of bytes.
+   */
   async function fullOf(bytes: readonly number[]) {
     const clock = { ms: 0 }
     const size = { places: bytes.length, placesPerCaller: bytes.length }
@@ -208,7 +211,7 @@ test('an upload below the minimum rate gets a 408 when another waits, and leaves
   const post = { method: 'POST', headers: TEXT }
   const slow = from('10.0.0.1', '/api/v1/pastes', { ...post, body })
   await expect.poll(() => incoming.running).toBe(1)
-  // The slot's clock starts when the first half is stored.
+  // The time of the slot starts when the first half of the body is stored.
   await expect.poll(() => readdirSync(draftFolder).length).toBe(1)
   async function statusOfAnother(): Promise<number> {
     monotonic.ms += 120_000

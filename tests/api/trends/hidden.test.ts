@@ -72,7 +72,7 @@ describe('a blocked term', () => {
     expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'))
     expect((await get('/v1/trends?personalized=true', await bearer({ sub: '42' }))).body.trends[0]).toMatchObject(shown)
     expect((await get(`/v1/trends/1/past?at=${AT}`)).body.trends[0]).toMatchObject({ term: 'term1', variants: ['other'] })
-    // In addition to the variant, a separate entry of the list is hidden.
+    // Blocks a second term, which is an entry of the list and not only a variant.
     await block('term2')
     expect((await get('/v1/trends')).body.trends).toMatchObject([shown, { term: 'term3' }, ...new Array(28).fill({})])
   })
@@ -113,7 +113,7 @@ describe('a blocked term', () => {
     clock.now += 900
     await get('/v1/trends')
     expect(redis.state.reads).toBe(reads)
-    // These are reads of the positions, the list and the candidates, each with its version and the caught-up flag.
+    // The reads are those of the positions, the list and the candidates, each with its version and its caught-up flag.
     expect(reads).toBeLessThanOrEqual(12)
   })
 })

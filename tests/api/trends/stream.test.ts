@@ -197,7 +197,7 @@ test(`${MAX_READERS} readers cost one look per location, further ones are refuse
   expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]))
   await expect.poll(() => readers.filter((reader) => asOf(reader).length === 1).length, SOON).toBe(MAX_READERS)
   expect(await readersCounted()).toBe(MAX_READERS)
-  // The process reads the position once and the list once, each with its caught-up flag.
+  // The process reads the position once and the list once. With each of them, it reads the caught-up flag.
   expect(redis.state.reads).toBeLessThanOrEqual(10)
 
   const refused = await open()

@@ -4,7 +4,10 @@ import { send } from '../send.ts'
 import { APIS, type Plan, type PlannedBlock, type PlannedFeedback, type PlannedPayment, type PlannedRule } from './plan.ts'
 import { type Calls, OTHER_AMOUNT, RULE_ID, scoreBody, wasAnswered } from './requests.ts'
 
-/** Number of times that a caller without an answer repeats its request. Faults last a few seconds. */
+/**
+ * Number of times that a caller without an answer repeats its request. The repetitions take longer than a fault, which
+ * lasts a few seconds.
+ */
 const SCORE_ATTEMPTS = 40
 const AGAIN_AFTER_MS = 250
 const FEEDBACK_ATTEMPTS = 12

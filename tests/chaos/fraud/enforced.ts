@@ -7,7 +7,7 @@ import { type BlockCall, RULE_ID, type ScoreCall, wasAnswered } from './requests
 const RULES_AFTER_MS = 10_000
 /** Time within which every API must enforce a block, after the request for the block was answered. */
 const ENFORCED_AFTER_MS = 1_000
-/** How long an API may take to follow Kafka again after Kafka or the API was down. */
+/** Time within which an API must follow Kafka again after Kafka or the API was down. */
 const FOLLOWS_AGAIN_MS = 20_000
 
 /** Checks that every API enforces blocks and changes of the rules in time. */

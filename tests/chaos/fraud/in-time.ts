@@ -3,7 +3,9 @@ import type { Evidence } from './evidence.ts'
 import type { Beat } from './pulse.ts'
 import type { ScoreCall } from './requests.ts'
 
-/** How long after a fault an API may still answer late, because it first answers the requests that have waited. */
+/**
+ * Time after a fault in which an API may still answer late, because it first answers the requests that were waiting.
+ */
 const WORKED_OFF_MS = 500
 const P99 = 0.99
 

@@ -113,10 +113,12 @@ export interface PlanOptions {
 }
 
 const MS_PER_SECOND = 1_000
-/** Some users exceed the number of payments in an hour above which a rule asks for a review. */
+/**
+ * Average number of payments per user. Some users have so many payments within an hour that a rule asks for a review.
+ */
 const PAYMENTS_PER_USER = 8
 const MERCHANTS = 12
-/** A user has this many devices, addresses and cards, and shares them with as many neighbours. */
+/** Number of devices, addresses and cards that a user has. Each of them is shared with neighbouring users. */
 const SHARED_BY = 3
 const SHARES: readonly (readonly [PaymentKind, number])[] = [
   ['once', 0.8],
@@ -133,7 +135,7 @@ const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1
 const NEW_ACCOUNTS = 0.1
 const BLOCKS_PER_SECOND = 1
-/** Number of payments of an entity that is blocked. The first payments precede the block. */
+/** Number of payments by an entity that is blocked. The first of them are planned before the block. */
 const PAYMENTS_PER_BLOCK = 6
 const BEFORE_BLOCK_MS = 1_000
 const AFTER_BLOCK_MS = 10_000

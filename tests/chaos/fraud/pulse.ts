@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { APIS } from './plan.ts'
 
-/** The duration of a request that depends on no other part. Times are epoch ms. */
+/** Duration of a request that does not depend on any other part. Times are epoch ms. */
 export interface Beat {
   readonly api: number
   readonly from: number

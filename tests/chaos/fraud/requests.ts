@@ -43,7 +43,7 @@ export interface Calls {
   readonly rules: RuleCall[]
 }
 
-/** The amount by which the second body of a payment differs from the first. */
+/** Amount that is added in the second body of a payment, so that the two bodies differ. */
 export const OTHER_AMOUNT = 0.5
 
 /** @param at ISO 8601 */

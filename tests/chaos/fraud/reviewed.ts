@@ -4,7 +4,10 @@ import { differences } from '../judge.ts'
 import type { Evidence } from './evidence.ts'
 import { type FeedbackCall, wasAnswered } from './requests.ts'
 
-/** Statuses that a verdict may get during a fault. 0: the API was killed. 404: the transaction is not known yet. */
+/**
+ * Statuses with which the API may refuse a verdict during a fault. 0: the API was killed. 404: the transaction is not
+ * known yet.
+ */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503, 504])
 
 /** Checks that there is one case for each review and each verdict, and that no verdict is lost. */

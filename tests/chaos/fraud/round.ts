@@ -44,7 +44,7 @@ export async function playRound(
   }
 }
 
-/** All rounds of a system change the same rule. */
+/** Creates the rule that all rounds on one system change. An earlier round may have created it already. */
 async function createRule({ ask }: FraudSystem): Promise<void> {
   const body = { rule_id: RULE_ID, name: 'chaos', condition: 'txn.amount < 0', action: 'REVIEW', priority: 1 }
   const { status, body: answer } = await ask('POST', 'rules', { body })

@@ -8,7 +8,7 @@ import type { FraudProfile } from '../../../schemas/fraud/types.ts'
 import { differences } from '../judge.ts'
 import type { Evidence, Logs } from './evidence.ts'
 
-/** Bytes of a row in packed columns whose rows have no order. */
+/** Size of a row, in bytes, in those packed columns whose rows may be in any order. */
 const SEEN_BYTES = 16
 /** Tolerance for sums of floating-point numbers, which depend on the order of addition. */
 const TOLERANCE = 1e-9
@@ -18,7 +18,7 @@ export function stored(evidence: Evidence): string[] {
   return [...transactions(evidence), ...profiles(evidence)]
 }
 
-/** Checks that each row of the table of transactions contains the first answer to its transaction. */
+/** Checks that each row in the table of transactions contains the first answer to its transaction. */
 function transactions({ calls, logs, tables }: Evidence): string[] {
   const eventsOfId = Map.groupBy(
     logs.scored.map(({ value }) => value),

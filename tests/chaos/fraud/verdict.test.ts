@@ -27,7 +27,7 @@ function logged<V>(key: string, value: V): Logged<V> {
   return { key, value, offset: offset++, timestamp: 0 }
 }
 
-/** Returns the event of a payment as scoring makes it. */
+/** Returns the event that scoring would write for a payment. */
 function event(payment: Payment, more: Partial<TxnScored> = {}): TxnScored {
   const request = pay(payment)
   const { features } = featuresOf(request, NO_IP_FACTS, lookedUp(request, []))
@@ -68,8 +68,8 @@ function setting(version: number, name: string): FraudSetting {
 }
 
 /**
- * A round with two payments, one of them repeated and one reviewed, with a blocked user's payment, a verdict and a
- * change of rules.
+ * Returns the evidence of a correct round: two payments, of which one is repeated and one is reviewed, a payment by a
+ * blocked user, a verdict, and a change of rules.
  */
 function goodEvidence(): Evidence {
   const unread = { ...event(SECOND).features, user_txn_count: null }

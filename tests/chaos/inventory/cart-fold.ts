@@ -90,7 +90,7 @@ function decide(cart: ModelCart | undefined, command: CartCommand, now: number):
   return ['done', { ...cart, isExtended: true, endsAt: Math.max(cart.endsAt, now + held_ms) }]
 }
 
-/** Returns the time in an answer. It derives from the command's time. */
+/** Returns the time that an answer contains. It derives from the time of the command. */
 function timeOf(answer: CartAnswer): number | undefined {
   if (!('cart' in answer)) return undefined
   return answer.cart.ended_at ?? answer.cart.ends_at

@@ -7,7 +7,7 @@ import type { InventoryFaultKind } from './plan.ts'
 
 type Fault = PlannedFault<InventoryFaultKind>
 
-/** Applies the faults of a round. After each fault the part runs again, but may not be ready yet. */
+/** Applies the faults of a round. After each fault, the affected part is running again, but may not be ready yet. */
 export async function inflict(system: InventorySystem, faults: readonly Fault[], say: (text: string) => void): Promise<void> {
   const { kafka, redis, worker, apis } = system
 

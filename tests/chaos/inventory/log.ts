@@ -51,7 +51,7 @@ export interface DecidedCommand<C, A> {
   readonly body: C
   readonly partition: number
   /**
-   * The time by which the command is judged, epoch ms. It is the broker's time, which never goes back within a
+   * Time at which the command takes effect, epoch ms. It is the broker's time, which never goes back within a
    * partition.
    */
   readonly now: number

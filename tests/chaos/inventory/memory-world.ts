@@ -17,7 +17,10 @@ export const STEP_MS = 100
 const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 const ANSWER_TIMEOUT_MS = 5_000
 const COMMAND_LIFE_MS = 30_000
-/** Longer than the deadline of a command, but shorter than the minute by which a reservation outlasts its cart. */
+/**
+ * Maximum number of steps for which a topology is down. This is longer than the deadline of a command, but shorter than
+ * the minute by which a reservation outlasts its cart.
+ */
 const LONGEST_DOWN_STEPS = 350
 const LONG_DOWN_SHARE = 0.1
 const SHORT_DOWN_STEPS = 30
@@ -150,7 +153,7 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
     log() {
       for (const topic of [inventoryFlow.commands, inventoryChanged]) take(stock, topic as Topic<string, unknown>)
       take(carts, reservationFlow.commands)
-      // Outcomes have the times of the stock's log, not the times of the log from which they were forwarded.
+      // Outcomes are read from the stock's log, so that they have its timestamps instead of those of the carts' log.
       read.set(reservationOutcomes.name, [])
       take(stock, reservationOutcomes)
       const all = <V>({ name }: Topic<string, V>) => (read.get(name) ?? []) as Logged<V>[]

@@ -15,7 +15,10 @@ const CRASHES = 0.03
 const LOSSES = 0.03
 /** Longer than a command lives. */
 const LONGEST_REPEAT_MS = 40_000
-/** Reservations of carts that never opened end a minute after the carts would have ended. */
+/**
+ * Time after which all reservations have ended. A reservation whose cart never opened ends a minute after the cart
+ * would have ended.
+ */
 const ALL_ENDED_MS = HELD_MS + 65_000
 /** Maximum number of steps in a run, which normally takes a few hundred. */
 const MOST_STEPS = 20_000

@@ -1,6 +1,6 @@
 /**
- * Folds the log of stock with the model: every movement has its cause, every answer is correct at some moment between
- * the answers before and after it, and the invariants hold at every offset.
+ * Folds the log of stock with the model. Checks that every movement has a cause, that every answer is correct at some
+ * moment between the previous and the next answer, and that the invariants hold at every offset.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
@@ -25,7 +25,7 @@ export interface StockFold {
 
 type Decision = DecidedCommand<InventoryCommand, InventoryAnswer>
 
-/** Minimum time between the end of a reservation and its expiry. */
+/** Minimum time after the end of a reservation before it expires. */
 const EXPIRES_AFTER_MS = 1_000
 
 export function foldStock(log: StockLog): StockFold {
@@ -67,7 +67,7 @@ function foldPartition(log: StockLog): StockFold {
     faults.push(...model.broken().map((fault) => `movement ${movements[next - 1]?.offset}: ${fault}`))
   }
 
-  /** Applies the next movement that no command caused, together with the movements that belong to it. */
+  /** Applies the next movement if no command caused it, together with the movements that belong to it. */
   function takeUncaused(): void {
     const { value } = movements[next]
     const { product_id, reservation_id, at } = value

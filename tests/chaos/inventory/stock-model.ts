@@ -6,7 +6,7 @@
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
 import type { CartOutcome, InventoryChange, InventoryCommand, StockLine } from '../../../schemas/catalog/types.ts'
 
-/** A movement without the fields that only repeat its cause. */
+/** A movement without those fields that only repeat the fields of its cause. */
 export type ModelMovement = Pick<
   InventoryChange,
   'variant_id' | 'warehouse_id' | 'kind' | 'quantity' | 'reservation_id' | 'available' | 'reserved' | 'version'
@@ -18,7 +18,7 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Numbers of units that were received and of units that left permanently. */
+  /** Number of units that were received, and number of units that left permanently. */
   received: number
   sold: number
 }

@@ -29,7 +29,7 @@ export function judgeStock(log: StockLog, outages: readonly Outage[]): StockVerd
     const isExcused = outages.some(({ from, to }) => from <= at && to + LATEST_EXPIRY_MS >= endsAt)
     if (!isExcused) faults.push(`${reservationId} expired ${at - endsAt} ms after its end`)
   }
-  // A cart is sold whole or not at all.
+  // All movements that end a cart must be of the same kind, because a cart is sold as a whole or not at all.
   const kinds = Map.groupBy(
     log.inventoryChanged.filter(({ value }) => value.kind !== 'RESERVE'),
     ({ value }) => value.reservation_id,

@@ -10,8 +10,8 @@ import { type Asked, isAccepted } from './requests.ts'
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
 
 /**
- * How long after a user has returned or reported a place, the response to a request may still lack the user or the
- * place. Redis contains both before the API answers, so this only applies to requests that were already under way.
+ * Time after a user has returned or reported a place in which a response may still lack the user or the place. Redis
+ * contains both before the API answers, so this only applies to requests that were already under way.
  */
 const RETURN_LAG_MS = 2_000
 
@@ -31,7 +31,7 @@ export function excusedByAbsence(evidence: Evidence): number {
   return evidence.asked.filter((one) => judged(one, evidence) === 'excused').length
 }
 
-/** Judges an answer. `excused` means that it is right only because a user was absent. */
+/** Judges an answer. `excused` means that the answer is right only because a user was absent. */
 function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   const { asked } = evidence
   if (isAccepted(one))
@@ -40,7 +40,7 @@ function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   if (one.kind === 'feed' && one.status === 400) return mayLackPlace(one, evidence) ? 'excused' : 'wrong'
   if (!REFUSALS.has(one.status)) return 'wrong'
   if (one.status !== 404 || one.kind === 'notify') return 'right'
-  // The API answers 404 if the other user is hidden by a block, the match has ended, or there was no match.
+  // The API answers 404 if a block hides the other user, if the match has ended, or if there was no match.
   const mayBeHidden = asked.some(
     ({ kind, user, other, from }) =>
       (kind === 'block' || kind === 'unmatch') &&

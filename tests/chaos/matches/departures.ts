@@ -7,7 +7,7 @@ import { type Asked, blockOf, type Client, isAccepted, leaveOf, type Request, re
 /** Longer than any fault lasts. */
 const INSISTS_MS = 90_000
 const AGAIN_AFTER_MS = 500
-/** How long the other users look for a user who has left. */
+/** Time during which the other users search for a user who has left. */
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 300
 const PLACE_ACCURACY_M = 20
@@ -61,7 +61,7 @@ export async function depart(departure: Departure, { clients }: Pick<Actors, 'cl
 
   await Promise.all(partners.map(({ deed }, index) => before(deed, others[index])))
   await delay(pausesMs[0])
-  // A like by the user and a like of the user race with the deletion.
+  // The user's like for another user and a like for the user race with the deletion.
   const beside = [like(leaver, others[1]), like(others[0], leaver)]
   await insist(leaveOf)
   const watched = Date.now() + WATCHED_MS

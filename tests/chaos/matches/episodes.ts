@@ -4,12 +4,12 @@ import { matchIdOf } from '../../../schemas/matches/pair.ts'
 import { APIS, type Episode } from './plan.ts'
 import { blockOf, type Client, isAccepted, rewindOf, swipeOf, unblockOf, unmatchOf } from './requests.ts'
 
-/** How long two users look for each other after a block or the end of their match. */
+/** Time during which two users search for each other after a block or after the end of their match. */
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 150
 /** A user may read 60 feeds a minute. */
 const LOOKS_PER_FEED = 5
-/** How often a request that a fault has refused is repeated. */
+/** How often a request is repeated if it was refused because of a fault. */
 const ATTEMPTS = 4
 const AGAIN_AFTER_MS = 500
 const MATCHED_WITHIN_MS = 6_000
@@ -90,7 +90,7 @@ export async function perform(episode: Episode, { clients, detector }: Actors): 
       await insist(() => one.ask(rewindOf(api())))
       await beside
       await pause()
-      // Repeats the swipe that was taken back, like a client that did not get the answer.
+      // Repeats the swipe that the rewind has taken back, like a client that has not received the answer to the swipe.
       if (isLong) await one.ask(swipeOf(api(), other.id, direction, key))
       else if (pausesMs[0] % 2 === 0) await swipe(one, other)
       return

@@ -51,7 +51,7 @@ export interface Delivered {
   readonly isGenuine: boolean
 }
 
-/** A time, in epoch ms, and the position in a partition of `match-seen` that the view of users had reached by then. */
+/** A time, and the offset in a partition of `match-seen` up to which the view of users was complete at that time. */
 export interface ViewSample {
   readonly at: number
   readonly partition: number

@@ -46,7 +46,7 @@ test.each(SEEDS)('seed %i: swipes have the effect that the offline computation e
   expect(driver.read(matchSwipes).map(({ value }) => value)).toEqual(fold.counted)
   expect(driver.read(pairSwipes).map(({ value }) => value)).toEqual(fold.ofPairs)
   const score = (user: string) => driver.store<KeyedStore<string, MatchUser>>('users').get(user)?.elo_score
-  // Each swipe at Cat or Bob was scored before the next one was taken.
+  // The expected score of each swipe is based on the scores after all earlier swipes.
   const scores = new Map(USERS.map((user) => [user, foldScores([])]))
   for (const { swiper_id, target_id, direction } of fold.scoring) {
     const swipes = [{ swiper_elo: scores.get(swiper_id)!.at(-1)!, direction }]
@@ -69,7 +69,7 @@ test.each(SEEDS)('seed %i: swipes, commands and deletions of a pair end as the o
     if (deletions.length < 2 && random() < 0.08) {
       deletions.push({ side: one === ANN ? 'a' : 'b', deletedAt: driver.now })
       driver.pipe(matchDeletions, one, { user_id: one, deleted_at: driver.now })
-      // Sometimes the row is cleared before the next swipe or command.
+      // In half of the cases, the topology erases the user's data before the next swipe or command.
       if (random() < 0.5) driver.advanceWallClock(3_000)
     } else if (random() < 0.7) {
       const made = pairSwipe(one, other, pick(random, DIRECTIONS), driver.now - integer(random, 15))

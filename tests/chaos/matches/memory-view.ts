@@ -17,7 +17,10 @@ export interface Severance {
   readonly isSevered: boolean
 }
 
-/** The view of users in memory: the data that Redis would contain, and the lists that the API would derive from it. */
+/**
+ * The view of users in memory: the data that Redis would contain, and the lists that the API would derive from this
+ * data.
+ */
 export interface MemoryView {
   apply(partition: number, key: string, value: Value): void
   /** Stores the API's note that a user may no longer see another user, or may see that user again. */
@@ -75,7 +78,7 @@ export function memoryView(partitions: number): MemoryView {
             set(operation.key).delete(operation.member)
             break
           default:
-            // This test has no API that notes swipes, and no caller that waits for results.
+            // The remaining operations concern notes of swipes and results of commands, which this test does not use.
             break
         }
       }
@@ -110,7 +113,7 @@ export function memoryView(partitions: number): MemoryView {
 }
 
 /**
- * Returns the time at the start of a note. Without a note, returns NaN, so that all comparisons with the time are
+ * Returns the time with which a note begins. Without a note, returns NaN, so that all comparisons with the time are
  * false.
  */
 function timeOf(value: string | Buffer | undefined): number {

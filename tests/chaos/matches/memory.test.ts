@@ -32,14 +32,15 @@ import { userIds } from './user-ids.ts'
 import { faultsOf } from './verdict.ts'
 
 /**
- * As in `tests/api/matches/system.ts`: fewer partitions than in production, but different numbers for different topics.
+ * Maps the partition count in production to the partition count in this test, as in `tests/api/matches/system.ts`. The
+ * counts are lower, but still differ between topics.
  */
 const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [200, 3],
   [64, 2],
   [50, 2],
 ])
-/** Time limit of a run. A run normally takes a few seconds, mostly waiting for commits. */
+/** Number of runs if the environment sets no number. A run takes a few seconds, mostly waiting for commits. */
 const DEFAULT_SEEDS = 2
 const { seeds, from } = memoryConfig(DEFAULT_SEEDS)
 const USERS = 10
@@ -47,11 +48,11 @@ const LEAVERS = 4
 const ACTIONS = 400
 const WORKERS = 2
 const SETTLED_WITHIN_MS = 60_000
-/** How long to wait for the scores before sending the requests for them again. */
+/** Time to wait for all scores. After that, the test sends its requests for the scores again. */
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
-/** Maximum number of later notes that are stored before a note. */
+/** Maximum number of later notes that may be stored before an earlier note. */
 const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions
@@ -139,8 +140,8 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     const nobody = { other: undefined, direction: undefined, key: undefined, api: 0, status: 204, body: undefined }
     const to = Date.now()
     if (kind !== undefined) asked.push({ kind, user: userId, from, to, ...nobody })
-    // A swipe in the same millisecond as the answer could count as before or after it, so the next swipe gets a later
-    // time.
+    // The next swipe gets a later time than the answer, because a swipe in the same millisecond could count as before
+    // or after the answer.
     last = Math.max(last, to)
   }
 
@@ -187,7 +188,9 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
   }
   for (const event of late) append(topics.swipeEvents, event.swiper_id, event)
 
-  /** The pipeline shows a user's score only after the user has reported a place. */
+  /**
+   * Reports a place of every user, because the pipeline shows a user's score only after the user has reported a place.
+   */
   function showScores(): void {
     const place = { lat: 1, lon: 1, accuracy_m: null, ts: Date.now() }
     for (const user_id of users) append(topics.locationUpdates, user_id, { user_id, ...place })
@@ -249,7 +252,7 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
   return { showScores, evidence }
 }
 
-/** Returns what the API notes for both users of each decided command, sometimes in a wrong order. */
+/** Returns the notes that the API stores for both users of each decided command. Some notes are out of order. */
 function notesOf(logs: Logs, random: () => number) {
   const notes = decidedCommands(logs).flatMap(({ command: { action, actor_id, other_id }, decidedAt: at, outcome }) => {
     if (outcome !== 'done' || action === 'notify') return []

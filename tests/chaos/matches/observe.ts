@@ -57,7 +57,7 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
         matchSwipes: byKey(matchSwipes),
         pairSwipes: byKey(pairSwipes),
         pairCommands: byKey(matchPairCommands),
-        // Tombstones are left out. They only mean that a pair has no view of its own.
+        // Tombstones are left out, because they only remove the separate view of a pair.
         pairDecisions: all(matchPairDecisions).filter(({ value }) => value !== null),
         matchEvents: all(matchEvents).filter(({ value }) => mine.has(value.user_a)),
         matchNotifications: byKey(matchNotifications),
@@ -87,7 +87,8 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
       const client = new Redis(redis.address)
       try {
         const keys = await client.keys('*')
-        // The notes of the API expire by themselves, and a block by another user stays.
+        // Only the keys of the view are checked. The API's own notes expire by themselves, and a block by another user
+        // remains.
         return keys.filter((key) => KINDS_OF_THE_VIEW.test(key) && left.some((id) => key.endsWith(`:${id}`)))
       } finally {
         client.disconnect()

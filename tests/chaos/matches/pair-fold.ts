@@ -32,9 +32,9 @@ export interface PairState {
   readonly countsFrom: number
   readonly matchedAt: number | undefined
   readonly hasEnded: boolean
-  /** The times of all matches so far. A new profile can match again. */
+  /** The times of all matches so far. After a user has created a new profile, the pair can match again. */
   readonly matches: readonly number[]
-  /** Swipes up to this time are from before a deletion. */
+  /** Time of the last deletion. Swipes up to this time have no effect. */
   readonly voidUntil: number
 }
 

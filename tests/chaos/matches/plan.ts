@@ -25,9 +25,9 @@ export type EpisodeKind =
    * swipe again.
    */
   | 'blocked'
-  /** The users block each other, and one of them lifts the block. */
+  /** Both users block each other, and one of them lifts the block. */
   | 'feud'
-  /** A user sends a block and its lifting at the same time. Only the log shows which came first. */
+  /** A user sends a block and its lifting at the same time. Only the log shows which of them came first. */
   | 'undecided'
   /** One of the users ends the match, and a swipe follows. */
   | 'unmatched'
@@ -54,7 +54,7 @@ export interface Episode {
 /** What happens between two users before one of them deletes the profile. */
 export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
 
-/** A user who deletes the profile. Such a user has no episode. */
+/** A user who deletes the profile during the round. Such a user has no episode. */
 export interface Departure {
   /** Time after the start of the round. */
   readonly atMs: number
@@ -110,7 +110,7 @@ export interface Plan {
 
 export interface PlanOptions {
   readonly users: number
-  /** Number of further users who delete their profiles. */
+  /** Number of additional users who delete their profiles. */
   readonly leavers: number
   /** One fault of each kind, in an order that depends on the seed. */
   readonly faults: readonly MatchFaultKind[]

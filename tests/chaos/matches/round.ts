@@ -24,7 +24,7 @@ const READ_EVERY_MS = 2_500
 const TOWNS = 300
 const TOWNS_PER_ROW = 20
 const DEGREES_APART = 8
-/** A move by this distance reaches another geohash-6 cell and does not count as a jump. */
+/** Distance of a move that reaches another geohash-6 cell but does not count as a jump. */
 const NEXT_CELL_DEGREES = 0.0056
 
 export interface RoundResult extends Judged<Evidence> {
@@ -71,7 +71,8 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
   await Promise.all(readers)
   await recover(apis, system.workers)
   const during = [...asked]
-  // The pipeline shows a user's score only after the user has reported a place.
+  // The pipeline shows a user's score only after the user has reported a place, so all users who are present report
+  // one.
   const gone = new Set(plan.departures.filter(({ returns }) => !returns).map(({ user }) => clients[user].id))
   const present = clients.filter(({ id }) => !gone.has(id))
   await Promise.all(present.map((who, index) => locate(who, index, here)))
@@ -116,7 +117,8 @@ async function settle(clients: readonly Client[], here: Here): Promise<void> {
     }),
   )
   const [first] = clients
-  // The API keeps the candidates of a place, so each request is from another place.
+  // The API reuses the candidates that it found for a place, so each request is from a different place than the
+  // previous request.
   let look = 1
   await waitUntil(async () => (await listsOf(first, 0, aside(here, look++ % 2))).feed.length === clients.length - 1, {
     what: 'all users in a feed',
@@ -131,7 +133,10 @@ async function locate(who: Client, index: number, { lat, lon }: Here): Promise<v
   await waitUntil(async () => (await place()).status === 204, { what: `the place of user ${index}`, timeoutMs: 30_000, intervalMs: 2_000 })
 }
 
-/** Repeatedly reads the feed from one of two places, so that some requests search and others get kept candidates. */
+/**
+ * Repeatedly reads the feed from one of two places. Some of these requests search for candidates, and others get stored
+ * candidates.
+ */
 async function readFeeds(who: Client, index: number, seed: number, here: Here, state: { readonly isOver: boolean }): Promise<void> {
   const random = seededRandom(seed * 1_000 + index)
   while (!state.isOver) {

@@ -2,7 +2,7 @@ import type { PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
 
 /** The results that must follow from the swipes in the log. */
 export interface SwipeFold {
-  /** The swipes and rewinds that count, in log order. */
+  /** The swipes and rewinds that have an effect, in log order. */
   readonly counted: readonly SwipeEvent[]
   /** Likes, and the swipes and rewinds that take back likes, in log order. */
   readonly ofPairs: readonly PairSwipe[]
@@ -19,8 +19,8 @@ interface Row {
 }
 
 /**
- * Computes offline which swipes of a log count. Of a user's swipes at one target, including rewinds, only the newest
- * counts, and each swipe_id counts only once. The function shares no code with the pipeline.
+ * Computes offline which swipes of a log have an effect. Of a user's swipes at one target, including rewinds, only the
+ * newest has an effect, and each swipe_id only once. The function shares no code with the pipeline.
  */
 export function foldSwipes(events: readonly SwipeEvent[]): SwipeFold {
   const rows = new Map<string, Row>()
@@ -37,7 +37,8 @@ export function foldSwipes(events: readonly SwipeEvent[]): SwipeFold {
     row.newest = event
     row.ids.add(swipe_id)
     const isSwiped = before !== undefined && before.direction !== 'REWIND'
-    // The rewind takes nothing back, but it makes older swipes that arrive later ineffective.
+    // This rewind takes nothing back. It was stored nevertheless, because older swipes that arrive later must have no
+    // effect.
     if (direction === 'REWIND' && !isSwiped) continue
     counted.push(event)
     if (isLike(direction) || (before !== undefined && isLike(before.direction)))

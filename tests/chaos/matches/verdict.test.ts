@@ -194,7 +194,7 @@ test('detects a profile that is shown again after a swipe, unless Redis was empt
   ).toHaveLength(1)
 })
 
-/** The good round, after which Bob deletes his profile. */
+/** Returns the evidence of the correct round, after which Bob deletes his profile. */
 function withoutBob(): Evidence {
   const evidence = withAsked(goodEvidence(), asked('leave', BOB, 10_000, { status: 204 }))
   const { tables, lists } = evidence

@@ -10,7 +10,7 @@ import { isAccepted } from './requests.ts'
 import { shown } from './shown.ts'
 import { foldScores, foldSwipes, isLike, type SwipeFold, swipeKey } from './swipe-fold.ts'
 
-/** The pipeline and the fold compute a score from the same numbers, but not in the same way. */
+/** Tolerance for scores. The pipeline and the fold use the same numbers, but not in the same order of operations. */
 const SCORE_TOLERANCE = 1e-6
 
 /** Returns everything in which the outputs of a round differ from what its logs and answers require. */
@@ -60,7 +60,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   found.push(...counted.filter((swipe) => !sent.has(text(swipe))).map((swipe) => `match-swipes has ${text(swipe)}, which nobody sent`))
   const inTable = counted.filter(({ swiper_id, target_id, ts }) => !isErased([swiper_id, target_id], ts, deletions))
   found.push(...differences('the table of swipes', inTable.map(text).toSorted(), tables.swipes.map(text).toSorted()))
-  // Two users of a pair may be in different partitions, so only the order of one user's swipes is certain.
+  // The two users of a pair may be in different partitions, so only the order of swipes by the same user is certain.
   const byUser = (list: readonly PairSwipe[]) => {
     const ofUsers = Map.groupBy(list, ({ swiper_id, target_id }) => `${swiper_id} ${target_id}`)
     return [...ofUsers].toSorted(([a], [b]) => (a < b ? -1 : 1)).flatMap(([who, each]) => each.map((swipe) => `${who} ${text(swipe)}`))

@@ -1,11 +1,11 @@
 import type { Call, Evidence } from './evidence.ts'
 import type { Trouble } from './faults.ts'
 
-/** How long an API may take to reconnect to Kafka. */
+/** Time within which an API must reconnect to Kafka. */
 const KAFKA_FOUND_MS = 15_000
-/** How long the views of an emptied Redis may take to be filled again. */
+/** Time within which sinks must fill the views again after Redis was emptied. */
 const REFILLED_MS = 60_000
-/** Time before a kill of an API for which answers of this API may be missing from the log. */
+/** Period before an API is killed. Answers from this period may be missing from the log. */
 const UNDER_WAY_MS = 5_000
 
 const WRITES: ReadonlySet<Call['kind']> = new Set(['events', 'hide', 'preferences', 'user'])
@@ -44,7 +44,9 @@ function taken({ calls, logs }: Evidence): string[] {
   ]
 }
 
-/** Checks that each list is in the log as it was answered. Only a killed API may lose its last lists. */
+/**
+ * Checks that the log contains each list as it was answered. Only an API that was killed may have lost its last lists.
+ */
 function recorded({ calls, final, logs, inflicted }: Evidence): string[] {
   const pages = new Map(logs.served.map(({ value }) => [`${value?.request_id} ${value?.items[0].position}`, value]))
   return [...calls, ...final]

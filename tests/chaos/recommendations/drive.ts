@@ -67,7 +67,7 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
     }
   }
 
-  /** A later repetition of a request goes to a different API. */
+  /** Sends the later repetition of a request to a different API. */
   async function sendEvents(user: number, api: number, action: PlannedAction & { readonly kind: 'events' }): Promise<void> {
     const { events, repeatAfterMs } = action
     const bodies = events.map((event) => bodyOf(event, user))

@@ -77,7 +77,7 @@ export interface Evidence {
   readonly logs: Logs
   readonly views: Views
   readonly tables: Tables
-  /** The answers of each API to each user when all parts have recovered. */
+  /** The answers of each API to each user after all parts have recovered. */
   readonly final: readonly Call[]
   /** Whether the verdict is about trending items, which are published every 30 seconds. */
   readonly judgesTrending: boolean

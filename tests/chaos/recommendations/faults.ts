@@ -17,7 +17,10 @@ export interface Trouble {
 
 export interface ApiTrouble extends Trouble {
   readonly api: number
-  /** The fault of a killed API lasts until the API is ready again. A stopped API answers later. */
+  /**
+   * True if the API was killed, false if it was suspended. A killed API is in trouble until it is ready again; a
+   * suspended API answers its requests when it is resumed.
+   */
   readonly isKilled: boolean
 }
 
@@ -28,7 +31,7 @@ export interface Inflicted {
 }
 
 export interface FaultHands {
-  /** Applies the faults of a round. After each fault the part runs again, but may not be ready yet. */
+  /** Applies the faults of a round. After each fault, the affected part is running again, but may not be ready yet. */
   inflict(faults: readonly RecommendationFault[]): Promise<Inflicted>
   /** Returns whether an API gets requests. A load balancer would notice a killed API, but not a suspended one. */
   isReady(api: number): boolean

@@ -3,8 +3,8 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 import type { Evidence, Logged } from './evidence.ts'
 
 /**
- * Checks that products are items, with one record for every change and no other records, and finally with the product's
- * own category.
+ * Checks that every product is an item. The log must have one record for every change of the item and no other records,
+ * and the last record must have the product's own category.
  */
 export function items({ items: all, logs }: Evidence): string[] {
   const documents = Map.groupBy(logs.documents, ({ key }) => String(key))

@@ -2,7 +2,10 @@ import { described, type Item, isList } from './answered.ts'
 import type { Call, Evidence } from './evidence.ts'
 import { countedEvents, expectedUser } from './user-fold.ts'
 
-/** Checks that each list agrees with the features that it used, and that a later list never uses older features. */
+/**
+ * Checks that each list is consistent with the features from which it was computed, and that no later list uses older
+ * features.
+ */
 export function lists(evidence: Evidence): string[] {
   const all = [...evidence.calls, ...evidence.final].filter((call) => isList(call) && call.status === 200)
   return [...seen(all, evidence), ...empty(all), ...goneBack(all), ...behind(evidence)]
@@ -33,7 +36,7 @@ function empty(all: readonly Call[]): string[] {
     .map((call) => `an empty list: ${described(call)}`)
 }
 
-/** A list must be marked as degraded if an earlier list of the user was computed from newer features. */
+/** Checks that a list is marked as degraded if an earlier list of the same user was computed from newer features. */
 function goneBack(all: readonly Call[]): string[] {
   const faults: string[] = []
   for (const own of Map.groupBy(all, ({ user }) => user).values()) {
@@ -46,7 +49,7 @@ function goneBack(all: readonly Call[]): string[] {
   return faults
 }
 
-/** After recovery, a list must take all events of its user into account. */
+/** Checks that after recovery, each list takes all events of its user into account. */
 function behind({ final, logs }: Evidence): string[] {
   const events = countedEvents(logs)
   return final

@@ -64,7 +64,7 @@ export interface PlannedCall {
   readonly action: PlannedAction
 }
 
-/** A record about a product, from which an item follows. */
+/** A record about a product. The service turns the product into an item. */
 export interface PlannedProduct {
   readonly atMs: number
   readonly product: number

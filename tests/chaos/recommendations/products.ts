@@ -48,7 +48,7 @@ export async function writeProducts(
     for (const { atMs, write } of writes) {
       const leftMs = () => startedAt + atMs - Date.now()
       for (let left = leftMs(); left > 0 && !isOver(); left = leftMs()) await delay(Math.min(left, LOOK_EVERY_MS))
-      // Categories are always written, even after the faults have ended, so that finally every product has one.
+      // Categories are written even after the faults have ended, so that every product has a category in the end.
       write()
       await Promise.all([documents.flush(), tree.flush()])
     }

@@ -23,7 +23,7 @@ export interface RoundOptions {
   readonly judgesTrending: boolean
 }
 
-/** How long lists may stay degraded after the end of all faults. */
+/** Time within which lists must no longer be degraded after the end of all faults. */
 const HEALED = { timeoutMs: 60_000, intervalMs: 500 }
 /** Number of ids in the range of one round. Ranges of different rounds do not overlap. */
 const IDS_PER_ROUND = 1_000

@@ -74,7 +74,7 @@ function pairsOf(event: UserEvent, own: readonly UserEvent[]): { readonly other:
   )
 }
 
-/** Joins the records of an item. The number of records depends on the commits of the pipeline. */
+/** Joins all records of an item. The pipeline writes one record per commit, so their number varies. */
 export function joined(records: readonly Logged<ItemActivity>[]): ExpectedActivity {
   const parts = records.map(({ value }) => value!)
   return {

@@ -7,7 +7,10 @@ const DAY = 86_400_000
 const MONTH = 30 * DAY
 const WEEK = 7 * DAY
 const HOURS = 6 * 3_600_000
-/** Share of the known weight that published neighbours and statistics may lack. */
+/**
+ * Maximum share of an item's weight that published statistics may lag behind. The constant below is the share for
+ * published neighbours.
+ */
 const STATS_BEHIND = 0.02
 const NEIGHBOURS_BEHIND = 0.05
 const PUBLISHED_NEIGHBOURS = 50
@@ -34,11 +37,15 @@ function activities(item: string, expected: ReturnType<typeof joined> = joined([
     ...firstDifference(`near of item ${item}`, expected.near, is.near),
     ...firstDifference(`entered of item ${item}`, expected.entered, is.entered),
   ]
-  // Answers are in a separate topic, so the order in which the pipeline has read them is unknown.
+  // Answers are in a topic of their own. The pipeline may have read them in a different order, so their times are
+  // sorted before they are compared.
   return [...wrong, ...firstDifference(`times shown of item ${item}`, expected.shown.toSorted(), is.shown.toSorted())]
 }
 
-/** An event as it was counted, or as it should have been counted. */
+/**
+ * The fields of an event that concern choices: whether the pipeline counted the event as a choice, and whether it may
+ * do so.
+ */
 interface Choice {
   readonly is_chosen?: boolean
   readonly mayBeChosen?: boolean
@@ -50,8 +57,8 @@ function withoutChoice(event: unknown): unknown {
 }
 
 /**
- * Checks that only events from the user's own lists count as choices. An event that the pipeline reads before its list
- * does not count, nor does a further event about an item that was already chosen.
+ * Checks that only events from the user's own lists count as choices. An event does not count if the pipeline reads it
+ * before its list, or if an item was already chosen.
  */
 function choices(item: string, expected: readonly unknown[], is: readonly unknown[]): string[] {
   const wrong = is.findIndex((event, at) => (event as Choice).is_chosen === true && !(expected[at] as Choice | undefined)?.mayBeChosen)
@@ -72,8 +79,8 @@ function canonical(value: unknown): string {
 }
 
 /**
- * Checks that the published statistics equal those after one of the records, and that later records changed too little
- * to be published.
+ * Checks that the published statistics equal the statistics after some record of the item, and that the later records
+ * changed too little to be published.
  */
 function stats(item: string, records: readonly Logged<ItemActivity>[], { logs }: Evidence): string[] {
   const published = logs.itemStats.findLast(({ key }) => String(key) === item)?.value ?? undefined

@@ -7,7 +7,7 @@ import type { Logged, Logs } from './evidence.ts'
  * docs/services/recommendations.md defines these results.
  */
 
-/** An event with its place in the log of its user. */
+/** An event with its user and its offset in the log. */
 export interface UserEvent extends Interaction {
   readonly user: string
   readonly offset: number
@@ -32,7 +32,10 @@ const secondsOf = ({ timestamp }: Interaction) => Math.floor(timestamp / 1_000)
 export const saysYes = ({ event_type }: Interaction) => event_type !== 'SKIP' && event_type !== 'NOT_INTERESTED'
 const isAboutHiding = ({ event_type }: Interaction) => event_type === 'NOT_INTERESTED'
 
-/** Returns the events of the log that count, by user. No round lasts a day, so an id counts once. */
+/**
+ * Returns the events to be counted, grouped by user. A repeated event id is ignored. The service forgets ids after a
+ * day, but no round lasts that long.
+ */
 export function countedEvents({ interactions }: Pick<Logs, 'interactions'>): Map<string, UserEvent[]> {
   const events = new Map<string, UserEvent[]>()
   const known = new Set<string>()
@@ -61,7 +64,10 @@ function isWatching({ event_type, watch_pct }: Interaction): boolean {
   return event_type === 'PURCHASE' || event_type === 'RATE' || event_type === 'SKIP'
 }
 
-/** Returns the items of some events, newest first. A repeated item is at its newest position. */
+/**
+ * Returns the items of some events, newest first. An item with several events appears once, at the position of its
+ * newest event.
+ */
 export function newestItems(events: readonly UserEvent[], most: number): TimedItem[] {
   const places = new Map<string, { item: string; seconds: number; order: number }>()
   events.forEach((event, order) => {
@@ -131,7 +137,7 @@ export function expectedUser(all: readonly UserEvent[]): ExpectedUser {
   }
 }
 
-/** Returns the newest record of a user, by the time in the record. */
+/** Returns the newest record of a user, as determined by the time in the record. */
 export function newestOf<V extends { readonly updated_at: number }>(records: readonly Logged<V>[], user: string): V | undefined {
   return records
     .filter(({ key }) => String(key) === user)

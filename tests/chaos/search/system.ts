@@ -80,7 +80,7 @@ export async function searchSystem() {
   }
 }
 
-/** Returns true if the answer contains, at any depth, the report of a process that owns the job. */
+/** Returns true if the answer contains, at any depth, the report of a process that currently owns the job. */
 function ownsJob(report: unknown): boolean {
   if (typeof report !== 'object' || report === null) return false
   if ((report as { owner?: boolean }).owner === true) return true

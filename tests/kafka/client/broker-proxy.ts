@@ -40,7 +40,7 @@ export interface BrokerProxy {
   /** Returns the requests of one kind so far, oldest first, each without its 4-byte length. */
   requests(api: ApiName): Buffer[]
   interfere(interference: Interference): void
-  /** Closes all connections and still accepts new ones. */
+  /** Closes all connections. New connections are still accepted. */
   cutAll(): void
   /** Simulates a network outage: until `thaw` nothing passes in either direction, and no connection closes. */
   freeze(): void

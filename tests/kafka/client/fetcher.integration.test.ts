@@ -118,7 +118,8 @@ test('a new partition does not wait for the response about silent ones, which th
 
   fetcher.assign({ topic, partition: 2 }, 0, 'fail')
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
-  // The request for the new partition also contained one of the silent partitions.
+  // The request that returned the new partition also contained one of the silent partitions. Both of them must still be
+  // fetched.
   append(producer, topic, 0, 'of a silent one')
   append(producer, topic, 1, 'of a silent one')
   await commit(producer)
@@ -216,7 +217,7 @@ test('records that were fetched before a pause are returned after resume', async
   const transport = await connected(proxy.address)
   const fetcher = transport.fetcher({ maxWaitMs: 50 })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
-  // When the client sends the third request, it has processed the first response.
+  // The client has processed the first response when it sends the third request.
   await waitUntil(() => proxy.requests('fetch').length > 2, { what: 'answers', timeoutMs: DEADLINE_MS })
   fetcher.pause({ topic, partition: 0 })
   expect(await fetcher.poll(100)).toEqual([])
@@ -276,7 +277,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const transport = await connected(proxy.address)
   const fetcher = transport.fetcher({ maxWaitMs: 50, maxPartitionBytes: 50 * KIB, maxBufferedBytes: 200 * KIB, maxPollBytes: 60 * KIB })
   for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
-  // The test does not poll, so the requests must stop.
+  // The test does not poll, so the buffers fill up and the client must stop sending requests.
   let before = -1
   await waitUntil(
     () => {
@@ -291,7 +292,8 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const first = await fetcher.poll(0)
   const firstBytes = flatten(first).reduce((sum, { value }) => sum + (value as string).length, 0)
   expect(firstBytes).toBeLessThan(200 * KIB)
-  // With a lower limit, each poll returns the response of a single partition, and the next poll that of the other one.
+  // With a lower limit, each poll returns the response of one partition only. The two polls return different
+  // partitions.
   const little = [await fetcher.poll(0, 1), await fetcher.poll(0, 1)]
   expect(little.map((data) => data.length)).toEqual([1, 1])
   expect(little[0][0].partition).not.toBe(little[1][0].partition)
@@ -544,7 +546,7 @@ test('a compacted log has gaps in its offsets, and the position moves past them'
   ])
   const end = (await transport.offsets([{ topic, partition: 0 }], 'end')).get(partitionKey(topic, 0)) as number
   for (let from = 0; from < end; from++) {
-    // The cleaner is still running, but only records of the last key can still change.
+    // The cleaner is still running, but only the records of the key `last` may still change.
     const seen = await readToEnd(transport, { topic, partition: 0 }, { from })
     expect(seen.filter(({ key }) => key !== 'last')).toEqual(old.filter(({ offset }) => offset >= from))
   }

@@ -46,7 +46,7 @@ function scripted(
   heartbeats: Heartbeat[]
   /** Member ids that the member has asked its caller to persist. */
   kept: string[]
-  /** The member's events in the order of their announcement. */
+  /** Types of the member's events, in the order in which they were announced. */
   announced: (string | undefined)[]
   forgotten: () => number
   release: () => void

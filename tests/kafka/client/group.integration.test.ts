@@ -31,7 +31,8 @@ beforeAll(async () => {
 /** The group.consumer.session.timeout.ms of the test broker. */
 const SESSION_TIMEOUT_MS = 6_000
 /**
- * Upper bound for "at once". It is far below the session time-out, and far above the time that a busy machine needs.
+ * Longest time that counts as "at once". It is far below the session time-out, and far above the time that a busy
+ * machine needs.
  */
 const AT_ONCE_MS = 2_500
 
@@ -235,7 +236,7 @@ test('offsets are read only when they have no open transaction', async () => {
   const slow = await connected(proxy.address)
   const producer = await newProducer(slow)
   append(producer, topic, 0, 'a')
-  // The end of the transaction does not reach the broker, so its offsets stay pending.
+  // The request to end the transaction does not reach the broker, so the offsets of the transaction stay pending.
   proxy.interfere({ api: 'endTxn', action: 'lose-request' })
   const committing = producer.commit(offsetsOf(owned, 9), member)
   await waitUntil(() => proxy.requests('endTxn').length > 0, { what: 'EndTxn', timeoutMs: DEADLINE_MS })

@@ -87,7 +87,7 @@ function openLane() {
   return { lane, runtime, holdings, lost, fates, order, append }
 }
 
-/** Takes every batch that may be sent now. */
+/** Takes batches from the lane as long as the lane allows another batch to be sent. */
 function takeAll({ lane, runtime }: ReturnType<typeof openLane>): StampedBatch[] {
   const taken: StampedBatch[] = []
   while (lane.isSendable(runtime.monotonic())) taken.push(lane.take())
@@ -224,7 +224,10 @@ test('with any loss, delay, refusal or restart, each record is in the log at mos
     const opened = openLane()
     const { lane, runtime, fates, order, append, holdings } = opened
     const log = partitionLog()
-    /** Requests that have not reached the broker, oldest first. `copy` detects changes to a batch after it was sent. */
+    /**
+     * Requests that have not reached the broker yet, oldest first. Comparing a batch with its `copy` reveals whether
+     * the batch was changed after it was sent.
+     */
     const network: { batch: StampedBatch; copy: Buffer; isAwaited: boolean }[] = []
     let count = 0
 

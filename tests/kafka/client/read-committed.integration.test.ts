@@ -10,10 +10,10 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Maximum size of a response. It is so small that each response contains at most one batch. */
+/** Maximum size of a response. It is small, so that each response contains at most one batch. */
 const TINY_FETCH_BYTES = 100
 
-/** Returns random steps of three producers on one partition, and the values that they commit. */
+/** Returns random steps of three producers on one partition, and the values that the producers commit. */
 function mixedSteps(topic: string, seed: number, count: number): { steps: Step[]; committed: Set<string> } {
   const open = new Map<string, string[]>()
   const committed = new Set<string>()

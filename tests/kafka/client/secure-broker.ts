@@ -17,7 +17,7 @@ const STOP_GRACE_MS = 10_000
 const STORE_PASSWORD = 'changeit'
 
 export interface SecureBroker {
-  /** Uses the host name, because the certificate names `localhost`. */
+  /** Address with the host name instead of the IP address, because the certificate names `localhost`. */
   readonly address: string
   readonly port: number
   readonly certificate: string

@@ -19,7 +19,9 @@ import { type SecureBroker, secureBroker } from './secure-broker.ts'
 
 const DLQ = fileURLToPath(new URL('../../../tools/dlq/main.ts', import.meta.url))
 const SECURITY_TEST_MS = 150_000
-/** The broker requires every connection to authenticate again after 3 s. */
+/**
+ * A wait that spans several re-authentications. The broker requires every connection to authenticate again after 3 s.
+ */
 const OVER_REAUTHENTICATION_MS = 7_000
 
 let broker: SecureBroker

@@ -26,7 +26,7 @@ test('ensureTopics creates missing topics with their configuration and leaves ex
       [second, 1],
     ]),
   )
-  // A new topic is ready when its creation returns: its leaders answer at once.
+  // A new topic is ready when its creation returns: its leaders can answer requests immediately.
   expect((await transport.offsets([{ topic: first, partition: 2 }], 'end')).get(`${first}-2`)).toBe(0)
 })
 

@@ -158,7 +158,8 @@ test('full batches that are flushed early in the background are part of the comm
   for (let round = 0; round < 40; round++) {
     append(producer, topic, 0, `${round} ${FILLER}`, `${round} small`)
     const flushing = producer.flushFull()
-    // The commit starts at every stage of the flush: while the flush is admitted, sent and answered, and when it ends.
+    // The commit starts a little later in each round. The rounds therefore cover all stages of the flush: while it is
+    // admitted, sent and answered, and when it ends.
     for (let ticks = 0; ticks < round; ticks++) await Promise.resolve()
     if (round % 5 === 4) await flushing
     append(producer, topic, 1, `${round}`)
@@ -288,7 +289,7 @@ test('an epoch that was raised for this producer in a lost response is not mista
   })
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
-  // The time limit of one call allows at most two requests.
+  // The time limit of one call allows at most two requests, so the first call fails.
   proxy.interfere({ api: 'initProducerId', action: 'lose-response', times: 3 })
   await expect(producer.init()).rejects.toMatchObject({ name: 'TransportError', fatal: false })
   await waitUntil(() => producer.init().then(() => true), { what: 'an answer to init', timeoutMs: DEADLINE_MS })
@@ -323,7 +324,8 @@ test('other clients can abort an open transaction of a dead producer, but not a 
   await commit(living)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 1 }))).toEqual([FILLER, 'of the living'])
 
-  // If the dead producer is a zombie, its writes are rejected. It can start over, because no other instance has its id.
+  // If the supposedly dead producer is a zombie, its writes are rejected. It can then start over, because no other
+  // instance uses its transactional id.
   append(dead, topic, 0, 'still dead')
   await expect(commit(dead)).rejects.toThrow(FencedError)
   await dead.abort()
@@ -361,7 +363,7 @@ test('a zombie that was replaced in the group can commit neither its offsets (KI
   await zombie.abort()
   expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(10)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['of the new owner'])
-  // The zombie lost its membership but not its producer, so it may work again as another member.
+  // The zombie has lost its membership, but its producer is still valid. It may therefore continue as a new member.
   append(zombie, topic, 0, 'reformed')
   await commit(zombie)
   proxy.thaw()
@@ -510,7 +512,7 @@ test.each([
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-/** A cluster that has only transactions of version 1 enabled. */
+/** Returns a proxy to the cluster that reports version 1 as the highest enabled version of transactions. */
 async function throughOlderCluster(): Promise<BrokerProxy> {
   const proxy = await throughProxy()
   const name = 'transaction.version'

@@ -253,7 +253,7 @@ test('for any limit, the reader returns the same records in the same order, with
           const bytes = records.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
           expect(bytes).toBeLessThanOrEqual(Math.max(maxBytes, 32_768) + 32_768 + 2 * LONG_BYTES)
           pieces.push(...records)
-          // All records before the position were returned, and no record after it.
+          // The reader has returned all records before its position, and no record after its position.
           expect(pieces.every((record) => record.offset < reader.nextOffset)).toBe(true)
           expect(whole.filter((record) => record.offset < reader.nextOffset)).toHaveLength(pieces.length)
         }

@@ -251,7 +251,8 @@ test('a period that begins at once, and a price at once that ends it', () => {
   prices()
   ask(newPrice(FIRST, 700, { ends_at: driver.now + 10 * MINUTE_MS }))
   expect(prices()).toMatchObject([{ reason: 'PERIOD_BEGAN' }])
-  // The seller repeats the regular price and the shown one with another title: the period continues.
+  // The seller first repeats the regular price and then the reduced price, each with another title. The price period
+  // continues.
   ask(replacement([offer('a', 1_000)]))
   ask(replacement([offer('a', 700)]))
   expect(prices()).toEqual([])

@@ -3,7 +3,7 @@ import type { FraudCaseCommand, FraudReview } from '../../../schemas/fraud/types
 import { type Payment, pay } from '../../schemas/fraud/payments.ts'
 import { scored } from './scored.ts'
 
-/** Returns the part of a transaction with decision REVIEW that its case contains. */
+/** Returns the fields of a transaction that are stored in its case. The decision about the transaction is REVIEW. */
 export function review(payment: Payment = {}): FraudReview {
   return reviewOf({ ...scored(pay(payment)), decision: 'REVIEW', risk_score: 612, triggered_rules: ['r1'] })
 }

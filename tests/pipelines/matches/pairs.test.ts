@@ -169,7 +169,7 @@ test('what a new profile does before the pairs of the deleted one are cleared st
   const deletedAt = driver.now
   driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })
   pipe(pairSwipe(ANN, BOB, 'RIGHT', deletedAt + 1), pairSwipe(ANN, CAT, 'RIGHT', deletedAt + 1))
-  // Nothing of the deleted profile counts any more: neither the match nor the likes that it received.
+  // Neither the match nor the likes of the deleted profile have an effect any more.
   expect([events(), pushes()]).toEqual([[], []])
   command('block', ANN, CAT)
   driver.advanceWallClock(10_000)
@@ -185,7 +185,7 @@ test('a deletion lifts a block even if the other user has blocked since, and mak
   command('block', ANN, BOB)
   const deletedAt = driver.now
   driver.advanceWallClock(10)
-  // The deletion arrives late, because it comes through another topic.
+  // The deletion comes through another topic. It therefore arrives after commands that were sent later.
   command('block', BOB, ANN)
   pipe(pairSwipe(ANN, CAT, 'RIGHT', 1_000), pairSwipe(CAT, ANN, 'RIGHT', 2_000))
   const endedAt = driver.now

@@ -48,7 +48,7 @@ function usersDriver() {
   return { driver, profile, locate, swiped, index, user }
 }
 
-/** Advances the clock without running the topology, because the driver would otherwise run every tick on the way. */
+/** Lets days pass as if the topology had been stopped. Otherwise the driver would run every tick in between. */
 function daysPass(driver: TestDriver, days: number): void {
   driver.restart({ downMs: days * DAY_MS })
   driver.advanceWallClock(MINUTE_MS)
@@ -88,7 +88,7 @@ test('further places in the same cell are left out for ten minutes, but count as
   expect(user(ANN)).toMatchObject({ ...TOWN, location_updated_at: at, last_active_at: at + 10 * MINUTE_MS - 1 })
   locate(ANN, near.lat, near.lon, at + 10 * MINUTE_MS)
   expect(user(ANN)).toMatchObject(near)
-  // A place in another cell counts at once.
+  // A place in another cell takes effect immediately, even if the last place is recent.
   locate(ANN, TOWN.lat + 0.01, TOWN.lon, at + 10 * MINUTE_MS + 1)
   expect(index()).toMatchObject([{ userId: ANN, place: { lat: TOWN.lat + 0.01 } }])
 })
@@ -183,7 +183,7 @@ test('a rewind takes back a swipe that it has overtaken', () => {
   swiped(swipe(ANN, BOB, 'RIGHT', 1_000))
   expect([driver.read(matchSwipes), driver.read(pairSwipes), user(BOB)?.elo_score]).toEqual([[], [], 1_500])
   expect(user(ANN)).toMatchObject({ last_swipe: { direction: 'REWIND' }, exceptions: [{ target_id: BOB }] })
-  // The second rewind overtakes the swipe between the two rewinds.
+  // The second rewind arrives before the swipe that was made between the two rewinds.
   swiped(swipe(ANN, BOB, 'REWIND', 4_000))
   swiped(swipe(ANN, BOB, 'RIGHT', 3_000))
   expect(driver.read(pairSwipes)).toEqual([])

@@ -15,7 +15,7 @@ test('an item that many users saw between two commits is counted', () => {
 })
 
 test('of more than a hundred neighbours the twenty newest stay, and the heaviest of the others', () => {
-  // The first neighbours are the heaviest, and the last neighbours the newest.
+  // The first neighbours in the list have the greatest weights, and the last neighbours are the newest.
   const near = Array.from({ length: 150 }, (_, index) => ({
     item_id: BigInt(index + 1),
     closeness: 150 - index,

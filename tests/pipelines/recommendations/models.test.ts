@@ -34,7 +34,7 @@ async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
   const begun: Begun[] = []
   const swept: ModelHistory[] = []
   const warned: string[] = []
-  /** Results of the next trainings, which end at once. */
+  /** Results of the next training runs. A training run with a result ends immediately. */
   const results: TrainingResult[] = []
   let ids = 0
 
@@ -176,7 +176,7 @@ test('a roll back that nobody has read when a training ends comes before the new
     ask(version, 'TRAIN')
     await eventually(() => models()?.champion).toBe(version)
   }
-  // Both requests arrive together, and the training ends before the second one is read.
+  // Both requests arrive together. The training run ends before the second request is read.
   ask('three', 'TRAIN')
   ask('back', 'ROLL_BACK', { version: 'v2' })
   await eventually(() => run('run-3')?.state).toBe('REFUSED')
@@ -219,7 +219,7 @@ test('a worker that has lost the job publishes nothing, and the next one trains 
   ask('one', 'TRAIN')
   await eventually(() => begun.length).toBe(1)
   broker.groups.expire(groupOf('models'), 'b')
-  // The assignor gives the partition to the member whose name sorts first.
+  // The new worker gets the partition, because the assignor prefers the member whose name sorts first.
   start('a')
   await eventually(() => begun.at(-1)?.worker).toBe('a')
   begun[0].end(good('lost'))
@@ -235,7 +235,7 @@ test('a worker that has lost the job publishes nothing, and the next one trains 
 test('training runs begin a quarter of an hour after the first start, and then every few hours', async () => {
   const { start, clock, begun, run, ask, warned } = await world({ trainEveryMs: 4 * HOUR })
   const runner = start('a')
-  // A request without an effect shows that the turn has checked the clock.
+  // This request has no effect, but the warning about it shows that the job has checked the clock.
   ask('look', 'PROMOTE')
   await eventually(() => warned.length).toBe(1)
   clock.now += HOUR / 4

@@ -19,7 +19,10 @@ const HALF_HOUR = 30 * 60_000
 const half = (ms: number, halfLife: number) => 0.5 ** (ms / halfLife)
 const saysYes = ({ type }: ModelEvent) => type !== 'SKIP'
 
-/** Returns the ids of the last items that a user viewed, newest first. A repeated item is at its newest position. */
+/**
+ * Returns the ids of the last items that a user viewed, newest first. An item that was viewed several times appears
+ * once, at its newest position.
+ */
 function lastViewed(events: readonly ModelEvent[], count: number): bigint[] {
   const newest = new Map<bigint, { at: number; order: number }>()
   events.forEach((event, order) => {

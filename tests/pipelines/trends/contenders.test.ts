@@ -59,7 +59,7 @@ test('returns undefined when the remembered terms fall below the floor, because 
     values.set(term, value)
     subject.offer(term, value)
   }
-  // The list is now trimmed to the best two entries, which leaves out c with 8.
+  // These values fill the list, which is then trimmed to the best two entries. Entry c with the value 8 is left out.
   for (const [term, value] of [
     ['a', 10],
     ['b', 9],

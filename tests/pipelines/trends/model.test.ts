@@ -26,7 +26,7 @@ const tweetFields = fc.record({
   woeid: fc.constantFrom(...PLACES),
   bot_score: fc.constantFrom(0, 0.5, 0.75),
   lang: fc.constantFrom('en', 'pt', 'fil', 'und'),
-  /** Most tweets are sent at once; some are late, too late, dated ahead, or dated too far ahead. */
+  /** Most tweets are sent immediately. Some are sent late or too late, and some are dated ahead or too far ahead. */
   delay: fc.oneof({ weight: 5, arbitrary: fc.nat(20_000) }, fc.integer({ min: -7 * MINUTE, max: 75 * MINUTE })),
 })
 const step = fc.oneof(
@@ -108,8 +108,8 @@ test(
         wait(2 * MINUTE)
         const lists = publishedLists(driver)
         const offline = offlineTrends(sent)
-        // (A worker that starts marks the last renewal that was due, so there may be one more list, from before the
-        // start.)
+        // When a worker starts, it marks the last renewal that was due. There may therefore be one more list, with a
+        // window that ends before the start.
         for (const windowEnd of windowEnds) {
           const expected = offline.listsAt(windowEnd)
           const listsOfIt = lists.filter((list) => list.window_end === windowEnd)

@@ -54,14 +54,14 @@ function simulation(random: Random) {
   function chat(): void {
     for (let i = integer(random, 12); i > 0; i--)
       send(BigInt(1 + integer(random, 9)), driver.now - integer(random, 20) * MINUTE, pick(random, TERMS))
-    // Most of these terms are silent for more than a day before they return, so the store has only their baseline when
-    // they do.
+    // Most of these terms are silent for more than a day before they return. By that time, the store has only their
+    // baseline.
     if (random() < 0.4) {
       const term = `seldom ${integer(random, SELDOM_TERMS)}`
       for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), driver.now, term)
     }
     if (random() < 0.2) {
-      // Two terms that are one topic for an hour.
+      // The same users mention both terms, so that the terms are one topic for an hour.
       const terms = [pick(random, TERMS), pick(random, TERMS)]
       for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), driver.now, ...terms)
     }

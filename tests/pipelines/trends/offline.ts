@@ -4,9 +4,10 @@ import { foldTerm } from '../../../schemas/trends/term.ts'
 import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
 
 /**
- * Computes in the simplest way which lists the trends service must publish for a list of tweets. Counts are not
- * incremental. Only the identity of terms, the table of places and the hash of tweets are shared with the pipeline. The
- * computation is valid while no term is silent for four weeks, because the pipeline then forgets its baseline.
+ * Computes in the simplest way which lists the trends service must publish for a list of tweets. Every count is
+ * computed from all tweets. Only the identity of terms, the table of places and the hash of tweets are shared with the
+ * pipeline. The computation is valid only if no term is silent for four weeks, because the pipeline forgets the
+ * baseline of such a term.
  */
 export interface SentTweet {
   readonly tweet: Tweet
@@ -35,7 +36,7 @@ const LEAST_COMMON = 4
 const MAX_RELATED = 3
 /** A region labels nothing before. */
 const LABELS_AFTER_MS = 120 * MINUTE_MS
-/** A term that returns to the served terms within this time counts as if it had not left them. */
+/** Maximum time for which a term may leave the served terms without being treated as a new trend when it returns. */
 const GAP_MS = 10 * MINUTE_MS
 const DAY_HOURS = 24
 const WEEK_HOURS = 168
@@ -48,10 +49,12 @@ interface RegionPast {
   lists: { windowEnd: number; mean: number }[]
   /** The hour of the first list of each term. */
   tracked: Map<string, number>
-  /** For each term, the time since which it has trended, and the time at which it was last among the served terms. */
+  /**
+   * For each term, the time since which it has been trending, and the time at which it was last among the served terms.
+   */
   trending: Map<string, { since: number; seen: number; leftAt: number | undefined; peak: number }>
   /**
-   * The served terms of the first list with terms in each period of ten minutes, by the number of the period
+   * The served terms of the first list with terms in each period of ten minutes. Keys are the numbers of the periods
    * since 1970.
    */
   firstServed: Map<number, string[]>
@@ -64,7 +67,7 @@ export interface Offline {
    * function is called for each published window in order.
    */
   listsAt(windowEnd: number): Map<number, TrendEntry[]>
-  /** Returns the counts so far in a region, by term and minute (epoch ms of its start). */
+  /** Returns the counts so far in a region, grouped by term and minute (epoch ms of its start). */
   volumes(woeid: number): Map<string, Map<number, number>>
 }
 
@@ -218,8 +221,8 @@ export function topicsOf<E extends { readonly term: string }>(
 }
 
 /**
- * Estimates the share of the more frequent term's tweets that have both terms, from the tweets that were drawn for
- * both.
+ * Estimates, from the tweets that were drawn for two terms, which share of the more frequent term's tweets contains
+ * both terms.
  */
 function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
   const last = Math.min(...[a, b].map((drawn) => (drawn.length < DRAWN_TWEETS ? Infinity : drawHash(drawn[DRAWN_TWEETS - 1].tweet_id))))

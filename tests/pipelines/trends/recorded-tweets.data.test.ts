@@ -76,8 +76,8 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; fol
     const expected = offline.listsAt(windowEnd)
     for (const list of ofWindow) {
       const truth = (expected.get(list.woeid) ?? []).slice(0, SERVED)
-      // All scores depend on the list a minute earlier. With steps of this length there is no such list, so ranks are
-      // compared by counts.
+      // Every score depends on the list from a minute earlier. With steps of this length no such list exists, so the
+      // ranks are compared with the order of the counts.
       expect(list.entries.slice(0, SERVED).map(countsOf)).toEqual(truth.map(countsOf))
       if (truth.length > 0) compared++
     }

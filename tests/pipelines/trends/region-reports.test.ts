@@ -11,7 +11,9 @@ const REGION = 44418
 /** Number of terms in each report. */
 const TERMS = 4
 const MEAN = 1
-/** Reports are kept for at most 20 renewals after the one with their details. */
+/**
+ * Maximum number of stored reports: the report with the details of its terms, and the reports of the next 20 renewals.
+ */
 const MOST_ROWS = 21
 
 function candidate(term: string, count: number): TrendCandidate {
@@ -30,7 +32,7 @@ function candidate(term: string, count: number): TrendCandidate {
   }
 }
 
-/** A partition of the terms that sends the details of its candidates as the second stage does. */
+/** A partition of the terms. It sends the details of its candidates in the same way as the second stage. */
 function partition() {
   const writer = reportWriter()
   const sent = sentDetails()
@@ -106,7 +108,7 @@ test('a candidate that never changes keeps few reports of others that always do'
       [...rows.values()].reduce((sum, { start, end }) => sum + end - start, 0),
     )
   }
-  // The four terms take 8 KB, and each report has at least three of them.
+  // The details of the four terms take 8 KB, and each report contains at least three of the terms.
   expect(most).toBeGreaterThan(12_000)
   expect(most).toBeLessThan(45_000)
 })

@@ -13,7 +13,7 @@ const REGIONS = [...new Set(PLACES.flatMap((place) => pathOf(place) ?? []))]
 const contribution = fc.record({
   user: fc.nat(3),
   place: fc.oneof({ weight: 3, arbitrary: fc.constant(PLACES[0]) }, { weight: 2, arbitrary: fc.constantFrom(...PLACES) }),
-  /** Most tweets arrive at once; some are late or dated ahead. */
+  /** Most tweets arrive immediately. Some arrive late, and some are dated ahead. */
   delay: fc.oneof(fc.constant(0), fc.integer({ min: -5, max: 59 })),
   pause: fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(40) }),
 })
@@ -49,7 +49,8 @@ test('contributions less repeats are the distinct users of each region, in the w
         counted.push({ user, place, minute })
         for (const [level, woeid] of pathOf(place)!.entries())
           for (const repeat of repeats) if ((repeat.levels & (1 << level)) !== 0) storeRepeat(stored.get(woeid)!, repeat, now - 125)
-        // Windows end now or earlier, as when a list waits for a slower partition.
+        // A list that waits for a slower partition has a window that ends in the past, so earlier ends are checked as
+        // well.
         for (const last of [now, now - 1, now - 20]) {
           for (const woeid of REGIONS) {
             const { contributions, users } = usersOf(counted, woeid, last - 59, last)
@@ -68,7 +69,7 @@ test('a first contribution has no repeats, and one in the same minute or up to 5
   expect(user.admit(fingerprintOf('a'), START, PLACES[0])).toEqual([{ earlier: START, later: START, count: 1, levels: 7 }])
   expect(user.admit(fingerprintOf('a'), START + 59, PLACES[0])).toEqual([{ earlier: START, later: START + 59, count: 1, levels: 7 }])
   expect(user.admit(fingerprintOf('a'), START + 119, PLACES[0])).toEqual([])
-  // New York and the United States have the first contribution as neighbour, and the world has the second.
+  // The last contribution repeats the first one in New York and the United States, and the second one in the world.
   expect(user.admit(fingerprintOf('b'), START, PLACES[0])).toEqual([])
   expect(user.admit(fingerprintOf('b'), START + 1, PLACES[2])).toEqual([{ earlier: START, later: START + 1, count: 1, levels: 2 ** 2 }])
   expect(user.admit(fingerprintOf('b'), START + 2, PLACES[0])).toEqual([

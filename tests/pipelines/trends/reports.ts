@@ -19,7 +19,7 @@ function failing(): never {
   throw new Error('a report lacks the details of a candidate')
 }
 
-/** Ranks candidates as if one partition had reported them. */
+/** Ranks candidates as if a single partition had reported all of them. */
 export function rankCandidates(candidates: readonly TrendCandidate[], meanOfNewTerms: number): RankedTerm[] {
   const writer = reportWriter()
   const isFresh = ({ baseline }: TrendCandidate) => baseline === NO_BASELINE

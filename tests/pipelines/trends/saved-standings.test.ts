@@ -31,7 +31,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ kind: 'commit' as const }) },
 )
 
-/** A store whose rows a later worker also sees. */
+/** A store whose rows are still there when a later worker opens it. */
 function memoryStore(rows: Map<string, SavedStandings>): KeyedStore<string, SavedStandings> {
   const store = {
     get: (key: string) => rows.get(key),
@@ -122,7 +122,7 @@ test('a worker that starts continues with the saved standings, without a visit t
       const expected = entriesOf(first.rank(minute))
       expect(entriesOf(next.rank(minute))).toEqual(expected)
       expect(entriesOf(fresh.rank(minute))).toEqual(expected)
-      // The second worker visits all terms only if the first worker must do so as well.
+      // The second worker visits all terms only in those cases in which the first worker must visit all terms, too.
       expect(next.visits.all).toBe(first.visits.all - visitsBefore)
       expect(entriesOf(next.rank(minute + 25))).toEqual(entriesOf(fresh.rank(minute + 25)))
     }),

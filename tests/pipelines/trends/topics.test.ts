@@ -51,7 +51,7 @@ test('a topic keeps its start and its ranks when another term becomes its leadin
     { term: 'above' },
     { term: 'second', variants: ['first'], trending_since: started[1].trending_since, rank_change: 0, peak_rank: 2 },
   ])
-  // Each of the terms also continues to trend alone.
+  // Each of the two terms also continues to trend as a separate topic.
   tweet(driver, 30, 'first')
   leap(driver, MINUTE)
   const alone = entriesOf(driver, WORLD)

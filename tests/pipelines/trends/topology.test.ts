@@ -52,8 +52,8 @@ test('a flood of long terms and spellings from one user produces no record that 
   expect(terms).toContain('sandy')
   expect(terms).toContain('short')
   expect(terms).not.toContain('a')
-  // At the limit, the user still counts for the remembered terms, and for other terms once the remembered terms are
-  // forgotten.
+  // A user at the limit still contributes to the remembered terms. Contributions to other terms count again only when
+  // the remembered terms are forgotten.
   send(driver, { user_id: 7n, phrases: [longTerm(0), longTerm(3_000)] })
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
   driver.restart({ downMs: 3 * HOUR })
@@ -170,7 +170,7 @@ test('after a renewal is skipped because it is minutes late, the next list and t
   driver.read(trendOutput)
   send(driver, { hashtags: ['busy'] })
   advanceTo(driver, START + 52 * SECOND)
-  // Stage 1 marks 12:01 after its counts, and the other stages reach this time four minutes later.
+  // Stage 1 sends its counts and then the marker of 12:01. The other stages reach this time only four minutes later.
   driver.commit()
   driver.restart({ downMs: 4 * MINUTE })
   driver.settle()
@@ -240,7 +240,7 @@ test(
     for (let i = 0; i < 8; i++) send(driver, { hashtags: ['monday'] })
     for (let i = 0; i < 20; i++) send(driver, { hashtags: ['rare'] })
     for (let i = 0; i < 19; i++) send(driver, { hashtags: ['new'] })
-    // At the end of the hour, the usual count is that of this hour alone.
+    // At the end of an hour, the usual count is the count of that hour alone.
     leap(driver, HOUR)
     const entries = entriesOf(driver, NEW_YORK)
     expect(entries.map(({ term, velocity_vs_usual, label }) => ({ term, velocity_vs_usual, label }))).toEqual([
@@ -278,7 +278,7 @@ test('a term counts as trending since it entered the top 30, with gaps of up to 
   driver.advanceWallClock(MINUTE)
   const [first] = entriesOf(driver, WORLD)
   // The term's only contribution leaves the window after five minutes. The second contribution follows within ten
-  // minutes, and the third does not.
+  // minutes, but the third follows later.
   driver.advanceWallClock(12 * MINUTE)
   expect(entriesOf(driver, WORLD)).toEqual([])
   send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })
@@ -356,7 +356,7 @@ test('a term that becomes frequent keeps all counts, in its lists and in the his
 /** Makes a task stop reading until the driver restarts. */
 function block(driver: TestDriver, source: string, partition: number): void {
   const task = driver.tasks.find((each) => each.part.sources.includes(source) && each.partition === partition)!
-  // A task with queued records that it does not process gets no further records.
+  // A task gets no further records while it has queued records that it does not process.
   Object.defineProperties(task, { queuedRecords: { value: 1 }, idles: { value: false }, run: { value: () => 'idle' } })
 }
 
@@ -384,7 +384,7 @@ test('when a partition of the tweets is stuck, lists are incomplete but not stal
   driver.advanceWallClock(MINUTE)
   const after = newestLists(driver).get(WORLD)!
   expect(after.missing_partitions).toBe(0)
-  // The new term has trended since the first complete list, whose means are those before the stop.
+  // The new term has been trending since the first complete list, whose means are the same as before the stop.
   expect(after.entries.find(({ term }) => term === 'new')?.trending_since).toBeGreaterThan(list.window_end)
 })
 
@@ -400,7 +400,7 @@ test('usual counts contain the hours that are not final because a partition of t
       for (const user_id of users) send(driver, { user_id, hashtags: ['steady'] })
       leap(driver, 55 * MINUTE)
     }
-    // A list without the stuck partition is made a minute after the others are ready.
+    // If a partition is stuck, a list is published a minute after the other partitions are ready.
     for (let half = 0; half < 6; half++) leap(driver, 30 * SECOND)
     return newestLists(driver).get(WORLD)!
   }

@@ -14,7 +14,7 @@ import type { Tweet } from '../../../schemas/trends/types.ts'
 const SCHEMA_ID = 7
 const OTHER_ID = 8
 const HEADER_BYTES = 5
-/** A newer tweet, whose fields have another order. */
+/** A newer version of the tweet schema. It has an additional field, and its fields are in a different order. */
 const OTHER: AvroSchema = {
   ...(loadSchema('trends/Tweet') as { readonly [property: string]: unknown }),
   fields: [{ name: 'added', type: 'string' }, ...(loadSchema('trends/Tweet') as { fields: unknown[] }).fields.toReversed()],
@@ -60,7 +60,7 @@ const tweet: fc.Arbitrary<Tweet> = fc.record({
 function encoded(value: Tweet): Buffer {
   const out = byteWriter()
   whole.encode(value, out)
-  // Other bytes come before and after it, as in a batch.
+  // Other bytes surround the encoded value, as in a batch.
   return Buffer.concat([Buffer.from([9]), out.buffer.subarray(0, out.length), Buffer.from([9, 9, 9])])
 }
 

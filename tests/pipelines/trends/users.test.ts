@@ -27,7 +27,7 @@ test.each([
   driver.restart({ wipeState: true })
   send(driver, { user_id: 1n, hashtags: ['sandy'], created_at: driver.now - 2 * MINUTE })
   leap(driver, MINUTE)
-  // The cap of three tweets applies to the repeated user as before.
+  // The limit of three tweets still applies to the user of the repeated tweet.
   const volume = users * tweets + (tweets < 3 ? 1 : 0)
   expect(usersIn(driver, NEW_YORK)).toEqual([[volume, users]])
 })

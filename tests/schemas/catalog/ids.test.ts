@@ -33,7 +33,7 @@ test.each([1, 7, 123_456_789, LARGEST_PRODUCT])('variants of product %d lead bac
 test('refuses numbers that no variant or product can have', () => {
   for (const number of [0, 256, 1.5, -1, Number.NaN]) expect(() => variantIdOf(7, number)).toThrow(RangeError)
   for (const product of [0, 2 ** 45, 1.5, -1, Number.NaN]) expect(() => variantIdOf(product, 1)).toThrow(RangeError)
-  // The invalid ids have the number zero, no product, or more than 53 bits.
+  // The invalid ids have the number zero, have no product, or exceed 53 bits.
   for (const id of [256, 7 * 256, 255, 0, -1, 2 ** 53 + 2, 1.5]) expect(placeOfVariant(id)).toBeUndefined()
 })
 

@@ -8,8 +8,8 @@ import '../../property-limit.ts'
 import { DAY, lookedUp, NO_IP_FACTS, NOON, pay, profileOf } from './payments.ts'
 
 /**
- * Where a transaction is: in the profile, in flight, or in both. It is in both if a repeated request has added it
- * again, until the sink removes it.
+ * Where a transaction is stored: in the profile, in flight, or in both. It is in both places from the time at which a
+ * repeated request adds it again until the sink removes it.
  */
 const PLACES = ['profile', 'flight', 'both'] as const
 
@@ -57,7 +57,7 @@ test('features do not depend on how far the profile lags behind', () => {
         }),
       )
       const now = pay({ id: 'now', user: 'u1', device: 'd0', card: 'c1', place: [0, 0] })
-      // The code recognises only repetitions of transactions that profiles keep individually.
+      // A transaction in both places is recognised as a repetition only if the profile still lists it individually.
       const whereOf = (index: number) => (made[index].where === 'both' && made[index].ago > DAY - 60_000 ? 'flight' : made[index].where)
       const inPlace = (...places: readonly (typeof PLACES)[number][]) => requests.filter((_, index) => places.includes(whereOf(index)))
       const lagging = lookedUpFrom(now, inPlace('profile', 'both'), [...inPlace('both', 'flight'), now])

@@ -13,7 +13,7 @@ export const NOON = Date.UTC(2026, 0, 15, 12)
 
 export const NO_IP_FACTS: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 
-/** The parts of a request that tests vary. */
+/** The fields of a request that tests vary. */
 export interface Payment {
   readonly id?: string
   readonly at?: number

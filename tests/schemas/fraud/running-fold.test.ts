@@ -59,7 +59,7 @@ test('a running fold gives the profile of a single fold, also beyond the limits 
       for (const shape of [SMALL, PROFILE_SHAPES.user]) {
         const start = foldEvents(NEW_PROFILE, shape, before)
         const fold = runningFold(start, shape)
-        // Transactions that the profile still contains individually do not count again.
+        // Transactions that the profile still lists individually are not counted a second time.
         const rest = [...after, ...new Set(repeated.flatMap((index) => (shape === SMALL ? [] : (before[index] ?? []))))]
         const added: FraudEvent[] = []
         for (const size of [...sizes, rest.length]) {

@@ -95,8 +95,8 @@ export function withRecords(batch: Batch, records: readonly BatchRecord[]): Batc
 }
 
 /**
- * The record in the batch of a marker: length, attributes, two deltas, the key (version and type), the value (version
- * and coordinator epoch), no headers.
+ * The bytes of the record in a marker's batch: length, attributes, two deltas, the key (version and type), the value
+ * (version and coordinator epoch), no headers.
  */
 const MARKER_RECORD = Buffer.from([32, 0, 0, 0, 8, 0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0])
 const MARKER_TYPE_AT = 8

@@ -7,8 +7,9 @@ interface Expected {
 }
 
 /**
- * Producers for which a log or a group waits for the confirmation that it is part of their transaction. The end of the
- * transaction also ends the wait: if the answer was given before the end, it must not admit records after the end.
+ * Producers that have sent records to a log or offsets to a group. The log or group waits for the confirmation that it
+ * is part of the producer's transaction. The end of the transaction also ends this wait: a confirmation from before the
+ * end must not admit records after the end.
  */
 export class ExpectedProducers {
   readonly #all = new Map<number, Expected>()

@@ -43,7 +43,7 @@ export interface GroupMemberState {
   rebalanceTimeoutMs: number
   /** Partitions that the member may use, by key. */
   assigned: Set<string>
-  /** Partitions that the member has not given up yet. */
+  /** Partitions that the member was asked to give up, but has not given up yet. */
   revoking: Set<string>
   revokingSince: number
 }
@@ -101,7 +101,7 @@ export class Group {
     const known = this.members.get(memberId)
     if (epoch === JOIN_EPOCH) {
       if (known !== undefined) {
-        // A member that joins again owns no partitions, but keeps its place in the group.
+        // A member that joins again owns no partitions, but is still the same member of the group.
         known.assigned.clear()
         known.revoking.clear()
         known.epoch = known.previousEpoch = JOIN_EPOCH
@@ -208,7 +208,10 @@ export class Group {
     return true
   }
 
-  /** @param transactional true for offsets of a transaction, which need no member even if the group has some */
+  /**
+   * @param transactional true for offsets of a transaction, which may be committed without a member id even if the
+   * group has members
+   */
   checkMember(memberId: string, epoch: number, transactional: boolean): void {
     this.expire()
     if (memberId === '' && epoch < 0) {

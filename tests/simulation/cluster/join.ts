@@ -2,21 +2,27 @@ import type { Cluster, SimulatedBroker } from './cluster.ts'
 import { Refused } from './errors.ts'
 import type { Identity, Transaction } from './transactions.ts'
 
-/** How long a message between two brokers takes, ms. */
+/** How long a message between two brokers takes: the shortest and the longest time, ms. */
 const MESSAGE_MS = [0.05, 1.5] as const
 /**
- * Pause before a leader repeats its question while the previous transaction is being ended, and how long it repeats the
- * question, ms.
+ * While the previous transaction is being ended, a leader repeats its question. The constants are the shortest and the
+ * longest pause before a repetition, and the time after which the leader gives up, ms.
  */
 const RETRY_MS = [1, 20] as const
 const PATIENCE_MS = 100
 
-/** A partition or a group whose leader got records or offsets of a transaction. */
+/**
+ * A request to make a partition or group part of a transaction. The leader of the partition or group makes it when it
+ * gets records or offsets of the transaction.
+ */
 export interface Joining {
   readonly id: string
   readonly producer: Identity
   readonly what: string
-  /** False if the producer must have added the partition or group itself. */
+  /**
+   * True if this request adds the partition or group to the transaction. False if the producer must have added it
+   * before.
+   */
   readonly adds: boolean
   /**
    * Notes that the partition or group waits for the coordinator's answer. Must be called before the question is sent.

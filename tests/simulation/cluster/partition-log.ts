@@ -34,7 +34,7 @@ interface EpochStart {
   readonly start: number
 }
 
-/** The last epoch that is not later than a given epoch, and the offset where this last epoch ends. */
+/** The latest leader epoch that is not later than the requested epoch, and the offset at which this epoch ends. */
 export interface EpochEnd {
   readonly epoch: number
   readonly offset: number
@@ -46,7 +46,7 @@ export interface AbortedRange {
   readonly last: number
 }
 
-/** The log of one partition, and what its leader remembers about producers. */
+/** The log of one partition, and the state of producers that its leader remembers. */
 export class PartitionLog {
   readonly topic: string
   readonly partition: number
@@ -153,8 +153,8 @@ export class PartitionLog {
   }
 
   /**
-   * Writes the end of a transaction to the log and to all replicas at once. Has no effect for a producer that was
-   * fenced before.
+   * Writes the end of a transaction to the log and, at the same time, to all replicas. Has no effect for a producer
+   * that was fenced before.
    */
   mark(producer: Identity, marker: Marker): void {
     const { producerId, epoch: producerEpoch } = producer

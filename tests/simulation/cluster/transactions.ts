@@ -27,8 +27,8 @@ export interface Transaction {
   producerId: number
   epoch: number
   /**
-   * The producer id and epoch before the last change of them, because a producer may repeat the request for this
-   * change; -1 when there is none.
+   * The producer id and epoch before they were last changed; -1 if they were never changed. They are needed because a
+   * producer may repeat the request that changed them.
    */
   formerProducerId: number
   formerEpoch: number
@@ -47,7 +47,7 @@ export interface Markers {
   group(groupId: string, producer: Identity, marker: Marker): void
 }
 
-/** The coordinator of all transactions. Its state survives every broker. */
+/** The coordinator of all transactions. Its state survives the crash of any broker. */
 export class Transactions {
   /** The version of transactions that the cluster has enabled. Each request also has its own version. */
   version: TransactionVersion = 2
@@ -145,7 +145,7 @@ export class Transactions {
     return version === 2 ? this.#endRaising(id, identity, marker) : this.#endKeeping(id, identity, marker)
   }
 
-  /** In version 1, all transactions of a producer have the same epoch. */
+  /** Ends a transaction of version 1, in which all transactions of a producer have the same epoch. */
   #endKeeping(id: string, { producerId, epoch }: Identity, marker: Marker): Identity {
     const known = this.#all.get(id)
     if (known === undefined || known.producerId !== producerId) throw new Refused('INVALID_PRODUCER_ID_MAPPING')
@@ -160,8 +160,8 @@ export class Transactions {
   }
 
   /**
-   * In version 2, the epoch shows whether a request is repeated. A producer may abort an empty transaction, since it
-   * does not know whether partitions or groups were added.
+   * Ends a transaction of version 2, in which the epoch shows whether a request is repeated. A producer may abort an
+   * empty transaction, because it does not know whether partitions or groups were added.
    */
   #endRaising(id: string, { producerId, epoch }: Identity, marker: Marker): Identity {
     const known = this.#all.get(id)
@@ -195,7 +195,10 @@ export class Transactions {
     return known
   }
 
-  /** The raised epoch in the markers fences the producer in every partition. */
+  /**
+   * Aborts the transaction with a raised epoch. The markers carry this epoch and thereby fence the producer in every
+   * partition.
+   */
   #fence(known: Transaction): void {
     known.formerProducerId = NONE
     known.formerEpoch = this.version === 2 ? known.epoch : NONE
@@ -216,7 +219,7 @@ export class Transactions {
     const [preparing, complete] = statesOf(marker)
     known.state = preparing
     const producer = identityOf(known)
-    // A transaction without partitions and groups is complete at once.
+    // A transaction without partitions and groups is complete immediately.
     let missing = 1 + known.partitions.size + known.groups.size
     const written = () => {
       if (--missing > 0) return

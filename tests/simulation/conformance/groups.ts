@@ -79,7 +79,8 @@ export const groups: readonly Case[] = [
       const joined = await wire.heartbeat(group, { memberId: first, epoch: 0 }, [topic], [])
       const other = await wire.heartbeat(group, { memberId: second, epoch: 0 }, [topic], [])
       const answers: unknown[] = [joined.assigned, other.assigned]
-      // The member whose name sorts first gets the partition when the other member has answered that it has none.
+      // The member whose name sorts first gets the partition after the other member has confirmed that it owns no
+      // partition.
       const told = await wire.until(
         () => wire.heartbeat(group, { memberId: first, epoch: joined.epoch }),
         ({ assigned }) => assigned !== undefined,

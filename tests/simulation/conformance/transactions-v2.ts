@@ -121,7 +121,8 @@ export const transactionsV2: readonly Case[] = [
       'INVALID_PRODUCER_ID_MAPPING',
       'INVALID_PRODUCER_ID_MAPPING',
       'INVALID_PRODUCER_ID_MAPPING',
-      // If the transaction has already begun in a log, the log does not check the transactional id.
+      // The last request succeeds: a log in which the transaction has already begun does not check the transactional
+      // id.
       1,
     ],
   },

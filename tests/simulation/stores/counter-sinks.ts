@@ -57,7 +57,7 @@ const entries: Table<string, string> = {
   orderBy: 'text',
   partitionBy: 'text',
   rowsOf: (_key, text) => (text === null ? [] : [{ text }]),
-  // The sink makes several inserts per batch, and may die between them.
+  // The sink makes several inserts per batch, and its process may die between two of them.
   partitionOf: (_key, text) => text.length,
 }
 

@@ -4,7 +4,10 @@ import { type Actor, actor, type Scheduler } from '../scheduler.ts'
 
 /** Time that a request or its answer takes, ms. */
 const LATENCY_MS = [0.1, 3] as const
-/** Shares of requests that are lost, that are carried out without an answer, and that are carried out late. */
+/**
+ * Share of requests that are lost. The constants below are the shares of requests that are carried out without an
+ * answer, and that are carried out late.
+ */
 const SHARE_LOST = 0.02
 const SHARE_UNANSWERED = 0.02
 const SHARE_LATE = 0.02

@@ -59,7 +59,10 @@ export function viewModel(scheduler: Scheduler): ViewModel {
       await finishClearing(view, partition)
     }
 
-    /** Removes one key per request, so that a process may die between any two of them. */
+    /**
+     * Removes the keys of a partition. It sends one request per key, so that a process may die between any two
+     * removals.
+     */
     async function finishClearing(view: string, partition: number): Promise<void> {
       const tag = viewTag(view, partition)
       const found = await ask(`looks at ${tag}`, () => ({ exists: partitions.has(tag), mark: partitions.get(tag)?.clearing }))

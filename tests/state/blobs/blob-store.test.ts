@@ -163,7 +163,7 @@ describe('blobs in a folder', () => {
       bad[at] ^= 0x55
       writeFileSync(pathOf(hash), bad)
       const found = await contentOf(store(), hash).catch((error: Error) => error)
-      // Some bits of the header and of the stamp have no meaning.
+      // Some bits of the header and of the stamp have no meaning, so flipping them is not detected.
       expect(found instanceof BlobCorruptError || content.equals(found as Buffer), `byte ${at}`).toBe(true)
     }
   })

@@ -37,7 +37,7 @@ function echoRedis(more: object = {}) {
   const scripts = boundedScripts({ redis: client, timeoutMs: TIMEOUT_MS, monotonic: () => clock.now, timers })
   const run = (key = '{a}:1') => scripts.run(ECHO, [key], ['x', 7])
   const reason = async (key?: string) => (await run(key).then(String, (error: Error) => error)) as { reason?: string }
-  /** Advances the clock of the time limits by this time. */
+  /** Advances the clock by `ms` and runs the time limits that have expired. */
   const pass = (ms: number) => look(timers.monotonic() + ms)
   return { state, clock, scripts, run, reason, pass }
 }

@@ -105,7 +105,9 @@ describe.each(fullRowBytes)('with rows of %d bytes', (fullBytes) => {
 test('values that stay after an expiry are kept, even if they need more rows than before', async () => {
   const opened = await testBackends[0]()
   const store = openStore(newStore(12), opened.backend, CACHE_BYTES)
-  // The first row is full because of its last value. In order of time, the long value alone fills a row.
+  // Values are added in descending order of time, so the long value comes last and completes the first row together
+  // with the other values. After the expiry, the store writes the values in chronological order. The long value then
+  // fills a whole row, and the other values need a second row.
   const kept = [
     { time: 45, value: 'a value that fills a row' },
     { time: 46, value: 'b' },
@@ -136,7 +138,7 @@ test('the values of a hot key are split into rows that a changelog accepts, and 
     backend.session(TOPOLOGY).write()
     store.committed()
   }
-  // The times are out of order and in one segment.
+  // The times are in random order, but all in the same segment.
   const times = Array.from({ length: HOT_VALUES }, (_, i) => 30 * SECOND + ((i * 7) % HOT_VALUES))
   times.forEach((time, i) => {
     store.add('hot', time, `${i} ${HOT_VALUE}`)
@@ -175,7 +177,7 @@ test('a commit writes a row per key, and one more for all keys that are new in a
     return appended
   }
   expect(commit(30 * SECOND, 100)).toBe(101)
-  // All of these keys have a value in this segment.
+  // Each of these keys already has a value in the segment, so no further rows are needed to find them.
   expect(commit(31 * SECOND, 100)).toBe(100)
   expect(commit(31 * SECOND, 101)).toBe(102)
   // The next segment.

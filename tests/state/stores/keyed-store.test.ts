@@ -63,7 +63,7 @@ function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'sc
   return rows.slice(0, limit)
 }
 
-/** Runs the steps on a store and on two maps: the current contents, and the committed ones. */
+/** Runs the steps on a store and on two maps, which contain the current and the committed contents. */
 async function runAgainstModel(kind: 'keyed' | 'packed', opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const value = raw(utf8)
   const create = () => (kind === 'keyed' ? keyedStore(STORE, { key: utf8, value }) : packedStore(STORE, { key: utf8, value }))
@@ -181,7 +181,7 @@ test('a scan that omits new keys sees the changes of all others, and sorts no ch
   expect(shown).not.toHaveProperty('b')
 })
 
-/** Whether the store forgets the committed rows before the scan continues. */
+/** Sizes of the cache. With the tiny cache, the store evicts the committed rows before the scan continues. */
 const CACHES = [
   { cache: 'large', cacheBytes: 250_000 },
   { cache: 'tiny', cacheBytes: 1 },

@@ -21,7 +21,7 @@ test('contains recently used entries up to its capacity, and the pinned ones', (
         lately = [key, ...lately.filter((other) => other !== key)].slice(0, CAPACITY / 2)
         const held = Array.from({ length: 41 }, (_, each) => each).filter((each) => cache.peek(each) !== undefined)
         expect(held).toEqual(expect.arrayContaining([...pins.keys(), ...lately]))
-        // Entries that were pinned may stay for two more generations.
+        // Entries may stay for two more generations after they were pinned.
         expect(held.length).toBeLessThanOrEqual(CAPACITY + 2 * pins.size)
       }
     }),

@@ -11,7 +11,7 @@ import { openStore, raw, TOPOLOGY, testBackends, testChangelog } from './harness
 const bytes = fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array))
 const span = (buffer: Buffer) => [buffer, 0, buffer.length] as const
 
-/** Number of distinct hashes. It is so small that most keys share their hash with other keys. */
+/** Number of distinct hashes. It is small, so that most keys share their hash with other keys. */
 const hashOf = (key: Buffer) => key.length % 3
 
 test('a table of packed rows behaves like a map, even if keys share their hashes', () => {

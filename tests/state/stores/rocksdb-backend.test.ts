@@ -13,7 +13,7 @@ import { TOPOLOGY, temporaryFolder } from './harness.ts'
 
 const CHILD_TIMEOUT_MS = 60_000
 const MIB = 1024 * 1024
-/** Maximum file size for the writer. The writer's write-ahead log reaches this size with the second batch. */
+/** Maximum file size for the writer process. The second batch makes the writer's write-ahead log reach this size. */
 const FILE_LIMIT_KIB = 300
 
 const folders: string[] = []
@@ -199,7 +199,7 @@ test('a clear that was interrupted is completed at the next open', async () => {
   await backend.close()
   await withRawDatabase(folder, (binding, database) => {
     expect(binding.db_get_many_sync(database, [left, deletedEntry(abandoned)[0]], undefined)).toEqual([undefined, undefined])
-    // The new store did not get the number of the abandoned space.
+    // The new store must not reuse the number of the abandoned key space.
     expect(binding.db_get_many_sync(database, [Buffer.concat([spacePrefix(abandoned + 1), Buffer.from('a')])], undefined)[0]).toBeDefined()
   })
 })

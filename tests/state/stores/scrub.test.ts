@@ -92,7 +92,7 @@ test('changes that are made while the database is rewritten are in the new datab
   })
   let changes = 0
   while (!isDone) {
-    // Changes rows at both ends, so that some rows are changed before they are copied and others after.
+    // Changes one row near each end. Some rows are therefore changed before they are copied, and others after.
     for (const row of [changes, ROWS - 1 - changes]) set(`row ${row}`, changes % 3 === 0 ? null : `new ${changes}`)
     const taken = own.takeBatch()
     taken.putPosition('source', ++changes)

@@ -11,7 +11,7 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 const STORE = 'seen'
 /** Room for a few objects. */
 const CACHE_BYTES = 800
-/** An error rate so low that these tests have no false positives, and a plain set can be the model. */
+/** Error rate of the tests. It is so low that there are no false positives, and a plain set can serve as the model. */
 const EXACT = 1e-6
 const LIFETIME_MS = 1_000
 const LONGEST_LIFE_MS = 1_100
@@ -185,7 +185,8 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     const read = seenSetReader({ item: utf8, ...SHAPE }).open((page) => pages.get(page), now)
     expect(mistaken / items).toBeLessThan(SHAPE.errorRate)
     for (let i = 0; i < items; i++) if (!read.has(`item-${i}`)) expect.fail(`item ${i} was forgotten`)
-    // An item that was mistaken for an old item is stored, because the old item could have been added again.
+    // A new item that was mistaken for an old item may be stored as well, because the old item could have been added
+    // again.
     expect(store.size('ann', now)).toBeGreaterThanOrEqual(items - mistaken)
     expect(store.size('ann', now)).toBeLessThanOrEqual(items)
     const sizes = Array.from(pages.values(), ({ length }) => length)
@@ -201,7 +202,7 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     store.committed()
     for (let i = 0; i < 100; i++) {
       const rows = rowsOfOneMore(store, `more-${i}`, now)
-      // Apart from one page, there is at most one more row, by which a new page is found after it has expired.
+      // An added item writes one page and at most one more row, by which a new page is found when it expires.
       expect(rows.filter(([, value]) => value.length > 'header'.length).length).toBeLessThanOrEqual(1)
       expect(rows.reduce((sum, [key, value]) => sum + key.length + value.length, 0)).toBeLessThan(600)
     }
@@ -228,7 +229,7 @@ describe('a set of more items than its capacity', () => {
   const ADDED = 4 * CAPACITY
   const FILL_TIMEOUT_MS = 60_000
 
-  /** [ms between two items, number of items that are remembered] */
+  /** Each row is the time between two items, in ms, and the number of items that are remembered. */
   test.each([
     [1_000, CAPACITY],
     [60_000, CAPACITY],
@@ -239,7 +240,7 @@ describe('a set of more items than its capacity', () => {
     const remembered = items.filter((item, i) => store.add('ann', item, START + i * stepMs))
     const now = START + ADDED * stepMs
     expect(remembered.length).toBeGreaterThan(ADDED * (1 - ERROR_RATE))
-    // An item that was mistaken for an older item is forgotten together with it.
+    // An item that was mistaken for an older item is forgotten when that older item is forgotten.
     for (const item of remembered.slice(-live * (1 - ERROR_RATE))) if (!store.has('ann', item, now)) expect.fail(`${item} was forgotten`)
     expect(store.size('ann', now)).toBeLessThan(CAPACITY * 2)
     expect(items.slice(0, CAPACITY).filter((item) => store.has('ann', item, now)).length / CAPACITY).toBeLessThan(2 * ERROR_RATE)
@@ -328,7 +329,7 @@ describe('the only page of a set', () => {
     forgetMarks(backend)
     const later = opened(backend)
     for (const item of items) expect(later.store.add('ann', item, now + DAY_MS)).toBe(false)
-    // When its items have expired, the first page is empty, but the other pages are not.
+    // After the items of the first page have expired, only the first page is empty.
     while (later.store.expire(START + MONTH_MS + 5 * DAY_MS, 10) === 10);
     later.commit()
     const last = opened(backend).store
@@ -362,7 +363,7 @@ describe('a lifetime', () => {
     store.add('ann', 'y', START + 20 * DAY_MS)
     expect(store.expire(START + 33 * DAY_MS, 10)).toBe(1)
     expect(store.size('ann', START)).toBe(1)
-    // The page is checked again when its newest items have expired.
+    // The store checks the page again when its newest items expire.
     expect(store.expire(START + 52 * DAY_MS, 10)).toBe(0)
     expect(store.expire(START + 53 * DAY_MS, 10)).toBe(1)
     expect(store.size('ann', START)).toBe(0)

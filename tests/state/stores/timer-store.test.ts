@@ -69,7 +69,7 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
       }
       default:
         await both.live(step)
-        // The timer has one row under the key and one row under the time, and no other rows.
+        // A timer has exactly two rows: one under its key, and one under its time.
         if (step.do === 'commit') expect(both.changelog.rows.size).toBe(2 * both.committed.size)
     }
   }

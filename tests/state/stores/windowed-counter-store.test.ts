@@ -48,7 +48,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: lifeSteps },
 )
 
-/** All additions of each key as [bucket, by]. The model drops none of them. */
+/** All additions of each key as [bucket, by]. Unlike the store, the model never drops additions. */
 type Model = Map<string, [number, number][]>
 
 function copy(model: Model): Model {

@@ -123,7 +123,7 @@ test('a view has caught up when it has read all its topics, until it falls back 
   await store.apply(batch(undefined, 0, [], { viewTopics, topic: 'two', caughtUp: true }))
   expect(await flag()).toBe(1)
 
-  // Another sink has already applied this batch and later ones, so the view is still complete.
+  // Another sink has already applied this batch and later batches, so the view is still complete.
   expect(await store.apply(batch(3, 4, [], { viewTopics }))).toEqual({ applied: false, position: 5 })
   expect(await flag()).toBe(1)
 

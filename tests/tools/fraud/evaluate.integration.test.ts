@@ -26,7 +26,7 @@ test('a recording is divided by a day, and both models are reported', { timeout:
   const file = join(folder, 'payments.csv.gz')
   await writeFile(file, gzipSync(recordingOf(90)))
   const output = await evaluate('--train', file, '--test', file, '--test-from', '2020-03-01')
-  // 60 days before March, without the 7 whose labels are unknown.
+  // Training uses the 60 days before March, without the last 7 days, whose labels are not known yet.
   expect(output).toContain('learned from: 6360 payments')
   expect(output).toContain('tested on: 3600 payments')
   const [, recall] = /recall at 1 % false positives \| ([\d.]+) \|/.exec(output)!

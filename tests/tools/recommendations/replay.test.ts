@@ -27,7 +27,7 @@ import { interaction, served } from '../../pipelines/recommendations/events.ts'
 const MINUTE = 60_000
 const ITEMS = 60
 const USERS = 5
-/** Number of interactions per list. A list follows every interaction whose number is a multiple of it. */
+/** Number of interactions per list. A list is shown after every fourth interaction. */
 const SHOWN_EVERY = 4
 const TYPES = ['VIEW', 'VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP'] as const
 const NO_CATALOGUE: Catalogue = { items: new Map(), users: new Map(), preferences: new Map(), editorial: new Map() }
@@ -99,7 +99,7 @@ test('a list of the replay has the items, the scores and the ranking features th
     world.apply(userId, event)
     const list = shown.get(event)
     if (list !== undefined) world.show(list)
-    // A question makes the replay settle, as the commit does for the streams.
+    // Requesting a list makes the replay fold all pending changes, as a commit does in the streams.
     world.ask(userId, event.timestamp, undefined)
   }
   signals.advanceWallClock(events.at(-1)!.event.timestamp - START + MINUTE)
@@ -151,7 +151,7 @@ test('a question knows what the user chose within half an hour, and nothing afte
   const history = builder.build()
   const past = { history, catalogue: NO_CATALOGUE, shown: [], from: 0, questions: 100 }
   await replay({ ...past, to: 6 }, ({ index, chosen }) => void asked.push({ index, chosen: [...chosen] }))
-  // The last view is not a question, because at that time lists already leave out the item.
+  // The last view is not a test case, because lists already leave out its item at that time.
   expect(asked).toEqual([
     { index: 0, chosen: [1n, 4n] },
     { index: 3, chosen: [4n, 5n, 1n] },

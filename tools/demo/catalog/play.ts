@@ -14,7 +14,7 @@ const WAREHOUSE = 'east'
 /** Number of units that arrive when a variant is out of stock. */
 const DELIVERY = 20
 
-/** A catalogue of generated products, and customers who search, look, buy and review. */
+/** A demo with a catalogue of generated products, and with customers who search, look, buy and review. */
 export const catalogDemo: DemoService = {
   name: 'catalog',
   async play(session, { rate, seed, endAt }) {

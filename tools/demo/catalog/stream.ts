@@ -5,7 +5,7 @@ import type { OfferedVariant } from './fill.ts'
 export type ShopEvent = { readonly at: number } & (
   | { readonly kind: 'search'; readonly query: string }
   | { readonly kind: 'look'; readonly variant: OfferedVariant }
-  /** Reserves one unit. `ending` is what happens to the reservation. An abandoned reservation expires. */
+  /** Reserves one unit. `ending` says how the reservation ends. An abandoned reservation (`left`) expires. */
   | { readonly kind: 'buy'; readonly variant: OfferedVariant; readonly ending: 'DEDUCT' | 'RELEASE' | 'left' }
   | { readonly kind: 'review'; readonly variant: OfferedVariant; readonly user: string; readonly stars: number }
   | { readonly kind: 'price'; readonly variant: OfferedVariant; readonly cents: number }

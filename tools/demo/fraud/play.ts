@@ -14,7 +14,8 @@ const PAYMENTS_PER_VERDICT = 200
 const GATEWAY = { subject: 'demo-payments', scope: 'internal' }
 
 /**
- * Payments of generated people, some of which are fraudulent, and an analyst who gives verdicts on some of the cases.
+ * A demo with payments by generated people, some of which are fraudulent, and with an analyst who gives verdicts on
+ * some of the cases.
  */
 export const fraudDemo: DemoService = {
   name: 'fraud',

@@ -42,7 +42,7 @@ const LIKES =
   'sourdough|night trains|old maps|sea swimming|jazz|bouldering|cats|ghost stories|ramen|bad puns|vinyl|birds|chess|tide pools'.split('|')
 const OPENINGS = ['Fond of', 'Can talk for hours about', 'Looking for somebody to share', 'Ask me about', 'Weekends are for']
 const BIO_SHARE = 0.8
-/** The genders of users. Their shares are in the same order. */
+/** The genders of users. The constant below contains their shares in the same order. */
 const GENDERS = ['m', 'f', 'x'] as const
 const GENDER_SHARES = [0.49, 0.49, 0.02]
 /** Share of users who seek everybody. */

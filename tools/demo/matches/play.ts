@@ -14,7 +14,7 @@ const GREATEST_RATE = 10
 const ANSWERED = 3
 const PREFIX = '/v1/'
 
-/** Generated users around San Francisco, who use the match feed through its HTTP API. */
+/** A demo with generated users around San Francisco, who use the match feed through its HTTP API. */
 export const matchesDemo: DemoService = {
   name: 'matches',
   async play(session, { rate, seed, endAt }) {

@@ -15,9 +15,11 @@ const ANSWER_SHARE = 0.25
  */
 const WALK_KM = 0.3
 const POPULARITY_EXPONENT = 0.7
-/** Number of draws without a target after which a user moves instead. Such a user has swiped nearly all other users. */
+/**
+ * Number of draws after which a user moves if no draw found a target. Such a user has swiped nearly all other users.
+ */
 const MAX_DRAWS = 30
-/** Shares of likes among the swipes on the least popular and on the most popular users. */
+/** Share of likes among the swipes on the least popular users, and among those on the most popular users. */
 const LEAST_LIKED = 0.2
 const MOST_LIKED = 0.8
 /** Share of likes for users who are not part of the demo, so that visitors of the page see matches. */

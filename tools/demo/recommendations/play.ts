@@ -12,7 +12,7 @@ const PRODUCTS = 100
 const FEWEST_PRODUCTS = 1
 const SHELF = 10
 
-/** Visitors who look at the products of the catalogue and request lists. */
+/** A demo with visitors who look at the products of the catalogue and request lists. */
 export const recommendationsDemo: DemoService = {
   name: 'recommendations',
   async play(session, { rate, seed, endAt }) {

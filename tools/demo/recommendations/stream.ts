@@ -17,7 +17,7 @@ export interface VisitStreamOptions {
   readonly rate: number
   /** Epoch ms. */
   readonly startAt: number
-  /** Groups of items that are often viewed together, such as those of one category. */
+  /** Groups of items that are often viewed together, such as the items of one category. */
   readonly shelves: readonly (readonly string[])[]
 }
 

@@ -4,18 +4,20 @@ import { duration, required, text } from '../../../scripts/command-line/option.t
 export default command({
   call: 'npm run fraud:evaluate --',
   description:
-    "Trains a model on recorded payments and reports how well it finds the frauds among later ones, compared with a logistic regression on the same inputs. The payments pass through the service's own profiles and features. As with an analyst's verdict, the label of a payment becomes known only after a delay. The model does not learn from payments whose labels are unknown when the test begins. Needs Python 3; its packages are installed into an environment of their own on first use.",
+    "Trains a model on recorded payments and reports how well it finds the frauds among later ones, compared with a logistic regression on the same inputs. The payments pass through the service's own profiles and features. As with an analyst's verdict, the label of a payment becomes known only after a delay. The model does not learn from payments whose labels are unknown when the test begins. Needs Python 3; its packages are installed into a separate environment on first use.",
   options: {
     train: required(
       text('CSV file, optionally gzipped, with the columns of the payments data set, ordered by time.', { placeholder: 'FILE' }),
     ),
-    test: required(text('The same for the test. It may be the same file; then --test-from divides it.', { placeholder: 'FILE' })),
-    'train-from': text('Learns from payments from this day on, such as 2018-04-08. Earlier ones only fill the profiles.', {
+    test: required(
+      text('CSV file for the test, in the same format. If it is the same file, --test-from divides it.', { placeholder: 'FILE' }),
+    ),
+    'train-from': text('Learns from payments from this day on, such as 2018-04-08. Earlier payments only fill the profiles.', {
       placeholder: 'DAY',
     }),
     'train-to': text('Learns from payments before this day. Default: --test-from.', { placeholder: 'DAY' }),
-    'test-from': text('Tests on payments from this day on. Default: the first one of the test file.', { placeholder: 'DAY' }),
-    'test-to': text('Tests on payments before this day. Default: all later ones.', { placeholder: 'DAY' }),
+    'test-from': text('Tests on payments from this day on. Default: the first day of the test file.', { placeholder: 'DAY' }),
+    'test-to': text('Tests on payments before this day. Default: to the end of the test file.', { placeholder: 'DAY' }),
     'label-delay': duration('Time after which a label is known.', { default: '7d' }),
   },
   check({ train, test, 'test-from': testFrom, ...days }) {
@@ -27,6 +29,6 @@ export default command({
   },
   examples: [
     ['--train payments.csv.gz --test payments.csv.gz --test-from 2018-07-01', 'Learns from everything before July and tests on the rest.'],
-    ['--train may.csv --test june.csv', 'Two files; payments that are in both count once.'],
+    ['--train may.csv --test june.csv', 'Reads two files. A payment that is in both files counts once.'],
   ],
 })

@@ -1,6 +1,6 @@
 import type { LabelledPayment } from './payments.ts'
 
-/** Merges two recordings in chronological order. A payment that is in both recordings is returned once. */
+/** Merges two recordings in chronological order. A payment that both recordings contain is returned once. */
 export async function* merged(one: AsyncIterable<LabelledPayment>, other: AsyncIterable<LabelledPayment>): AsyncGenerator<LabelledPayment> {
   const sources = [one[Symbol.asyncIterator](), other[Symbol.asyncIterator]()]
   const heads = await Promise.all(sources.map((source) => source.next()))

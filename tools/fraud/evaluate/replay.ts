@@ -46,7 +46,7 @@ export async function replayPayments(payments: AsyncIterable<LabelledPayment>, p
     if (part === PART.none) continue
     matrix.add(input)
     parts.push(part)
-    // Some files do not distinguish kinds of fraud, so the number of a fraud is at least 1.
+    // Files that do not distinguish kinds of fraud give no number for them, so every fraud gets at least the number 1.
     scenarios.push(isFraud ? Math.max(1, scenario) : 0)
   }
   return { parts: Uint8Array.from(parts), scenarios: Uint8Array.from(scenarios) }

@@ -30,13 +30,13 @@ export interface RuledPayment {
 
 /** Quality of the decisions by rules and models together on generated traffic. All numbers are shares from 0 to 1. */
 export interface TrafficReport {
-  /** Blocked share of all payments, at the assumed share of frauds. */
+  /** Share of all payments that are blocked, calculated for the assumed share of frauds. */
   readonly blocked: number
   /** Of all normal payments: reviewed or blocked. */
   readonly falsePositives: number
   /**
-   * Share of false positives among the payments for which `isCounted` is true. It is lower than the complete share, so
-   * it is never shown alone.
+   * Share of false positives among the normal payments for which `isCounted` is true. This share is lower than the
+   * complete share, so it must not be reported alone.
    */
   readonly falsePositivesWithoutVictims: number
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>

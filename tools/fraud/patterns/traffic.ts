@@ -23,7 +23,7 @@ interface Drawn {
 
 const DAY_MS = 86_400_000
 const DEFAULT_START_MS = Date.UTC(2026, 0, 1)
-/** Share of the time before the first fraud, so that people have a history. */
+/** Share of the period that passes before the first fraud, so that people have a history. */
 const QUIET_SHARE = 0.3
 /** Minimum number of payments per day of a victim: one payment in two days. */
 const LEAST_PAYMENTS_PER_DAY = 0.5

@@ -13,7 +13,10 @@ const BLOCKED_SHARE = 0.003
 const LEAST_HIGH = 0.2
 const DECIMALS = 1e5
 const STEPS = 16
-/** Models that never block. A suspicion of money laundering is no reason to refuse a payment; analysts review it. */
+/**
+ * Models that never block a payment. A suspicion of money laundering is no reason to refuse a payment, but analysts
+ * review it.
+ */
 const NEVER_BLOCKS: ReadonlySet<ModelName> = new Set(['money_laundering'])
 
 export type Alone = Readonly<Record<ModelName, AloneThresholds>>

@@ -4,7 +4,7 @@ import { integer, text } from '../../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run fraud:train --',
   description:
-    'Trains the three default models on generated payments with seven patterns of fraud, finds the thresholds that fit them, and reports how well they and the seeded rules do on payments of another seed. Needs Python 3; its packages are installed into an environment of their own on first use.',
+    'Trains the three default models on generated payments with seven patterns of fraud, finds their thresholds, and reports how well they and the seeded rules do on payments of another seed. Needs Python 3; its packages are installed into a separate environment on first use.',
   options: {
     people: integer('People of the generated payments.', { default: 2000, min: 100 }),
     days: integer('Days of the generated payments.', { default: 40, min: 10 }),

@@ -20,13 +20,13 @@ export interface History {
   /** How much each interaction says: see weights.ts. */
   readonly weights: Float32Array
   at(index: number): PastInteraction
-  /** Returns the index of the same user's next interaction; -1 for the last one. */
+  /** Returns the index of the same user's next interaction; -1 if there is none. */
   next(index: number): number
   /** Returns the index of the first interaction at this time or later; `count` if all are earlier. */
   firstSince(time: number): number
-  /** Returns whether the user chose the item in this interaction, so that a good list would have offered it. */
+  /** Returns whether the user chose the item in this interaction. A good list would have offered such an item. */
   isChosen(index: number): boolean
-  /** Returns whether lists leave the item out from this interaction on. */
+  /** Returns whether lists leave out the item after this interaction. */
   isWatched(index: number): boolean
 }
 

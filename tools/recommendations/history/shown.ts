@@ -10,8 +10,8 @@ export interface ShownList {
 }
 
 /**
- * Maximum number of lists, which take about 80 MB. It equals the number of interactions in a replay. Older lists hardly
- * affect the statistics.
+ * Maximum number of lists, which take about 80 MB. It equals the maximum number of interactions in a replay. Older
+ * lists hardly affect the statistics.
  */
 const MOST_LISTS = 300_000
 const QUERY_SECONDS = 600

@@ -5,7 +5,7 @@ import type { History } from '../history/history.ts'
 import type { ShownList } from '../history/shown.ts'
 import { type ReplayWorld, replayWorld } from './world.ts'
 
-/** Data about items, users and editors' lists, without interactions. */
+/** All data about items, users and editors' lists that a replay needs, apart from interactions. */
 export interface Catalogue {
   readonly items: ReadonlyMap<bigint, RecommendationItem>
   readonly users: ReadonlyMap<bigint, RecommendationUser>
@@ -13,13 +13,13 @@ export interface Catalogue {
   readonly editorial: ReadonlyMap<string, EditorialList>
 }
 
-/** A time in the past at which a user chose an item. */
+/** A test case of a replay: a time in the past at which a user chose an item. */
 export interface Question {
   readonly index: number
   readonly userId: bigint
   /** Number of the user's interactions that the replay has applied so far. */
   readonly interactions: number
-  /** The items that the user chose within half an hour after the question. */
+  /** The items that the user chose within half an hour after the time of the test case. */
   readonly chosen: ReadonlySet<bigint>
   ask(model: RecommendationModel | undefined): Recommended
 }
@@ -32,7 +32,7 @@ export interface Replay {
   /** Range of interactions, by index, before which lists are requested; `to` is exclusive. */
   readonly from: number
   readonly to: number
-  /** Maximum number of questions. They are spread evenly over the range. */
+  /** Maximum number of test cases. They are spread evenly over the range. */
   readonly questions: number
   readonly signal?: AbortSignal
 }
@@ -46,7 +46,7 @@ const MOST_REPLAYED = 300_000
 /** Number of interactions after which the replay yields to other tasks of the process. */
 const PER_TURN = 2_000
 
-/** Replays a history. Asks a question before each interaction with an item that a list could have offered. */
+/** Replays a history. Reports a test case before each interaction with an item that a list could have offered. */
 export async function replay(
   { history, catalogue, shown, from, to, questions, signal }: Replay,
   onQuestion: (question: Question) => void,
@@ -55,8 +55,8 @@ export async function replay(
   const start = Math.max(0, to - Math.max(MOST_REPLAYED, to - from))
   const due = questionsOf(history, from, to, questions)
   const applied = new Map<bigint, number>()
-  // Lists from before the first replayed interaction are left out, because each list is compared with the clicks that
-  // follow it.
+  // Lists that were shown before the first replayed interaction are skipped, because each list is compared with the
+  // clicks that follow it, and the replay does not contain all clicks on these lists.
   let list = shown.findIndex(({ at }) => at >= history.times[start])
   for (let index = start; index < to; index++) {
     if ((index - start) % PER_TURN === 0) await turn(signal)
@@ -65,8 +65,8 @@ export async function replay(
     while (list >= 0 && list < shown.length && shown[list].at < now) world.show(shown[list++])
     if (due.has(index) && !world.hasWatched(userId, history.itemIds[index], now)) {
       const chosen = chosenFrom(history, index, to)
-      // The interaction may have followed a list that was shown a moment ago. At the time of the request, this list did
-      // not count as shown yet.
+      // The interaction may have followed a list that was shown only a moment ago. When the user requested that list,
+      // it did not count as shown yet.
       const shownUntil = now - FOLLOWED_MS
       const ask = (model: RecommendationModel | undefined) => world.ask(userId, now, model, shownUntil)
       onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask })
@@ -85,7 +85,7 @@ function worldOf({ items, users, preferences, editorial }: Catalogue): ReplayWor
   return world
 }
 
-/** Selects questions that are spread evenly over the interactions in which a user chose an item. */
+/** Selects test cases that are spread evenly over the interactions in which a user chose an item. */
 function questionsOf(history: History, from: number, to: number, most: number): Set<number> {
   const possible: number[] = []
   for (let index = from; index < to; index++) if (history.isChosen(index)) possible.push(index)

@@ -8,7 +8,7 @@ export interface Trends {
   listOf(group: string, now: number): TrendingItems | undefined
 }
 
-/** The interval at which the stream publishes its lists, and the maximum number of items in a list. */
+/** Interval at which the stream publishes its lists. The constant below is the maximum number of items in a list. */
 const EVERY_MS = 30_000
 const MAX_TRENDING = 500
 /** Amount below which an item is forgotten. */

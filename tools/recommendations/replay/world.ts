@@ -57,8 +57,8 @@ export interface ReplayWorld {
   /**
    * Makes the list that the user would have received on the homepage.
    * @param now epoch ms
-   * @param shownUntil epoch ms; lists that were shown to the user after this time do not count. By default, all lists
-   * count
+   * @param shownUntil epoch ms; lists that were shown to the user after this time are ignored. By default, no list is
+   * ignored
    */
   ask(userId: bigint, now: number, model: RecommendationModel | undefined, shownUntil?: number): Recommended
   hasWatched(userId: bigint, itemId: bigint, now: number): boolean

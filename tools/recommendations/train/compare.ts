@@ -7,12 +7,12 @@ import { type Replay, replay } from '../replay/replay.ts'
 export interface Comparison {
   readonly questions: number
   /**
-   * Mean NDCG@20 of the candidate's lists. `inForce` is the mean for the lists of the version in force or, without one,
-   * of the rules.
+   * Mean NDCG@20 of the lists that the candidate makes. `inForce` is the mean for the version in force or, if there is
+   * none, for the lists that are made by rules.
    */
   readonly candidate: number
   readonly inForce: number
-  /** The same two means, for groups of users by their number of earlier interactions. */
+  /** The means of both versions for groups of users, by their number of earlier interactions. */
   readonly groups: readonly GroupQuality[]
   /** Bounds of the 95 % interval of the difference between the means. */
   readonly low: number
@@ -37,10 +37,7 @@ interface Gain {
   readonly inForce: number
 }
 
-/**
- * Asks both versions the same questions. Neither version has learned from the interactions that the questions are
- * about.
- */
+/** Compares both versions on the same test cases. Neither version was trained on the interactions of the test cases. */
 export async function compare({ candidate, inForce, seed, ...past }: Compared): Promise<Comparison> {
   const gains: Gain[] = []
   await replay(past, ({ userId, interactions, chosen, ask }) => {
@@ -71,7 +68,7 @@ function ndcg({ list }: Pick<Recommended, 'list'>, chosen: ReadonlySet<bigint>):
 }
 
 /**
- * Computes the interval by a bootstrap that draws users instead of questions, because the questions of one user
+ * Computes the interval by a bootstrap that draws users instead of test cases, because the test cases of one user
  * resemble each other.
  */
 function interval(users: readonly { readonly sum: number; readonly count: number }[], seed: number): { low: number; high: number } {

@@ -31,7 +31,7 @@ export interface Factorised {
 /** Strength of the regularization. Regularization keeps the vectors of items with few interactions short. */
 const REGULARIZATION = 0.5
 const ITERATIONS = 12
-/** Number of threads. Training must leave the other core to requests. */
+/** Number of threads. On a machine with two cores, one core stays free for requests. */
 const THREADS = 1
 
 /** Trains item factors on interactions, and writes all files of a bundle except the trees. */

@@ -35,7 +35,7 @@ const LEAST_ROWS = { share: 1 / 200, most: 100, least: 5 }
  * Number of positions that training optimises. A list shows 20 items, but the order of the next few items also helps.
  */
 const TRUNCATION = 25
-/** Number of threads. Training must leave the other core to requests. */
+/** Number of threads. On a machine with two cores, one core stays free for requests. */
 const THREADS = 1
 
 export interface Ranking extends PythonPlace {

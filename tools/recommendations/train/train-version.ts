@@ -63,7 +63,10 @@ const LEAST_USERS = 2
 const LEAST_LISTS = 10
 /** Minimum number of served lists from which the ranker learns. If there are fewer, it learns from replayed lists. */
 const ENOUGH_SERVED = 10_000
-/** Share of the history, from its newest end, from which questions are taken while no model is in force. */
+/**
+ * Share of the history that provides test cases while no model is in force. It is taken from the newest end of the
+ * history.
+ */
 const NEWEST_SHARE = 0.1
 /**
  * Share of the training data with which the ranker is trained. The vectors that the ranker sees are trained only on
@@ -73,14 +76,14 @@ const LISTED_SHARE = 0.2
 const MOST_LISTS = 8_000
 const MOST_QUESTIONS = 2_000
 /**
- * Minimum number of questions. With fewer questions, chance would decide the comparison, so the candidate goes into
+ * Minimum number of test cases. With fewer test cases, chance would decide the comparison, so the candidate goes into
  * force without a comparison.
  */
 const LEAST_QUESTIONS = 200
 
 /**
- * Trains a candidate and compares it with the version in force. Neither version has learned from the interactions that
- * both must predict; see docs/services/recommendations.md#training.
+ * Trains a candidate and compares it with the version in force. Neither version was trained on the interactions that
+ * both have to predict; see docs/services/recommendations.md#training.
  */
 export async function trainVersion(training: VersionTraining): Promise<TrainingOutcome> {
   const { history, inForce, folder, seed } = training

@@ -9,7 +9,7 @@ import { testApp } from '../../kit/harness.ts'
 import { stored } from './stored.ts'
 
 /**
- * The detail route on views in memory. It also counts the turns of the event loop in which the route read from the
+ * Creates the detail route on views in memory. Also counts the turns of the event loop in which the route read from the
  * views.
  */
 async function opened() {

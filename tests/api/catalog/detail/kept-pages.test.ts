@@ -98,7 +98,8 @@ test('a page is recent for a second after the reading of its texts began, with t
   expect(pages.recent(5, TREE)).toBeUndefined()
   pages.page(5, texts(), TREE, NOON + 500)
   expect(pages.recent(5, TREE)).toBe(first)
-  // This reading began before that of the kept page, but ended after it, so it changes nothing.
+  // These texts are older than those of the kept page, but were read completely only after the page was kept. They
+  // change nothing.
   pages.page(5, texts(), TREE, NOON)
   pass(499)
   expect(pages.recent(5, TREE)).toBe(first)

@@ -2,7 +2,7 @@ import type { StoredProduct } from '../../../../schemas/catalog/products/stored.
 
 export const NOON = Date.UTC(2026, 0, 15, 12)
 
-/** Product 5 of seller 7 as the view has it. */
+/** Returns product 5 of seller 7 as the view stores it. */
 export function stored(fields: Partial<StoredProduct> = {}): StoredProduct {
   return {
     product_id: 5,

@@ -123,8 +123,8 @@ test('the sweep of another service, which knows no images, leaves them alone', a
   const service = images(store)
   const { content_hash } = await service.keep(await picture({ width: 40, height: 40, format: 'png' }))
   const form = await service.smaller(content_hash, 150)
-  // The settings forbid that the root of another service's blobs contains the root of the images. If it did, the sweep
-  // would still be harmless.
+  // The sweep runs on the folder that contains the root of the images. The settings forbid this for another service's
+  // blobs, but the sweep would still be harmless.
   const around = await connectBlobs({ url: pathToFileURL(folder).href, s3Endpoint: undefined })
   const { signal } = new AbortController()
   const sweep = await sweepBlobs({ blobs: around, referenced: async () => new Set(), before: Date.now() + 3_600_000, signal })

@@ -115,7 +115,8 @@ test('a request that stopped after its claim is completed hours later, with a ne
   faults.lost = undefined
   ran.length = 0
   expect((await create({}, { headers })).status).toBe(201)
-  // The first claim was answered an hour ago, so the product is refused once.
+  // The first claim of the sku was answered an hour ago and has expired, so the first attempt to create the product is
+  // refused.
   expect(ran.map((step) => step.replace(/-\d$/, ''))).toEqual([
     'catalog-skus 0.0-claim',
     'catalog-products 0.0-create',

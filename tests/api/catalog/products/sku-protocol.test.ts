@@ -54,7 +54,7 @@ function world(random: Random) {
       }),
   })
 
-  /** Sends a request. A caller without an answer repeats it later. */
+  /** Sends a request. If the answer is lost, the caller repeats the request later. */
   function request(work: (command: OpenCommand) => Promise<unknown>, id = `request-${requests++}`): void {
     work(open(id)).catch((error: Error) => {
       if (error.message === 'lost') failed.push(() => request(work, id))
@@ -96,7 +96,7 @@ function world(random: Random) {
       const products = live()
       if (products.length === 0) return
       const { id, version, skus: known } = pick(random, products)
-      // The API's view may lag behind the decisions.
+      // The API's view may lag behind the decisions of the topology.
       const asked = { ...written(), expectedVersion: random() < 0.6 ? version : undefined, known: random() < 0.7 ? known : [] }
       request((command) => writer.replace(command, id, asked))
     },
@@ -116,8 +116,8 @@ function world(random: Random) {
     },
     takeUses,
     /**
-     * Advances the clock. Before that, the topology of skus reads every use so far, because its tick has a `caught-up`
-     * clock.
+     * Advances the clock. Before that, the topology of skus reads all uses so far. In the service, its `caught-up`
+     * clock does the same before a tick.
      */
     pass(ms: number) {
       takeUses()

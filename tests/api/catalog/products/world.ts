@@ -30,7 +30,10 @@ export const CATEGORY = 12
 
 const body = { title: 'Shoe', category_id: CATEGORY, variants: [{ sku: 'a', price_cents: 1_000 }] }
 
-/** Opens the products' API on fakes. The real topologies decide its commands, and feed the views at once. */
+/**
+ * Opens the products' API on fakes. The real topologies decide its commands, and their output reaches the views
+ * immediately.
+ */
 export async function productsApi() {
   const sized = { partitions: Object.fromEntries([skuFlow.commands, skuFlow.decisions, skuUses].map(({ name }) => [name, SKU_PARTITIONS])) }
   const deciders = {
@@ -41,7 +44,7 @@ export async function productsApi() {
   const ofSkus = deciders[skuFlow.name] as ReturnType<typeof decisionDriver<SkuCommand, never, never>>
   const redis = fakeRedis()
   const clock = { now: START }
-  /** Every command, in order, by flow and step. */
+  /** Every command that was run, in order, as the names of its flow and of its step. */
   const ran: string[] = []
   /** The images that were read, whether they are valid or not. */
   const kept: Buffer[] = []

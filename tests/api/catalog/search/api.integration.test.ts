@@ -42,7 +42,7 @@ const documents = [
 let api: Awaited<ReturnType<typeof testApp>>
 let part: SearchPart
 let admin: Record<string, string>
-/** Longer than the time for which equal searches share an answer. */
+/** A pause that is longer than the time for which equal searches share an answer. */
 let now = START
 
 beforeAll(async () => {

@@ -57,7 +57,7 @@ function largest<T>(counts: ReadonlyMap<T, number>, most: number, textOf: (value
   return [...counts].sort(([a, m], [b, n]) => n - m || (textOf(a) < textOf(b) ? -1 : 1)).slice(0, most)
 }
 
-/** Every filter as a plain function, by the kind of facet that it belongs to. */
+/** Returns every filter as a plain function, keyed by the kind of facet that the filter belongs to. */
 function checks({ categories, priceMin = 0, priceMax = Number.POSITIVE_INFINITY, brands, ratingMin = 0, attributes }: Filters) {
   const rating = ({ rating_sum, rating_count }: CatalogDocument) =>
     rating_count === 0 ? 0 : Math.round((rating_sum / rating_count) * 10) / 10
@@ -76,7 +76,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
   const name = `search-test-${randomUUID()}`
   let index: ProductIndex
   let search: ReturnType<typeof searcher>
-  /** Searches only among the best products, even if the index has few products. */
+  /** A searcher that considers only the best products, even if the index has few products. */
   let searchBest: ReturnType<typeof searcher>
 
   beforeAll(async () => {
@@ -177,7 +177,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
   it.each(filters)('the best products are those of all: %s', async (_title, q, chosen) => {
     for (const page of [1, 2, 40]) {
       const asked = request(q, chosen, { pageSize: 25, place: { kind: 'page', page } })
-      // The second search starts with the limit that the first search found.
+      // Each search runs twice, because the second run starts with the limit that the first run found.
       for (let time = 0; time < 2; time++) expect(await searchBest(asked)).toEqual(await search(asked))
     }
   })

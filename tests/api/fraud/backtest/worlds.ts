@@ -19,7 +19,9 @@ import { conditions, facts, TEST_LISTS } from '../../../schemas/fraud/rules/cond
 const MAX_RULES = 8
 const MAX_SNOOZES = 4
 const MAX_TRANSACTIONS = 6
-/** Times of scoring, expiries and ends of snoozes are close together, so that they occur in every order. */
+/**
+ * Times of transactions, expiries and ends of snoozes are only milliseconds apart, so that they occur in every order.
+ */
 const times = fc.integer({ min: 0, max: 3 }).map((step) => NOON + step)
 const users = fc.constantFrom('u1', 'u2')
 const ruleIds = fc.integer({ min: 0, max: MAX_RULES - 1 }).map((index) => `r${index}`)

@@ -21,7 +21,7 @@ import { requestOf } from './entries.ts'
 const SETUP_TIMEOUT_MS = 180_000
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 60_000, interval: 5 }
-/** Time within which a change must reach other instances after its answer. */
+/** Time limit for a change to reach other instances after the request for the change was answered. */
 const ENFORCED_WITHIN_MS = 1_000
 const CHANGES = 15
 const folder = guardedFolder()
@@ -69,7 +69,7 @@ async function ask(method: string, path: string, body?: unknown) {
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
 }
 
-/** Opens the blocklist as another instance does, with a transport and a folder of its own. */
+/** Opens the blocklist with a separate transport and folder, as another instance does. */
 async function reader(name: string): Promise<OpenBlocklist> {
   const transport = apiTransport({ brokers: [kafka.address], log })
   const packedTables = packedTableOpener({

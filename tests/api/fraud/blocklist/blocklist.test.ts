@@ -83,7 +83,7 @@ test('each type is found by its canonical value, in the order of the types', asy
     await block(type, value)
     expect(blocklist.find(request)).toBe(type)
   }
-  // Entries with the same value but another type do not match.
+  // Entries with the same value but a different type do not match.
   expect(blocklist.find(requestOf({ user: 'd1', device: 'u1', card: 'u1' }))).toBeUndefined()
 })
 

@@ -216,7 +216,7 @@ test('repeated feedback gets the first answer and is published once', async () =
   expect(other).toMatchObject({ status: 409, body: { error: 'idempotency_conflict' } })
 })
 
-/** Closes a case and waits until it has left the state. */
+/** Closes a case, adds it to the archive, and waits until the topology's state no longer contains it. */
 async function archivedCase() {
   const api = await casesApi()
   const { send, reviewed, transaction, daysPass, tables, driver } = api
@@ -262,7 +262,7 @@ test.each(['feedback', 'change'] as const)('a late %s brings an archived case ba
 
 test('a case that leaves the state between look-up and decision is brought back, too', async () => {
   const { send, case_id, redis } = await archivedCase()
-  // The view shows the case for a moment longer.
+  // For a moment, the view still shows the case, although the topology's state no longer contains it.
   const place = { case_id, status: 'CONFIRMED_FRAUD', assigned_to: null }
   redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:txn:t1`, value: JSON.stringify(place) }])
   const answer = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })

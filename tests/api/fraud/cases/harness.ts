@@ -31,10 +31,10 @@ export interface AskedCase {
   readonly key?: string
 }
 
-/** The rows in ClickHouse. `read` recognises the queries of the routes, and answers each query. */
+/** The rows that the fake ClickHouse contains. It recognises the queries of the routes and answers each of them. */
 export interface FakeTables {
   down: boolean
-  /** Cases that have left the state, newest first. */
+  /** Cases that are no longer in the topology's state, newest first. */
   readonly archived: FraudCase[]
 }
 

@@ -15,8 +15,8 @@ import { comparable } from '../../../schemas/fraud/profile-contents.ts'
 
 const ENTITY = 'ip:192.0.2.1'
 /**
- * Number of earlier transactions. They are more than a profile contains individually, and have more users than it
- * remembers.
+ * Number of earlier transactions. A profile lists fewer transactions individually, and remembers fewer users than the
+ * transactions have.
  */
 const HISTORY = 530
 const SHAPE = PROFILE_SHAPES.ip
@@ -49,7 +49,7 @@ function address() {
     },
     /**
      * Lets the profile include some transactions in flight. Included transactions that are not removed stay in flight,
-     * so they are in both places.
+     * so such transactions are both in flight and in the profile.
      */
     sink(isIncluded: (index: number) => boolean, isRemoved: (index: number) => boolean): void {
       const included = flight.filter((_, index) => isIncluded(index))
@@ -114,7 +114,8 @@ test('transactions in flight that are folded as they come give the same as all o
         if (step.step === 'pay') {
           for (let index = 0; index < step.count; index++) {
             const added = event((step.ago * (index % 3)) / 2, index * 11)
-            // Payments alternate between the processes, which therefore add different numbers at a time.
+            // Payments alternate between two processes. Each process therefore finds a different number of added
+            // payments at its next look.
             if (index % 4 !== 3) expectSame([index % 2 === 0 ? first : second], redis.held(index % 5 === 0), added.id, now)
             redis.add(added, now)
           }
@@ -127,7 +128,7 @@ test('transactions in flight that are folded as they come give the same as all o
         else if (step.step === 'withdraw') redis.withdraw(step.index)
         else if (step.step === 'forget') redis.forget()
         else if (step.step === 'wait') now += step.ms
-        // An answer of Redis may be read after a later answer.
+        // A process may read an answer of Redis after it has read a later answer.
         else if (step.step === 'stale') expectSame([first], earlier, 0, now)
         expectSame([first, second], redis.held(false), step.step === 'repeat' ? (redis.ids()[step.index] ?? 0) : 0, now)
         earlier = before

@@ -34,7 +34,7 @@ test('an API that starts while Kafka is unreachable answers with its snapshot, a
     await transport.close()
   }
 
-  /** Opens the table as a process does, with a transport of its own. */
+  /** Opens the table with a separate transport, as each process does. */
   async function open() {
     const transport = apiTransport({ brokers: [kafka.address], log })
     const metrics = new Registry()

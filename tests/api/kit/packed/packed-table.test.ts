@@ -7,7 +7,7 @@ import { snapshotPath } from '../../../../api/kit/snapshots/checked-file.ts'
 import { newBroker, put, reports, SOON, tableFolder, tableWorld } from './table-world.ts'
 
 const HOUR_MS = 3_600_000
-/** A silence of Kafka after which the table counts as stale. */
+/** How long Kafka must be silent before the table counts as stale. */
 const SILENCE_MS = 6_000
 const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
 
@@ -40,7 +40,7 @@ test('answers not_ready until it has read to the end, because until then a missi
   expect(Object.keys(await reports(table))).toEqual(['table entries'])
   expect(table.staleMs).toBe(Number.POSITIVE_INFINITY)
   world.state.aheadMs += SILENCE_MS
-  // Without a snapshot, the table has no entries to answer with.
+  // Without a snapshot, the table has no entries from which it could answer.
   await expect.poll(() => world.events('global_table_interrupted').length, SOON).toBeGreaterThan(0)
   expect(() => table.get('a')).toThrow(NOT_READY)
   world.state.isAway = false
@@ -161,7 +161,7 @@ describe('a snapshot', () => {
 
   test('answers from an old snapshot while Kafka is unreachable, but does not continue it, because deletions may have been removed', async () => {
     const { folder } = await saved()
-    // A compacted log without any record of `a`. The offsets of the snapshot would fit this log.
+    // A compacted log without any record of `a`. Its offsets are consistent with those of the snapshot.
     const broker = newBroker()
     for (const [key, value] of [['b', '2'], ['b', '2'], ['c', '3'], ['c', '3'], ['d', '4'], ['d', '4']]) put(broker, key, value) // biome-ignore format: short
     const world = await tableWorld({ folder, broker })

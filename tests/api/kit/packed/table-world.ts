@@ -59,7 +59,7 @@ export function put(broker: MemoryBroker, key: string, value: string | undefined
   broker.append(topic.name, key.charCodeAt(0) % PARTITIONS, record)
 }
 
-/** Opens a table on a broker that can become unavailable, with clocks that the test moves. */
+/** Opens a table with clocks that the test moves, on a broker that can become unavailable. */
 export async function tableWorld({
   folder = tableFolder(),
   files = diskFiles,
@@ -70,7 +70,7 @@ export async function tableWorld({
   const state = { isAway: false, aheadMs: 0 }
   const lines: Record<string, unknown>[] = []
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
-  /** The offsets from which the table began to read, by partition. */
+  /** The offset from which the table began to read each partition. */
   const begun: number[][] = []
   const transport = breakableTransport(broker, state, begun)
 
@@ -100,7 +100,7 @@ export async function tableWorld({
   return { broker, folder, state, lines, events, begun, open, put: (key: string, value?: string) => put(broker, key, value) }
 }
 
-/** Returns the names of failing or degraded probes, with their reports. */
+/** Returns the reports of all probes that are failing or degraded, keyed by the name of the probe. */
 export async function reports({ probes }: { readonly probes: readonly { name: string; check(): Promise<string | undefined> }[] }) {
   const checked = await Promise.all(probes.map(async ({ name, check }) => [name, await check()] as const))
   return Object.fromEntries(checked.filter(([, reason]) => reason !== undefined))

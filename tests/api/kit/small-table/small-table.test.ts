@@ -10,11 +10,11 @@ import { newBroker, put, reports, SOON, tableFolder, topic } from '../packed/tab
 import { breakableTransport } from '../snapshots/breakable-transport.ts'
 
 const HOUR_MS = 3_600_000
-/** A silence of Kafka after which the table counts as stale. */
+/** How long Kafka must be silent before the table counts as stale. */
 const SILENCE_MS = 6_000
 const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
 
-/** A table that represents each value as the set of its words. */
+/** Creates a world in which a table represents each value as the set of its words. */
 function world({ folder = tableFolder(), broker = newBroker(), version = 1, intervalMs = HOUR_MS } = {}) {
   const state = { isAway: false, aheadMs: 0 }
   const lines: Record<string, unknown>[] = []
@@ -117,7 +117,7 @@ test('answers from its snapshot if Kafka is unreachable at the start, and says s
   state.isAway = false
   await expect.poll(() => reports(table), SOON).toEqual({})
   expect([contents(), table.isFromSnapshot, table.isStale]).toEqual([{ b: 'three' }, false, false])
-  // The table continued to read after the two records that the snapshot contains.
+  // The table began to read after the two records that the snapshot contains.
   expect(begun[0].reduce((sum, offset) => sum + offset, 0)).toBe(2)
 })
 

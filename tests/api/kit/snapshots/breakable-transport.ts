@@ -6,7 +6,7 @@ const POLL_MS = 10
 
 /**
  * Creates a transport to a broker that is unavailable while `state.isAway`.
- * @param begun receives the offsets from which each fetcher began to read, by partition
+ * @param begun receives, for each fetcher, the offset from which it began to read each partition
  */
 export function breakableTransport(broker: MemoryBroker, state: { readonly isAway: boolean }, begun: number[][] = []): Transport {
   const inner = memoryTransport(broker)

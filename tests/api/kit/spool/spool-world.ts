@@ -39,7 +39,7 @@ export interface WorldOptions {
   readonly isConnected?: boolean
 }
 
-/** A publisher with a spool on an in-memory broker, which `stop` makes silent. */
+/** Creates a publisher with a spool on an in-memory broker, which stops responding when `stop` is called. */
 export async function spoolWorld(options: WorldOptions = {}) {
   const folder = options.folder ?? (await spoolFolder())
   const broker = options.broker ?? memoryBroker()
@@ -85,7 +85,7 @@ export async function spoolWorld(options: WorldOptions = {}) {
     return Object.fromEntries([...byKey].map(([key, found]) => [key, found.map(({ value }) => `${value}`)]))
   }
 
-  /** Makes Kafka silent until the returned function is called. */
+  /** Makes Kafka unresponsive until the returned function is called. */
   function stop(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     broker.publishGate = promise

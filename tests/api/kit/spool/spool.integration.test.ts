@@ -54,7 +54,8 @@ test('a broker that stops for longer than a request may take loses nothing, repe
   process.kill(pid, 'SIGSTOP')
   let during: Published[]
   try {
-    // Longer than the time limit of a request, so that the publisher must connect again and repeat.
+    // Kafka is suspended for longer than the time limit of a request, so that the publisher must reconnect and repeat
+    // the request.
     during = await publishFor(6_000)
   } finally {
     process.kill(pid, 'SIGCONT')

@@ -221,7 +221,7 @@ test('a record that is spooled before the registry has answered carries its sche
   const broker = memoryBroker()
   for (const { name } of [plain, swipeEvents]) broker.createTopic({ name, partitions: PARTITIONS })
   const registry = memoryRegistry()
-  // Ids differ from the placeholder that the spool writes.
+  // Registers another schema first, so that the ids of schemas differ from the placeholder that the spool writes.
   await registry.register('other', '"string"')
   const swipe: SwipeEvent = {
     swipe_id: 's',

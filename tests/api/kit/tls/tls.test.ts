@@ -322,8 +322,8 @@ describe('the bounds of the plain server', () => {
     const head = 'PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n'
     const begun = Promise.withResolvers<void>()
     const running = raw(port, head, begun.resolve)
-    // The server completes only a request that it has begun to handle; an earlier close would treat the connection as
-    // idle.
+    // The server completes only a request that it has begun to handle. If it were closed earlier, it would treat the
+    // connection as idle.
     await begun.promise
     await expect.poll(() => server.connections()).toBe(2)
     const cut = server.close(300)

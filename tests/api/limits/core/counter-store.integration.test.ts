@@ -14,7 +14,10 @@ import { modelOf } from './model.ts'
 import { clockedScripts } from './test-clock.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
-/** These tests check correctness, not speed. A busy machine must not make them fail open. */
+/**
+ * Time limit of the store. These tests check correctness, not speed, so a busy machine must not make the store fail
+ * open.
+ */
 const PATIENT_MS = 20_000
 const CLUSTER_NODES = 3
 
@@ -155,7 +158,8 @@ test('requests in the last microsecond of a window count fully at the start of t
   await setTime(edge + 1)
   expect(await take(store, counter)).toBe(true)
   expect(await take(store, counter)).toBe(false)
-  // The previous window's ten requests count half, and one request was added.
+  // Half of the window has passed, so the previous window's ten requests count as five. One request was counted in the
+  // current window.
   await setTime(edge + 30e6)
   const answers = await Promise.all(Array.from({ length: 6 }, () => take(store, counter)))
   expect(answers).toEqual([true, true, true, true, false, false])

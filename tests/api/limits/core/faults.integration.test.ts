@@ -123,8 +123,7 @@ test('an answer that waits in the socket counts, even if this process is too bus
   const { store } = openStore(redis.address)
   await untilLimiting(store)
   const asked = ask(store)
-  // The first `setImmediate` callback sends the requests. After that, this process is busy until long after the
-  // time-out.
+  // Runs after the callback that sends the request, and blocks this process until long after the time-out.
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCKED_MS))
   expect(await asked).toBe('allowed')
 })
@@ -192,7 +191,7 @@ test('a customer who rotates its IPv6 networks under a long window does not fill
   }
   expect(memory.isShort).toBe(true)
   expect(failures).toEqual([])
-  // If they were not combined into wider networks, each network would have a counter of about 100 bytes.
+  // If the networks were not combined into wider networks, each network would have a counter of about 100 bytes.
   expect(await admin.dbsize()).toBeLessThan(ROUNDS * NETWORKS_PER_ROUND * 0.75)
   expect((await from('198.51.100.1')).refusal?.definition.status).toBe(429)
 })
@@ -233,7 +232,8 @@ test('a Cluster that loses a node still limits with the others', async () => {
   process.kill(pid, 'SIGSTOP')
   try {
     await untilSeen(store, failures, 'timeout')
-    // At least one counter is on a node that answers, while another node is skipped.
+    // The counters are spread over the nodes. Those on responsive nodes are still decided, while the unresponsive node
+    // is skipped.
     await expect.poll(() => ask(store), SOON).toBe('allowed')
     await expect.poll(() => ask(store), SOON).toBe('circuit_open')
   } finally {

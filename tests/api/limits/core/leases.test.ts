@@ -243,7 +243,7 @@ test('a changed rule applies at once, even to a counter that is hot or was refus
 test('slices whose answers are lost add up to at most a hundredth of the limit', async () => {
   const clock = { ms: 0, isCut: false }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
-  // The store grants the units, but its answer never arrives.
+  // While the connection is cut, the store grants the units, but its answer never arrives.
   const store: CounterStore = {
     async decide(asks) {
       const outcome = await exact.store.decide(asks)
@@ -374,7 +374,7 @@ test('a request that finds every slice used up waits for one store time-out in t
   }
   const waiting = 100 - asked.filter(({ mode }) => mode === 'hard').length
   expect(waiting).toBeGreaterThan(50)
-  // One request uses the slice up, and the store never answers the queries after it.
+  // One request uses up the slice that the store grants. The store never answers the later queries.
   answers[asked.findIndex(({ mode }) => mode === 'up-to')](1)
   await expect.poll(() => outcomes.length, { timeout: 30_000, interval: 5 }).toBe(waiting)
   expect(outcomes.filter((outcome) => !('undecided' in outcome))).toHaveLength(1)

@@ -37,8 +37,8 @@ test('any Hono app can be limited', async () => {
   expect((await get('/free')).headers.get('ratelimit')).toBeNull()
   expect(new Set(violations.map(({ rule }) => rule.rule_id))).toEqual(new Set([rule_id, logged]))
 
-  // Without Redis, the process continues with its own counts: a caller that was refused is still refused, and other
-  // callers get their whole limit.
+  // Without Redis, the process continues with its own counts. A caller that was refused before is still refused, and
+  // other callers get their whole limit.
   redis.disconnect()
   expect((await get('/api/hello')).status).toBe(429)
   const others = [1, 2, 3].map(() => get('/api/hello', '192.0.2.2'))

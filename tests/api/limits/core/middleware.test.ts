@@ -127,10 +127,11 @@ describe('a limit holds in each process while Redis does not decide', () => {
     ['all', () => true],
   ])('400 simultaneous requests do not exceed a limit of 100 if Redis answers %s too late', async (_name, isLate) => {
     const { ask, redis } = limitedApp(hundred)
-    // The answer is so late that even a busy machine does not count it as in time.
+    // The answers are so late that they exceed the time limit even on a busy machine.
     redis.lateMs = (script) => (isLate(script) ? 2_000 : 0)
     const count = admitted(await statuses(ask, 400))
-    // Redis also counts the requests that this process refuses because Redis answers too late.
+    // The limit is not exceeded, because Redis also counts the requests that this process refuses when Redis answers
+    // too late.
     expect(count).toBeLessThanOrEqual(100)
     expect(count).toBeGreaterThan(50)
   })

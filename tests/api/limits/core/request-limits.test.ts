@@ -288,8 +288,8 @@ test('limits alone while Redis does not respond, and logs the number of such req
   expect(warnings).toHaveLength(2)
   second()
   expect(warnings).toEqual([warned(1), warned(4), warned(1)])
-  // Since then, no request has passed uncounted, so the timer has stopped and the next uncounted request is reported at
-  // once.
+  // Since the last warning, no request has passed uncounted. The timer has therefore stopped, and the next uncounted
+  // request is reported immediately.
   second()
   expect(timers).toEqual([])
   await get('/api/v1/things')

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 
-/** Redis and the process have the same time. */
+/** The time of the fake Redis, in µs. It equals the time of the process under test. */
 export const NOW_US = Date.now() * 1_000
 const NUMBERS_PER_KIND = 5
 const GIVE_BACK = 3
@@ -18,7 +18,7 @@ export function scriptRedis() {
   const counts = new Map<string, number>()
   const state = {
     error: undefined as Error | undefined,
-    /** Returns how long the answer to a script takes, by the number of the script (from 0). */
+    /** Returns the delay of the answer to a script in ms. Scripts are numbered from 0. */
     lateMs: (_script: number) => 0,
     scripts: 0,
   }

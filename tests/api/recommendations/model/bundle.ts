@@ -20,9 +20,9 @@ export interface TestBundle {
   readonly dimensions?: number
   /** Axes of tokens, such as `title:heat`. */
   readonly tokens?: Readonly<Record<string, number>>
-  /** Replaces a file after its checksum is taken. */
+  /** Functions that replace the content of files after their checksums are taken, so that the checksums are wrong. */
   readonly tamper?: Readonly<Record<string, (content: Buffer) => Buffer>>
-  /** Replaces a file before its checksum is taken. */
+  /** Functions that replace the content of files before their checksums are taken, so that the checksums are right. */
   readonly damage?: Readonly<Record<string, (content: Buffer) => Buffer>>
 }
 

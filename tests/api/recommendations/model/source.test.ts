@@ -78,7 +78,7 @@ test('the version of the record answers, switches between two requests, and is r
   const held = models.current(7n)!
   await send(history(two, [two, one]))
   expect(inForce()).toBe(2)
-  // A request that began with the old version also ends with it.
+  // A request that has begun with a version of the model continues to use that version.
   expect(held.productWith(held.vectorOf(1n)!, 2n)).toBe(1)
   await send(history(one, [two, one]))
   expect(inForce()).toBe(1)
@@ -93,7 +93,8 @@ test('old models are closed after a pause, but never a model that was replaced a
   await send(history(versions[1], versions))
   const second = models.current(7n)!
   await send(history(versions[2], versions))
-  // The timers of the first and the second switch. Only the first model was replaced long ago.
+  // The timers of the first and the second switch expire. The first model was replaced long ago, but the second only
+  // now.
   timers[0].callback()
   timers[1].callback()
   expect(() => first.vectorOf(1n)).toThrow('EBADF')

@@ -7,7 +7,7 @@ import { languages } from '../../../../api/snippets/languages/table.ts'
 
 const patterns = languages.flatMap((language) => language.patterns.map(([pattern]) => pattern))
 
-/** Returns whether the text's grams let the pattern pass, as in the detection. */
+/** Returns whether the detection would try the pattern on the text, judging by the text's grams. */
 function passes(pattern: RegExp, text: string): boolean {
   return mayMatch(pattern)(gramsOf(pattern.ignoreCase ? text.toLowerCase() : text))
 }

@@ -176,7 +176,7 @@ test.each([
   ['BACKWARD', [WITH_A], NOTHING, true],
   ['BACKWARD', [WITH_A], WITH_AB, false],
   ['BACKWARD', [WITH_A], WITH_AB_OPTIONAL, true],
-  // Checks only the last version, because version 1 had no b.
+  // Compares with the last version only, because version 1 has no field `b`.
   ['BACKWARD', [WITH_A, WITH_AB_OPTIONAL], WITH_AB, true],
   ['BACKWARD_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], WITH_AB, false],
   ['BACKWARD_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], WITH_B_OPTIONAL, true],

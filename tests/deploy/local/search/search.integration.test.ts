@@ -64,13 +64,13 @@ test.each(FROM_A_PAGE)('a web page reads and changes nothing: %s', async (_what,
       '_bulk',
       { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: `{"delete":{"_index":"${index}"}}\n` },
     ],
-    // After DNS rebinding, a page can also send these requests.
+    // A page can send these requests, too, if it uses DNS rebinding.
     [`${index}/_doc/1`, { method: 'PUT', headers: JSON_BODY, body: '{"word":"changed"}' }],
     [index, { method: 'DELETE' }],
   ]
   for (const [path, call] of calls) {
     const answer = await send(url, path, { ...call, headers: { ...call.headers, ...headers } })
-    // The server itself refuses the content types of simple requests.
+    // 406 is the server's own refusal of the content types that simple requests have.
     expect([403, 406], `${call.method ?? 'GET'} ${path}`).toContain(answer.status)
     expect(answer.text).not.toContain('secret')
     expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])

@@ -37,7 +37,7 @@ export function documentsDriver(options: TestDriverOptions = {}) {
     pipe(driver, input)
   }
 
-  /** Documents that were written since the last call, in order. */
+  /** Returns the documents that were written since the last call, in order. */
   function written(): CatalogDocument[] {
     const documents = driver.read(catalogDocuments).map(({ value }) => value as CatalogDocument)
     for (const document of documents) newest.set(document.product_id, document)
@@ -64,7 +64,7 @@ function pipe(driver: TestDriver, input: Input): void {
   }
 }
 
-/** A product with one variant, of category 1 and seller 7. */
+/** Returns a product of category 1 and seller 7 that has one variant. */
 export function product(product_id: number, fields: Partial<CatalogProduct> = {}): CatalogProduct {
   return {
     product_id,

@@ -4,7 +4,7 @@ import type { Input } from './driver.ts'
 const WEEK = 7 * 24 * 3_600_000
 
 /**
- * The expected contents of a document, computed from all inputs at once, regardless of the relative order of the
+ * The expected contents of a document, computed from all inputs together, regardless of the relative order of the
  * topics.
  */
 export type Folded = Omit<CatalogDocument, 'seller_rating' | 'sales_log' | 'badges' | 'stars'> & {

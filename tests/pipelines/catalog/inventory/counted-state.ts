@@ -6,7 +6,7 @@ import type { ByteRange, StateBackend, StateColumn, StateSession } from '../../.
 export interface Work {
   /** Keys that were looked up. */
   readonly reads: number
-  /** Rows that scans passed, whether they still exist or not. */
+  /** Number of rows that scans passed, including rows that no longer exist. */
   readonly passed: number
   readonly writes: number
   readonly writtenBytes: number

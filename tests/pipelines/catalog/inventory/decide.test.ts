@@ -131,7 +131,10 @@ function play(steps: readonly Step[]): void {
     expect(stock.read.row({ variant_id, warehouse_id })).toMatchObject({ available, reserved, version })
 }
 
-/** Calls that name a reservation are mostly about its row. */
+/**
+ * Returns the command of a step. A command that names a reservation is usually about the reservation's own row of
+ * stock.
+ */
 function commandOf(step: Extract<Step, { kind: 'command' }>, open: StockModel['reservations'], index: number): InventoryCommand {
   const { action, named, version } = step
   const isPart = action.endsWith('_PART')

@@ -6,7 +6,7 @@ import { memoryStock } from './memory-stock.ts'
 const PRODUCT = 7
 const HELD_MS = 900_000
 
-/** Counts how many open reservations calls without a reservation_id read. */
+/** Creates stock that counts how many open reservations are read by calls without a reservation_id. */
 function countedStock() {
   const stock = memoryStock()
   const counted = { from: 0, read: 0 }

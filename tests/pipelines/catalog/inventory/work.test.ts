@@ -13,10 +13,12 @@ const MANY = 2_000
 const PER_COMMIT = 100
 /** Every decision about one unit must touch fewer rows than this number. */
 const SOME = 10
-/** Cache size, small enough that every decision reads its rows from the database. */
+/** Upper bound for the number of rows that a decision about one unit may touch. */
 const CACHE_BYTES = 1
 
-/** One row of stock with open reservations. The test measures the work of each decision. */
+/**
+ * Creates a row of stock that can have many open reservations, with functions that measure the work of each decision.
+ */
 function crowdedRow() {
   const state = countedState()
   const driver = testDriver(inventory, { commit: 'manual', cacheBytes: CACHE_BYTES, openState: state.openState })
@@ -86,7 +88,7 @@ test('no decision reads or writes more because more reservations are open', () =
   for (const [name, { writtenBytes, ...work }] of Object.entries(many)) {
     const { writtenBytes: bytesBesideFew, ...besideFew } = few[name]
     expect(work, name).toEqual(besideFew)
-    // The records may be a byte or two longer, because they contain greater numbers.
+    // With many reservations, the records may be a few bytes longer, because they contain greater numbers.
     expect(writtenBytes, name).toBeLessThan(bytesBesideFew + 20)
   }
 })
@@ -105,7 +107,8 @@ test('a refused call lets no later one pass what was ended before it, and shows 
   const { driver, open, end, workOf } = crowdedRow()
   end(open(MANY))
   expect(workOf('DEDUCT', 1).passed).toBe(0)
-  // A cart has reserved a unit, so that only a search shows that no other reservation is open.
+  // The only open reservation belongs to a cart. The topology has to search all rows to find out that no other
+  // reservation is open.
   workOf('RESERVE_PART', 1, 'c-1')
   driver.read(inventoryDecisions)
   expect(workOf('DEDUCT', 1).passed).toBeGreaterThan(MANY / 2)
@@ -139,6 +142,6 @@ function workOfExpiry(others: number): Work {
 test('the work of expiry depends only on the reservations that have ended, and not on open ones', () => {
   const [few, many] = [workOfExpiry(FEW), workOfExpiry(MANY)]
   expect(many.writes).toBe(few.writes)
-  // The sweep of remembered commands also visits some of these commands.
+  // The sweep of remembered commands also visits some of the commands that opened these reservations.
   expect(many.reads - few.reads).toBeLessThan(SOME)
 })

@@ -23,7 +23,7 @@ import {
 import { decisionDriver } from '../../../../pipelines/engine/testing.ts'
 import { APPEND_TIME } from '../../../../schemas/retention.ts'
 
-/** An account withdraws amounts from deposits that expire, from the oldest deposit first. */
+/** An account from which amounts are withdrawn. Its deposits expire, and withdrawals use the oldest deposit first. */
 interface Move {
   readonly amount: number
 }

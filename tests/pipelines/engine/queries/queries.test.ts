@@ -22,7 +22,7 @@ interface HostOptions {
   readonly healthHost?: string
 }
 
-/** Starts a host of the word count, with the HTTP port that operators and other processes use. */
+/** Starts a host that runs the word count. Operators and other processes use its HTTP port. */
 async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount()) {
   const backend = memoryBackend()
   const host = await startHost(
@@ -118,7 +118,8 @@ test('uncommitted changes are never visible, and state and position are of the s
     const answer = await running.queries?.get(totals, 'ann')
     if (answer?.outcome !== 'answered') throw new Error(`it was ${answer?.outcome}`)
     const offset = answer.state.position.sources[0]?.offset ?? 0
-    // Input records increment the total, but control records in the log do not.
+    // The total equals the position in the source, because every input record increments the total and the log has no
+    // control records.
     expect(answer.value ?? 0).toBe(offset)
     seen = answer.value ?? 0
     return seen > 500

@@ -19,17 +19,20 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
   const control = {
     /** While true, all writes fail. */
     down: false,
-    /** Number of further writes that are applied without an answer to the sink. */
+    /** Number of future writes that are applied although the sink gets no answer. */
     loseAnswers: 0,
-    /** Promise that writes of records await before they are applied. */
+    /** A promise that every write of records awaits before it is applied. */
     gate: undefined as Promise<void> | undefined,
     failure: undefined as Error | undefined,
     waiting: 0,
     batches: [] as SinkBatch[],
     opened: [] as string[],
-    /** The facts that the sink passed when it last opened a partition, by partition key. */
+    /** The facts that the sink passed when it last opened each partition, keyed by the partition's key. */
     facts: new Map<string, PartitionFacts>(),
-    /** Whether the last write to a partition reported that it reached the end of the log, by partition key. */
+    /**
+     * Whether the last write to each partition reported that it reached the end of the log, keyed by the partition's
+     * key.
+     */
     caughtUp: new Map<string, boolean>(),
   }
 

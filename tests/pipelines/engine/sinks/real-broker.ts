@@ -21,8 +21,8 @@ export interface RealBroker {
   newTopic(partitions: number, config?: Record<string, string>): Promise<string>
   produce(topic: string, records: readonly ProducedRecord[]): Promise<void>
   /**
-   * Must be called after a topic was deleted, because a producer does not continue below the offsets that it has
-   * written.
+   * Initialises the producer again. This is necessary after a topic was deleted, because a producer does not continue
+   * below the offsets that it has written.
    */
   startOver(): Promise<void>
 }

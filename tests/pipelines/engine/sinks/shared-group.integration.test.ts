@@ -25,7 +25,10 @@ import { VIEW_PARTITIONS, viewSinks } from './view-sinks.ts'
 const PROCESS = fileURLToPath(new URL('./view-sinks-process.ts', import.meta.url))
 const DEADLINE_MS = 40_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 50 })
-/** Upper bound for "at once": far below the session and request time-outs, and enough for a busy machine. */
+/**
+ * Longest time that counts as "at once". It is far below the session and request time-outs, but long enough for a busy
+ * machine.
+ */
 const AT_ONCE_MS = 4_000
 
 const runtime = systemRuntime(silent)
@@ -206,7 +209,7 @@ test('a table whose rows have expired continues from the offsets that the earlie
   expect(await counted(client)).toEqual({ rows: 0, offsets: 0 })
   await former.leave()
   await eventually(() => counted(client)).toEqual({ rows: 20, offsets: 20 })
-  // The next process, whether of this version or of the earlier version, must be able to continue from these offsets.
+  // A process that starts next, of either version, must be able to continue from these offsets.
   const group = kafka.transport.memberlessGroup(`table-${topic}`)
   await eventually(async () => (await group.committed([{ topic, partition: 1 }])).get(`${topic}-1`)).toMatchObject({
     offset: 110,
@@ -226,7 +229,7 @@ test('an earlier version that starts later gets the partitions of a table, and n
   const former = await formerVersion(kafka, `table-${topic}`, topic)
   await kafka.produce(topic, events(100, 100))
   await eventually(() => sink.lanes().map(({ state }) => state)).toEqual(['opening', 'opening'])
-  // In the meantime, the earlier version inserts these rows.
+  // While the sink waits, the process of the earlier version inserts the rows of these records.
   for (let partition = 0; partition < VIEW_PARTITIONS; partition++) {
     const rows = events(100, 100).flatMap(({ partition: of, value }, index) =>
       of === partition ? [{ offset: 50 + Math.floor(index / VIEW_PARTITIONS), row: { id: value.id, number: 0, at: value.at } }] : [],

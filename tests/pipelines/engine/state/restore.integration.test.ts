@@ -9,9 +9,9 @@ import { testStack } from '../../../stack/index.ts'
 import { authorLines, exactCounts, type WordBench, wordBench } from '../worker/broker-bench.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** The changelog of the word count's second stage. */
+/** Partition count of the changelog of the word count's second stage. */
 const WORD_PARTITIONS = 3
-/** Words of two partitions, which the test sends only at the end. */
+/** Words of two different partitions. The test sends them only at the end. */
 const OLD_GHOST = 'ghost'
 const YOUNG_GHOST = ['phantom', 'spectre', 'wraith', 'shade'].find((word) => partitionOf(word) !== partitionOf(OLD_GHOST)) as string
 const GHOST_TOTAL = 41

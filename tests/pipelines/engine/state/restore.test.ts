@@ -58,7 +58,7 @@ function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport
   }
 }
 
-/** Wraps a transport. Each poll returns a single record, and nothing more once `halted` returns true. */
+/** Wraps a transport so that each poll returns a single record. Once `halted` returns true, polls return nothing. */
 function haltingTransport(transport: Transport, halted: () => boolean): Transport {
   return {
     ...transport,
@@ -167,8 +167,8 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
   const back = await counting(at, backend, reading)
   back.after(6)
   await until(() => back.words.status().ready, 'it runs')
-  // The restarted worker reads the whole changelog of each partition to which the other worker has added a word. It
-  // therefore reads more records than the three words. One partition has none of these words.
+  // The restarted worker reads the whole changelog of each partition to which another worker has added a word, so it
+  // reads more records than the three added words. One partition has none of these words and is not read.
   expect(rows() - before).toBe(5)
   await back.count()
 }
@@ -316,7 +316,7 @@ test('a restoring worker is not ready, reports its progress, and processes other
   }, 'it runs')
   expect(seen?.ready).toBe(false)
   expect(seen?.tasks.some(({ state }) => state === 'RUNNING')).toBe(true)
-  // Uses small polls while other tasks must commit, and big polls before and after.
+  // Polls are small while other tasks must commit, and large before and after that time.
   expect(asked.filter((bytes) => bytes !== undefined).every((bytes) => bytes <= 524_288)).toBe(true)
   expect(asked.some((bytes) => bytes !== undefined)).toBe(true)
   expect(asked[0]).toBeUndefined()

@@ -7,7 +7,7 @@ import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { until } from '../harness.ts'
 
-/** A copy whose changelog has lost records, so that its reader starts over. */
+/** These tests run a standby copy whose changelog has lost records, so that its reader starts over. */
 
 const CHANGELOG = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'epoch' }
 const KEY = partitionKey(CHANGELOG.topic, CHANGELOG.partition)
@@ -21,7 +21,7 @@ const PLACE = {
   unloggedStores: [],
 }
 
-/** Returns what a reader of the changelog gets if its records have these keys. */
+/** Returns the fetched data of a changelog whose records have these keys. */
 function dataOf(keys: readonly string[], more: Partial<PartitionData> = {}): PartitionData {
   const broker = memoryBroker()
   broker.createTopic({ name: CHANGELOG.topic, partitions: 1 })

@@ -36,8 +36,8 @@ function startLog(): { log: Log; starts: { task: string; restored: number }[]; e
 }
 
 /**
- * Wraps a transport. Its first fetcher, which is that of the tasks, reads no changelog until `release` is called. The
- * other fetchers, which are those of copies, return nothing until `beginCopies` is called.
+ * Wraps a transport. Its first fetcher, which belongs to the tasks, reads no changelog until `release` is called. Its
+ * later fetchers, which belong to copies, return nothing until `beginCopies` is called.
  */
 function lateRestores(transport: Transport): { transport: Transport; release(): void; beginCopies(): void } {
   const waiting: (() => void)[] = []
@@ -115,12 +115,12 @@ test('a copy answers queries on request, and reports its position', async () => 
       ['active', 0],
       ['standby', 0],
     ])
-    // Owners are cached briefly, so an answer may still name the owner from before the rebalance.
+    // Workers cache the owners of partitions briefly, so an answer may still name the owner before the rebalance.
     await until(async () => (await ask(false)).some(({ outcome }) => outcome === 'other-worker'), `the owner of ${key} is known`)
     const outcomes = (await ask(false)).map(({ outcome }) => outcome)
     expect(outcomes.sort()).toEqual(['answered', 'other-worker'])
     const other = (await ask(false)).find((answer) => answer.outcome === 'other-worker')
-    // The worker that is asked has the only copy.
+    // The answer lists no other standby, because the worker that was asked has the only copy.
     expect(other).toMatchObject({ address: expect.stringMatching(/^http:/), standbys: [] })
   }
 })

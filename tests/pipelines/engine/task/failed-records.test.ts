@@ -399,7 +399,8 @@ test('failures and skipped records are logged at once, and then every 10 s with 
     const place = { topic, partition: 0, offset }
     const fault = { stage: 'process', code: 'process_failed', message: 'a bug', processor: 'add' } as const
     failed.add(new RecordFailure('adding/add failed', place, fault, cause))
-    // The engine processes the records a second time, because another record fails.
+    // The second call repeats the failure, because the engine processes a record twice when another record of its batch
+    // fails.
     for (let i = 0; i < 2; i++) failed.skipped(place, fault, 'drop')
   }
 

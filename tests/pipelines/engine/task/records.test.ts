@@ -13,7 +13,7 @@ import { batchOf, textRecord } from '../../../kafka/record-batch/batch-fixtures.
 import { numberFormat, numberTopic, textTopic } from '../words.ts'
 
 const MIB = 1_048_576
-/** A topic that accepts larger records than the dead-letter topic does. */
+/** A topic whose records may be larger than the records of the dead-letter topic. */
 const numbers = { ...numberTopic('numbers', 1), config: { 'max.message.bytes': String(16 * MIB) } }
 const lateNumbers = numberTopic('late-numbers', 1)
 const doubled = numberTopic('doubled', 1)

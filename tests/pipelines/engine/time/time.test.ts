@@ -64,7 +64,7 @@ function voterOf(partition: number, partitions: number): string {
   return names.find((name) => partitionFor(Buffer.from(name), partitions) === partition)!
 }
 
-/** Creates a driver that has already published the last time before its start. */
+/** Creates a driver that has already published the last time before the driver's start. */
 function running(commit: 'record' | 'manual' = 'record', tested = election) {
   const driver = testDriver(tested, { startAt: START + DELAY_MS, commit })
   driver.settle()
@@ -172,8 +172,8 @@ test('a time that one partition of the previous stage has skipped is not publish
   const { driver, ann, bob, vote, mark } = secondStage(election)
   vote(0, ann)
   vote(1, bob)
-  // Upstream partition 2 was down at minute 1. Two workers send minute 2 at once, and partitions 0 and 1 receive it in
-  // different orders.
+  // The third partition of the previous stage was down at minute 1. For minute 2, two workers send markers
+  // concurrently, so partitions 0 and 1 receive them in different orders.
   for (const partition of [0, 1]) for (const upstream of [0, 1]) mark(partition, upstream, minute(1))
   for (const upstream of [0, 1, 2]) mark(0, upstream, minute(2))
   for (const upstream of [2, 1, 0]) mark(1, upstream, minute(2))
@@ -190,7 +190,7 @@ test('a stage that is behind skips times and includes their records in the next 
       markAll(partition, minute(number))
     }
   }
-  // Partition 0 closes every time. Partition 1 reaches the same times with a delay of minutes, at 12:10.
+  // Partition 0 closes each time when it is due. Partition 1 closes the same times only at 12:10, minutes later.
   nineMinutes(0, ann)
   driver.settle()
   driver.restart({ downMs: 10 * MINUTE_MS })
@@ -220,7 +220,7 @@ test('times that are closed at a greater lag are a subset of those closed at a s
       const [near, far] = [Math.min(a, b), Math.max(a, b)]
       const time = number * MINUTE_MS
       if (isClosedBehind(time, far, MINUTE_MS)) expect(isClosedBehind(time, near, MINUTE_MS)).toBe(true)
-      // If a stage takes the duration `far` for each time, it closes times at intervals of at least `far`.
+      // A stage whose lag is `far` closes times at intervals of at least `far`.
       const step = [...Array(128).keys()].findIndex((each) => each > 0 && isClosedBehind(each * MINUTE_MS, far, MINUTE_MS))
       expect(step * MINUTE_MS).toBeGreaterThanOrEqual(Math.min(far, 64 * MINUTE_MS))
     }),
@@ -278,7 +278,7 @@ test('closeWithout waits for more than a quarter of the partitions, and for all 
   const restarted = gate(['votes'], [], { share: 0.25, afterMs: MINUTE_MS })
   for (const partition of [0, 1, 2, 3]) restarted.accept('votes', partition, 4, minute(1))
   restarted.close(minute(1))
-  // After a stop of an hour, partition 3 is still reading its backlog.
+  // All partitions were stopped for an hour. Partition 3 is still reading its backlog, so its time must not be skipped.
   for (const partition of [0, 1, 2]) restarted.accept('votes', partition, 4, minute(61))
   expect(restarted.due()).toBeUndefined()
 })
@@ -311,7 +311,7 @@ test('a partition whose clock was briefly an hour ahead is waited for again once
   accept('votes', 1, 2, minute(2))
   expect(due()).toBe(minute(2))
   close(minute(2))
-  // The clock of partition 0 is correct again. Its earlier marker does not cover minute 3.
+  // The clock of partition 0 is correct again, so its earlier marker from the future does not cover minute 3.
   accept('votes', 0, 2, minute(2))
   accept('votes', 1, 2, minute(3))
   accept('votes', 1, 2, minute(4))
@@ -403,7 +403,7 @@ test('a first stage reports from when on it needs fresh high watermarks, even wi
   const mark = timeMark(100, 10, 2)
   expect(mark.asksFrom).toBe(-Infinity)
   mark.observe(0, 205, 5, 205)
-  // The high watermark that the other source has at time 100 is not known yet.
+  // Only one of two sources has reported its high watermark for time 100.
   expect(mark.asksFrom).toBe(110)
   mark.observe(1, 206, 7, 206)
   expect(mark.asksFrom).toBe(Infinity)
@@ -446,7 +446,7 @@ test('a clock that was briefly ahead, by any amount, confirms no time that has n
   mark.observe(0, 21_000, 5, 21_000)
   expect(mark.ready([{ position: 5 }])).toBe(21_000)
   mark.sent()
-  // The request was sent while the clock was ahead, and was answered when the clock was right again.
+  // The request was sent while the clock was ahead. It was answered after the clock had been corrected.
   mark.observe(0, 21_050, 6, 1_070)
   expect(mark.ready([{ position: 6 }])).toBeUndefined()
   mark.observe(0, 1_110, 7, 1_111)

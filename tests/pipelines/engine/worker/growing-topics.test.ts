@@ -103,7 +103,8 @@ test('state does not follow the keys of its source, so the worker is not ready a
   expect(workerRunner(again).notReady()).toMatch(/^words-by-word-repartition has 4 partitions/)
   await again.stop()
 
-  // This is the remedy in the documentation: without its group and changelogs the topology starts from scratch.
+  // This is the documented remedy: without the offsets of its group and without its changelogs, the topology starts
+  // from scratch.
   b.broker.groups.forgetOffsets('words')
   b.broker.deleteTopic('words-totals-changelog')
   b.broker.deleteTopic('words-by-word-repartition')

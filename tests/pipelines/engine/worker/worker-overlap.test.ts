@@ -67,7 +67,7 @@ async function overlapped({ broker, worker, send }: Bench, options: { guarantee?
       broker.commitGate = undefined
       gate.reject(error)
     },
-    /** Ends the commit in flight. The next commit waits again. */
+    /** Lets the commit in flight succeed. The next commit then waits in the same way. */
     releaseOne() {
       broker.commitGate = new Promise<void>((resolve) => onTestFinished(() => resolve()))
       gate.resolve()

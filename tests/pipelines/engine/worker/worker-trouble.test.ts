@@ -280,7 +280,7 @@ test('if the group offsets have expired, the offsets in the state are used', asy
   expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3])
 })
 
-/** Deletes a topic, as Kafka does: the groups' offsets of its partitions go with it. */
+/** Deletes a topic in the same way as Kafka, which also deletes the groups' offsets of its partitions. */
 function recreate({ broker }: ReturnType<typeof bench>, topic: Topic<string, string>, group: string): void {
   broker.deleteTopic(topic.name)
   broker.groups.forgetOffsets(group)
@@ -347,7 +347,7 @@ test('processes that end before their first commit leave nothing that the next o
   const backend = memoryBackend()
   const counting = wordCount()
   await (await worker(counting, { backend })).stop()
-  // An aborted transaction leaves offsets in the log that have no visible records.
+  // An aborted transaction uses up offsets in the log, but has no visible records.
   for (let partition = 0; partition < (broker.partitionCount(CHANGELOG) ?? 0); partition++) broker.log(CHANGELOG, partition).appendControl()
   for (let life = 0; life < 2; life++) {
     const running = await worker(counting, { backend })

@@ -19,7 +19,7 @@ import { newIdentity } from '../harness.ts'
 import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
 import { authorLines, DEADLINE_MS, exactCounts, topicReader, wordBench } from './broker-bench.ts'
 
-/** Interval of records, so short that a kill at any moment is close to a commit. */
+/** Interval of records. It is so short that every moment is close to a commit. */
 const SEND_EVERY_MS = 50
 
 /** Number of orders of 100 KB, ten times as many as one response contains. */

@@ -33,7 +33,7 @@ test('a push goes out only while nothing forbids it', async () => {
   expect(await outcomeFor('open')).toEqual(DELIVERED)
   expect(await outcomeFor('severed')).toEqual({ outcome: 'dropped', code: 'severed' })
   expect(await outcomeFor('deleted')).toEqual({ outcome: 'dropped', code: 'deleted' })
-  // A Redis that has lost its last second may lack a new profile.
+  // A Redis that has lost its last second of writes may lack a new profile.
   expect(await outcomeFor('deleted', 10_000)).toMatchObject({ outcome: 'failed', code: 'view_behind' })
   expect(await outcomeFor('unknown')).toMatchObject({ outcome: 'failed', code: 'view_behind' })
   expect(await outcomeFor(new Error('no Redis'))).toMatchObject({ outcome: 'failed', code: 'redis_unavailable' })

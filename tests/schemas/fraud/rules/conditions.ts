@@ -85,7 +85,7 @@ const trees = fc.letrec<{ number: Node; string: Node; condition: Node }>((tie) =
 /** Conditions that the check accepts, without positions. */
 export const conditions: fc.Arbitrary<Node> = trees.condition
 
-/** Transactions in which every field that conditions read is present or missing. */
+/** Generates transactions. Each field that conditions read is either present or missing. */
 export const facts: fc.Arbitrary<FactsByName> = fc.record(
   {
     'txn.amount': fc.constantFrom(...NUMBERS, -1, -2),

@@ -42,7 +42,7 @@ const NORMAL: FactsByName = {
   'features.is_new_merchant': false,
 }
 
-/** Differences from the normal payment that make each rule match. */
+/** For each rule, the differences from the normal payment that make the rule match. */
 const EXAMPLES: Readonly<Record<string, FactsByName>> = {
   'seed-card-testing': { 'velocity.card.txn_count_1h': 6, 'velocity.card.txn_sum_1h': 9, 'txn.amount_usd': 1.5 },
   'seed-takeover-travel': { 'geo.impossible_travel': true, 'features.is_new_device': true, 'txn.amount_usd': 250 },

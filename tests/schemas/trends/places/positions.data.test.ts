@@ -6,9 +6,12 @@ import { positions } from '../../../../schemas/trends/places/positions.ts'
 import { regionOf } from '../../../../schemas/trends/places/regions.ts'
 import { dataTest } from '../../../public-data.ts'
 
-/** Tolerance in degrees, because maps differ in the centres of large cities. */
+/** Tolerance in degrees. Maps do not agree on the centres of large cities. */
 const SAME_PLACE_DEGREES = 0.2
-/** Cities that GeoNames lists under another name, and whose name belongs to a place far away. */
+/**
+ * Cities that are left out. GeoNames lists each of them under a different name, and a place far away has the city's
+ * name.
+ */
 const NAMED_DIFFERENTLY = ['Calocan', 'Newcastle', 'Querétaro', 'Washington']
 /** Minimum number of matches. Fewer matches mean that the comparison of names does not work. */
 const MIN_COMPARED = 450

@@ -1,7 +1,7 @@
 import { openRocksdbBackend } from '../../../../state/stores/rocksdb-backend.ts'
 import { TOPOLOGY } from '../harness.ts'
 
-/** Writes to many stores and partitions, and prints the maximum growth in bytes of the memory outside the V8 heap. */
+/** Writes to many stores and partitions. Prints by how many bytes the memory outside the V8 heap grew at most. */
 const STORES = 40
 const PARTITIONS = 8
 const VALUE_BYTES = 200

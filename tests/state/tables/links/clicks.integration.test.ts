@@ -73,7 +73,8 @@ test('the roll-up counts each click once, despite repeated inserts and computati
   ]
   expect(await days(client)).toEqual(expected)
 
-  // Simulates two sinks that both believe that they own the partition. They insert the same rows in different batches.
+  // Simulates two sinks that both believe that they own the partition: the same rows are inserted again, in different
+  // batches.
   await insert(client, yesterday.slice(10, 50), 10)
   await insert(client, today.slice(0, 30), 60)
   const [{ rows }] = await rowsOf<{ rows: number }>(client, 'SELECT toUInt32(count()) AS rows FROM clicks')
@@ -95,7 +96,7 @@ test('late clicks recompute their day, and only days with new clicks are compute
   await insert(client, [click(1, now - 3 * day)], 0)
   await insert(client, [click(2, now)], 1)
   await renewed(client)
-  // Makes these rows look old to the roll-up.
+  // Changes the insertion time of all rows, so that the roll-up treats them as old rows.
   await client.command({
     query: `ALTER TABLE clicks UPDATE inserted_at = now() - INTERVAL 1 HOUR WHERE 1`,
     clickhouse_settings: { mutations_sync: '2' },

@@ -53,7 +53,7 @@ test('a table from before added rows gets their column, and added rows add to th
   await put(after, '', 5)
   await put(after, '0-17', 2)
   await put(after, '0-18', 2)
-  // The same row again, as after a crash of the sink.
+  // Inserts the last row again, as a sink does after a crash.
   await put(after, '0-18', 2)
   expect(await read()).toBe(9)
   await client.command({ query: 'OPTIMIZE TABLE trend_rare_volumes FINAL' })
@@ -71,7 +71,8 @@ test('volumes of several terms are those of rare and frequent terms', async () =
     values: [
       { ...rare, term: 'rare', total: 3, volumes: [3, 2] },
       { ...rare, term: 'rare', total: 2, volumes: [2, 1] },
-      // This term became frequent within the minute. Later counts were added after the minute had left its state.
+      // This term became frequent during the minute. After the minute had left the pipeline's state, a later count was
+      // added in a separate row.
       { ...rare, term: 'both', total: 4, volumes: [4, 4] },
       { ...rare, term: 'both', total: 1, volumes: [1, 1], adds_as: '0-17' },
       { ...rare, term: 'other', total: 9, volumes: [9, 9] },
@@ -96,7 +97,7 @@ test('volumes of several terms are those of rare and frequent terms', async () =
     ['frequent', [[AT, 50]]],
     ['rare', [[AT, 3]]],
   ])
-  // The history of each term has the same volumes.
+  // Reading the history of a single term must give the same volumes.
   for (const [term, volumes] of found) expect(await readVolumes(reader, { woeid: 1, term, ...range })).toEqual(volumes)
 })
 

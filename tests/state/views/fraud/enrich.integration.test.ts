@@ -94,7 +94,10 @@ test('each payment counts once for those after it, however far the sink lags beh
     { numRuns: 25 },
   )
 
-  /** Lets the sink count all payments of one user, and therefore only some payments of the device. */
+  /**
+   * Makes the sink include all payments of one user. The device then has payments that are included and payments that
+   * are not.
+   */
   async function sinkUser(user: string, scored: readonly FraudRequest[], sunk: Set<FraudRequest>): Promise<void> {
     const added = scored.filter((one) => one.payer.user_id === user && !sunk.has(one))
     for (const one of added) sunk.add(one)
@@ -115,7 +118,7 @@ test('payments above the limit are counted by second, and the sink takes them ba
     pay({ id: `t${index}`, user: `u${index}`, ip: '192.0.2.1', at: NOON + (index % 10) * SECOND, amount: 1 }),
   )
   for (const [index, request] of requests.entries()) {
-    // This transaction has a later timestamp, so that all other transactions are in its window.
+    // The timestamp is later than that of all other transactions, so that all of them are in the window.
     const features = featuresFrom({ ...request, timestamp: NOON + MINUTE }, await enrich(request))
     expect(features.ip_velocity_1h).toBe(index)
     expect(features.ip_sum_1h).toBe(index)

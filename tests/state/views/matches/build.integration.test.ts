@@ -126,7 +126,7 @@ test('what happens during a search is not undone by its result', async () => {
   await swipe(other)
   await swipe(other, 'REWIND')
   await redis.hset(keys.recent, severedField(third, 'blocked'), '1')
-  // The rewind has removed the lock, because the search may lack its target.
+  // The rewind has removed the lock, because this search may have left out the target of the rewind.
   await (await buildStack(deps, keys, token, before, PLACE)).stored
   expect(await stack()).toBeUndefined()
   await lockBuild(deps, keys, token)

@@ -33,10 +33,16 @@ const PARTITION = 0
 
 type Direction = SwipeEvent['direction']
 type SeenRecord = { readonly key: string; readonly value: MatchSeen | null }
-/** `note`: the API notes an action before it answers. `apply`: the sink applies the records that follow from it. */
+/**
+ * A step in the processing of an action. `note`: the API stores a note before it answers. `apply`: the sink applies the
+ * records that follow from the action.
+ */
 type Step = { readonly kind: 'note' | 'apply'; readonly action: number }
 
-/** All orders of notes and applications of actions that one client sends one after another. */
+/**
+ * Yields every possible order in which the actions of one client can be noted and applied. The client sends its actions
+ * one after another.
+ */
 function* orders(actions: number, done: readonly Step[] = [], noted = 0, applied = 0): Generator<readonly Step[]> {
   if (noted === actions && applied === actions) yield done
   if (noted < actions) yield* orders(actions, [...done, { kind: 'note', action: noted }], noted + 1, applied)
@@ -97,10 +103,10 @@ test.each<readonly Direction[]>([
       const state = await readUser(viewReader(redis), PARTITION, annId)
       if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
       const isHidden = exclusionsOf(state, Date.now())(BOB) === 'swiped'
-      // While an action is being processed, both results are right.
+      // While an action is in progress, the results before and after the action are both right.
       if (known === answered) expect([order, action, isHidden]).toEqual([order, action, directions[answered] !== 'REWIND'])
     }
-    // Only notes that arrived after their own record may remain, and they agree with the view.
+    // A note may remain only if it arrived after its own record was applied. Such a note agrees with the view.
     expect(Object.keys(await redis.hgetall(keys.recent)).filter((field) => field.startsWith('s:')).length).toBeLessThanOrEqual(1)
   }
 })
@@ -120,7 +126,7 @@ test('a lifted block is over, and a block that was renewed after it was lifted i
       const field = severedField(BOB, 'blocks')
       for (const at of order) await runScript(redis, NOTE_SEVERED, [recent], severedArguments(field, 1_000 + at, decided[at]))
       expect([decided, await isSevered()]).toEqual([decided, decided.at(-1)])
-      // The block by the other user is a separate reason.
+      // A block by the other user is noted separately, so it takes effect even if the user's own block was lifted.
       await runScript(redis, NOTE_SEVERED, [recent], severedArguments(severedField(BOB, 'blocked'), 1_000, true))
       expect(await isSevered()).toBe(true)
     }

@@ -12,7 +12,8 @@ import { NO_BOUNDS, type World, worldOf } from './world.ts'
 const NOW = Date.UTC(2026, 5, 15, 12)
 const VIEWERS = 1_000
 /**
- * Takes every twentieth of the 59,946 profiles to save time. `bench/results.md` names a comparison with all of them.
+ * Only every twentieth of the 59,946 profiles is used, to save time. `bench/results.md` describes a comparison with all
+ * of them.
  */
 const TAKEN = 20
 const TIMEOUT_MS = 300_000

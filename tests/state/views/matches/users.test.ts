@@ -9,7 +9,7 @@ test('a deletion removes what the API has stored, but a user who leaves and retu
   const { profile, stack, building, refill, resume, jumps } = userKeys(0, ANN)
   expect(deleted.sort()).toEqual([profile, stack, building, refill, resume].sort())
   expect(deleted).not.toContain(jumps)
-  // The times of jumps are gone within the hour that the deletion may take.
+  // The key with the times of jumps is not deleted, because it expires within the hour that the deletion may take.
   const [, windowMs] = jumpArguments(0, 'x')
   expect(windowMs).toBeLessThanOrEqual(3_600_000)
 })

@@ -91,7 +91,10 @@ function suits(viewer: Viewer, other: Viewer, now: number): boolean {
   )
 }
 
-/** Compares dates as texts. Nobody in these tests is born on 29 February of a year in which that matters. */
+/**
+ * Compares dates as text. This is exact, because no user in these tests was born on 29 February of a year in which it
+ * matters.
+ */
 function yearsOf(birthDate: string, now: number): number {
   const today = new Date(now).toISOString()
   return Number(today.slice(0, 4)) - Number(birthDate.slice(0, 4)) - Number(today.slice(5, 10) < birthDate.slice(5))

@@ -39,7 +39,7 @@ it('a product is never more relevant than its ceiling and what the text and rece
 interface Product {
   readonly id: number
   readonly ceiling: number
-  /** The share of the ceiling that is lost because sales have decayed. `recency` is the factor of the product's age. */
+  /** Share of the ceiling that is lost because sales have decayed. */
   readonly lost: number
   readonly recency: number
   readonly textScore: number

@@ -128,10 +128,11 @@ test(
     await killed(worker)
     worker = start()
     await expect.poll(missing, SOON).toEqual([])
-    // A record counts as in flight until its answer has arrived and, a few milliseconds later, its offset is committed.
+    // A record is in flight until its offset is committed, which happens a few milliseconds after its answer has
+    // arrived.
     expect(repeats()).toBeLessThanOrEqual(3 * CONNECTIONS)
 
-    // The receiver is down. The records wait in the retry topic, where the next process finds them, too.
+    // While the receiver is down, records wait in the retry topic, where the next process finds them, too.
     hook.slowDown(0)
     hook.stop()
     await produce('well', 50)
@@ -151,7 +152,7 @@ test(
     worker = start()
     await expect.poll(missing, SOON).toEqual([])
 
-    // All offsets are committed, so another kill repeats no delivery.
+    // When all offsets are committed, a kill of the process repeats no delivery.
     const total = () => [...hook.requests.values()].reduce((sum, count) => sum + count, 0)
     const committed = async () => {
       const group = kafka.transport.memberlessGroup(`deliver-${topic}`)

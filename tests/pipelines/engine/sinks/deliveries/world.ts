@@ -28,7 +28,7 @@ export interface WorldOptions {
   readonly tickMs?: number
 }
 
-/** A sink that delivers to a fake receiver, on a broker in memory. Time passes only in `until` and `pass`. */
+/** Creates a sink that delivers to a fake receiver, on a broker in memory. Time passes only in `until` and `pass`. */
 export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs = 20 }: WorldOptions = {}) {
   const runtime = manualRuntime()
   const broker = memoryBroker({ runtime })
