@@ -102,7 +102,7 @@ test('defaults and limits match the code', () => {
     ['what', 'value'],
     [
       'memory for one transaction',
-      `committed early above ${constant('pipelines/engine/worker/committer.ts', 'MAX_TRANSACTION_BYTES') / MIB} MiB of unsent output`,
+      `above ${constant('pipelines/engine/worker/committer.ts', 'MAX_TRANSACTION_BYTES') / MIB} MiB of unsent output, the worker commits early`,
     ],
     [
       'unsent output of one call',
@@ -118,7 +118,7 @@ test('defaults and limits match the code', () => {
     ],
     [
       'one call of a processor',
-      `${constant('kafka/client/options.ts', 'STALL_TOLERANCE_MS') / 1_000} s, during which a thread sends the heartbeats; then others get the partitions. The transport's option stallToleranceMs`,
+      `${constant('kafka/client/options.ts', 'STALL_TOLERANCE_MS') / 1_000} s (the transport's option stallToleranceMs), during which a thread sends the heartbeats; after that, other workers get the partitions`,
     ],
     ['transaction time-out', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
   ])
