@@ -96,7 +96,7 @@ test('defaults and limits match the code', () => {
   )
   expect(reference).toContain(`than ${constant('pipelines/engine/sinks/lane-buffer.ts', 'MAX_QUEUED_BYTES') / MIB} MiB of waiting records`)
   expect(reference).toContain(`at most ${comma(constant('pipelines/engine/task/dead-letter.ts', 'MAX_MESSAGE_CHARACTERS'))} characters`)
-  expect(reference).toContain(`more than ${constant('pipelines/engine/worker/membership.ts', 'MAX_FENCES')} in a minute stop it`)
+  expect(reference).toContain(`more than ${constant('pipelines/engine/worker/membership.ts', 'MAX_FENCES')} fences in a minute stop it`)
   expect(constant('pipelines/engine/worker/membership.ts', 'FENCE_WINDOW_MS')).toBe(60_000)
   expect(rows('Limits')).toEqual([
     ['what', 'value'],
