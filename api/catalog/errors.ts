@@ -39,17 +39,17 @@ export const catalogErrors = defineErrors({
   },
   version_conflict: {
     status: 409,
-    when: 'the product or stock has been changed since the given version; the body shows it as it is now',
+    when: 'the product or stock has been changed since the given version; the body shows the current state',
     message: 'There is a newer version. Read it again.',
   },
   out_of_stock: {
     status: 409,
-    when: 'less is available than was to be reserved; `available` says how much',
+    when: 'fewer units are available than the request wants to reserve; `available` is their number',
     message: 'Less is available.',
   },
   reservation_ended: {
     status: 409,
-    when: 'the reservation has ended, or less is reserved than was to be deducted or released',
+    when: 'the reservation has ended, or the request wants to deduct or release more units than are reserved',
     message: 'The reservation has ended.',
   },
   reservation_in_cart: {
@@ -64,7 +64,7 @@ export const catalogErrors = defineErrors({
   },
   status_transition: {
     status: 409,
-    when: 'the status cannot follow that of the product, which `status` shows',
+    when: 'the product cannot change from its current status, which `status` shows, to the requested status',
     message: 'This status cannot follow that of the product.',
   },
   price_period_overlaps: {

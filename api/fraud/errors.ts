@@ -9,7 +9,7 @@ export const fraudErrors = defineErrors({
   },
   entity_not_found: {
     status: 404,
-    when: 'nothing is known of this entity',
+    when: 'there is no profile of this entity',
     message: 'Nothing is known of this entity.',
   },
   transaction_not_found: {
@@ -30,12 +30,12 @@ export const fraudErrors = defineErrors({
   case_not_found: { status: 404, when: 'no such case exists', message: 'There is no such case.' },
   case_transition: {
     status: 409,
-    when: 'the status cannot follow that of the case, which `case` shows',
+    when: 'the case cannot change from its current status, which `case` shows, to the requested status',
     message: 'This status cannot follow that of the case.',
   },
   version_conflict: {
     status: 409,
-    when: 'somebody else has changed the case since the given `version`; `case` shows it as it is now',
+    when: 'somebody else has changed the case since the given `version`; `case` shows its current state',
     message: 'The case has another version. Read it again.',
   },
   invalid_condition: {

@@ -29,7 +29,7 @@ export const recommendationErrors = defineErrors({
   },
   model_in_force: {
     status: 409,
-    when: 'the challenger would be the champion itself',
+    when: 'the requested challenger is the champion',
     message: 'This model is in force already.',
   },
 })

@@ -24,7 +24,7 @@ import { testDriver } from '../../pipelines/engine/testing.ts'
  * of one bike are in one partition, in the order in which they were sent. Values are Avro. Chapter 9 explains why.
  *
  * Real services declare their topics once, in `schemas/<service>/topics.ts`, with their schemas in files. In this guide
- * each chapter declares its own.
+ * each chapter declares its own topics.
  */
 interface Ride {
   rider: string

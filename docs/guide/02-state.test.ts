@@ -180,11 +180,11 @@ test('a change is lost if the object is not put again', () => {
 /*
  * ## Other stores
  *
- * | store | holds | chapter |
+ * | store | contents | chapter |
  * |---|---|---|
  * | `keyedStore` | one value per key; `scan` reads keys in order, by range or prefix | this one |
  * | `windowedCounterStore` | counts per key in a ring of time buckets | 4 |
- * | `timerStore` | at most one timer per key; returns those that are due | 5 |
+ * | `timerStore` | at most one timer per key; the store returns the timers that are due | 5 |
  * | `topKStore` | the K best of each group, in order | 6 |
  * | `joinBufferStore` | values by key and time, for the other side of a join | 16 |
  * | `seenSetStore` | sets of items in a few bits each, with rare false positives | 16 |

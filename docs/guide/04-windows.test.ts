@@ -95,10 +95,9 @@ test('a record from before the ring is counted as late, and has no other effect'
  * 2. The end of the last closed window is also state. A record is late if its window has been published, not merely
  *    because it is older than stream time.
  * 3. Two clocks close windows. `event` closes them while records flow, even if the records are read hours later. But
- * event
- *    time does not advance without records: after the last bike of the night the last window would stay open until
- *    morning. Therefore `caught-up` also closes them by the time of day, once everything that was in the topic by then
- *    is processed.
+ *    event time does not advance without records: after the last bike of the night the last window would stay open
+ *    until morning. Therefore `caught-up` also closes windows by the time of day, once everything that was in the topic
+ *    by then is processed.
  */
 const WINDOW_MS = 5 * MINUTE_MS
 const GRACE_MS = MINUTE_MS

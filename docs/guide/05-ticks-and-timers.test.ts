@@ -109,9 +109,9 @@ test('a bike that was returned while the worker was stopped is not missing', () 
  * | `caught-up` | the time of day passes a multiple, and everything in the source by then is processed | closing windows, timers: results of the input |
  * | `wall` | the time of day passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, dropping old keys |
  *
- * All of them tick at the multiples of `everyMs` since 1970, so an hour means the full hour on every worker. If several
- * multiples have passed since the last run, the handler runs once, with the last multiple. Write handlers that do
- * everything that is due *up to* their time, as `takeDue(now, …)` does, and not only "one minute's worth".
+ * All three clocks tick at the multiples of `everyMs` since 1970, so an hour means the full hour on every worker. If
+ * several multiples have passed since the last run, the handler runs once, with the last multiple. Write handlers that
+ * do everything that is due *up to* their time, as `takeDue(now, …)` does, and not only "one minute's worth".
  */
 const pulse: Topic<string, number> = { name: 'pulse', key: utf8, value: avroValue<number>('long'), partitions: 1 }
 

@@ -56,13 +56,13 @@ const stocks = topology('stocks', (t) => {
  * | `pipe(topic, key, value, { timestamp, partition, headers })` | produces a record, by default with the time of the driver's clock |
  * | `pipeBytes(topic, key, value)` | produces a record of any bytes |
  * | `read(topic)` | returns the records that were committed to a topic since its last `read` |
- * | `readDeadLetters()` | the same for dead letters |
+ * | `readDeadLetters()` | returns the dead letters since its last call |
  * | `store(name, partition)` | returns a task's store |
  * | `advanceWallClock(ms)` | advances the clock; every tick on the way runs at its own time |
  * | `restart({ wipeState, downMs, topology })` | restarts the process: with or without its disk, after a while, as a new version |
  * | `crashAt(step)` | makes the next commit crash directly after that step |
- * | `run()`, `commit()`, `settle()` | with `commit: 'manual'`: process, commit, or both until nothing is left |
- * | `metrics` | counts of processed, dropped, late and dead records, and those of `ctx.count` |
+ * | `run()`, `commit()`, `settle()` | with `commit: 'manual'`: `run` processes, `commit` commits, and `settle` does both until nothing is left |
+ * | `metrics` | counts of processed, dropped, late and dead records, and the counts of `ctx.count` |
  * | `broker` | the topics themselves, including changelogs |
  *
  * Such tests need no waits and no retries, because nothing happens outside these calls.

@@ -98,7 +98,7 @@ test('records that are more than five minutes apart do not match, regardless of 
  *
  * `takeExpired(time, limit)` removes and returns values that are older than `time` by more than the span, so that an
  * outer join can emit them. The buffer is divided into time segments of a quarter of the span, so the call finds old
- * values without reading the others. A value may stay up to a quarter of the span longer.
+ * values without reading newer values. A value may stay up to a quarter of the span longer.
  *
  * This topology refunds every payment once it is old, whether it found a bike or not. A real topology would remember
  * which payments have found a bike.

@@ -96,13 +96,13 @@ test('defaults and limits match the code', () => {
   )
   expect(reference).toContain(`than ${constant('pipelines/engine/sinks/lane-buffer.ts', 'MAX_QUEUED_BYTES') / MIB} MiB of waiting records`)
   expect(reference).toContain(`at most ${comma(constant('pipelines/engine/task/dead-letter.ts', 'MAX_MESSAGE_CHARACTERS'))} characters`)
-  expect(reference).toContain(`more than ${constant('pipelines/engine/worker/membership.ts', 'MAX_FENCES')} in a minute stop it`)
+  expect(reference).toContain(`more than ${constant('pipelines/engine/worker/membership.ts', 'MAX_FENCES')} fences in a minute stop it`)
   expect(constant('pipelines/engine/worker/membership.ts', 'FENCE_WINDOW_MS')).toBe(60_000)
   expect(rows('Limits')).toEqual([
     ['what', 'value'],
     [
       'memory for one transaction',
-      `committed early above ${constant('pipelines/engine/worker/committer.ts', 'MAX_TRANSACTION_BYTES') / MIB} MiB of unsent output`,
+      `above ${constant('pipelines/engine/worker/committer.ts', 'MAX_TRANSACTION_BYTES') / MIB} MiB of unsent output, the worker commits early`,
     ],
     [
       'unsent output of one call',
@@ -118,7 +118,7 @@ test('defaults and limits match the code', () => {
     ],
     [
       'one call of a processor',
-      `${constant('kafka/client/options.ts', 'STALL_TOLERANCE_MS') / 1_000} s, during which a thread sends the heartbeats; then others get the partitions. The transport's option stallToleranceMs`,
+      `${constant('kafka/client/options.ts', 'STALL_TOLERANCE_MS') / 1_000} s (the transport's option stallToleranceMs), during which a thread sends the heartbeats; after that, other workers get the partitions`,
     ],
     ['transaction time-out', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
   ])
