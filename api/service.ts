@@ -84,8 +84,8 @@ export interface OpenService extends ServiceRoutes {
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
   /**
-   * Names of the process probes that may fail without making the process not ready, because the service works without
-   * them. If such a process were not ready, its callers would have no service at all.
+   * Names of the process probes that may fail while the process stays ready, because the service works without them. If
+   * the process were not ready, its callers would have no service at all.
    */
   readonly worksWithout?: readonly string[]
   /**

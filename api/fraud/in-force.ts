@@ -14,7 +14,7 @@ export interface SettingsInForce {
   readonly tallies: RuleTallies
   readonly lists: Lists
   readonly snoozes: Snoozes
-  /** The policy, which belongs to the models. Both change together. */
+  /** The policy, which belongs to the models. The policy and the models always change together. */
   readonly policy: Policy
   readonly models: ModelAssignment
   /** Whether the settings may lack recent changes. If true, answers of this process name `rules` in `degraded`. */
@@ -26,7 +26,7 @@ export interface SettingsInForce {
 /** The versions of the models by name. */
 export type ModelVersions = Readonly<Partial<Record<ModelName, string>>>
 
-/** The versions of the models that score. A model that is not named has its shipped version. */
+/** The versions of the models that score. For a model that is not listed, the shipped version is used. */
 export interface ModelAssignment {
   readonly champion: ModelVersions
   /** Models that score 5 % of the transactions without affecting decisions; undefined if there are none. */
@@ -61,8 +61,8 @@ export interface ModelOutcome {
 /** Scores transactions with models, which run in a separate process. */
 export interface ModelScorer {
   /**
-   * Returns the scores; undefined if the models are unavailable or late. Never throws. All calls in one turn of the
-   * event loop share a batch.
+   * Returns the scores; undefined if the models are unavailable or do not answer in time. Never throws. All calls in
+   * one turn of the event loop share a batch.
    */
   score(input: ModelInput): Promise<ModelOutcome | undefined>
   readonly probes: readonly ReadinessProbe[]

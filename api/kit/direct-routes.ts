@@ -13,8 +13,8 @@ export interface Sent {
 export type ServeCall = (call: Call) => Promise<Sent>
 
 /**
- * Routes that the HTTP server hands to the app without the framework, which would cost more than their handlers. The
- * app treats these calls exactly like others.
+ * Routes that the HTTP server hands to the app directly, because the framework would cost more than their handlers. The
+ * app treats direct calls exactly like all other calls.
  */
 export interface DirectRoutes {
   /** @param path a path whose last segment is its only parameter */
@@ -40,9 +40,12 @@ interface DirectPost {
 
 const NO_PARAMETERS: Readonly<Record<string, string>> = {}
 
-/** Only numbers are direct parameters. A number is never the name of another route, and needs no decoding. */
+/**
+ * Matches a parameter of a direct call. Only numbers are accepted, because a number is never the name of another route
+ * and needs no decoding.
+ */
 const NUMBER = /^\d{1,20}$/
-/** Hosts that need no check by a parser of URLs. */
+/** Matches Host headers that are valid without a check by a URL parser. */
 const PLAIN_HOST = /^[a-z0-9._-]+(?::[1-9]\d{3,4})?$/
 const MAX_PORT = 65_535
 /** Headers of which Node keeps only the first. */

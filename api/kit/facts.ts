@@ -117,7 +117,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     maxPendingBytes: MAX_BUFFERED_BYTES,
   })
-  // Records in these publishers have no deadline, because a late acknowledgement still counts.
+  // Records in these publishers have no deadline, because even a late acknowledgement is useful.
   const limits = { requestTimeoutMs: REQUEST_TIMEOUT_MS, maxPendingBytes: MAX_SPOOLABLE_BYTES }
   const spoolable = transport.publisher({ ...limits, spacingMs: SPOOLABLE_SPACING_MS })
   const spooled = transport.publisher({ ...limits, spacingMs: SPOOLED_SPACING_MS })

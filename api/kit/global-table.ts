@@ -18,7 +18,9 @@ export interface GlobalTable<K, V> {
   /** Returns all entries, in no particular order. Throws the same errors as `get`. */
   entries(): Iterable<readonly [K, V]>
   readonly size: number
-  /** How long reading has failed, in ms; 0 while reading succeeds. The entries are at least this old. */
+  /**
+   * How long reading has failed, in ms; 0 while reading succeeds. Changes that were made during this time are missing.
+   */
   readonly staleMs: number
   readonly probe: ReadinessProbe
   close(): Promise<void>

@@ -39,7 +39,8 @@ const VersionHeaders = z.object({
 
 const DerivingHeaders = z.object({
   'Idempotency-Key': IdempotencyHeaders.shape['Idempotency-Key'].openapi({
-    description: 'A key that you choose for this request. What the request creates counts once, however often you repeat it within a day.',
+    description:
+      'A key that you choose for this request. If you repeat the request with the same key within a day, everything that it creates is counted only once.',
   }),
 })
 

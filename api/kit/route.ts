@@ -93,8 +93,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Whether the route accepts If-Match with the version that the caller expects. */
   readonly versioned?: boolean
   /**
-   * The path that rate limits use instead of the request's path. It lets all ways of creating something share one
-   * limit, and lets a rule name a path with parameters.
+   * The path that rate limits use instead of the request's path. With such a path, several routes that create the same
+   * kind of resource share one limit, and a rule can name a path that has parameters.
    */
   readonly countsAs?: string
   /**
@@ -103,8 +103,9 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    */
   readonly units?: (body: OutputOf<B>) => number
   /**
-   * Whether rate limits never refuse callers whom the route's rule admits. Use it if a refusal would cost more than any
-   * load. Other callers are still limited, so that they cannot try any number of credentials.
+   * Whether rate limits never refuse callers whom the route's rule admits. Use this option if refusing a request would
+   * do more harm than any load. Callers whom the rule does not admit are still limited, so that they cannot try
+   * credentials without limit.
    */
   readonly isExemptFromLimits?: boolean
   /**
@@ -151,7 +152,7 @@ export interface HandlerInput<Q, P, B> {
   isForeignPage(): boolean
   /** Set for routes with a streamed body. */
   readonly arriving: ArrivingBody | undefined
-  /** For routes that accept one, the caller's Idempotency-Key; undefined if the caller sent none. */
+  /** The caller's Idempotency-Key, for routes that accept such a key; undefined if the caller sent none. */
   readonly idempotencyKey: string | undefined
   /**
    * For idempotent routes, the key with which to repeat the request after a 503. It is the caller's key, or a new key

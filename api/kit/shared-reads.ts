@@ -22,8 +22,8 @@ export interface SharedCommands {
 interface Waiting<T> {
   readonly keys: string[]
   /**
-   * The result of each key, which its readers share, because flags and popular values are often requested several times
-   * in a turn.
+   * The result for each key. All readers of a key share its result, because flags and popular values are often
+   * requested several times in a turn.
    */
   readonly promises: Map<string, Promise<T>>
   readonly resolves: ((value: T) => void)[]
@@ -32,7 +32,7 @@ interface Waiting<T> {
 
 /**
  * Maximum number of keys per command. Redis needs tens of microseconds for this many keys. A larger command would block
- * it for too long.
+ * Redis for too long.
  */
 const MAX_KEYS = 200
 

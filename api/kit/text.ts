@@ -66,7 +66,8 @@ export function textFaults(value: unknown, place: string): ErrorDetail[] {
     return []
   } catch (error) {
     if (!(error instanceof ApiError) || error.definition !== errors.invalid_encoding) throw error
-    // A fault at the top may have ended the check before it reached the depth that the recursion could not bear.
+    // An early fault may have ended the previous check before it reached a depth at which the recursion would overflow
+    // the stack.
     assertShallow(value)
     return faultsWithin(value, place)
   }

@@ -1,6 +1,6 @@
 import { parentPort, Worker } from 'node:worker_threads'
 
-/** Runs work in a separate thread, because it would block all other requests of the process. */
+/** Runs work in a separate thread, because the work would otherwise block all other requests of the process. */
 export interface WorkThread<Q, A> {
   /**
    * Resolves with the answer; undefined if the request took too long, failed or waited too long, or if too many

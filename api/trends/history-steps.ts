@@ -3,7 +3,7 @@ import { invalidRequest } from '../kit/errors.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Number of characters of a date in a timestamp, with the T. */
+/** Number of characters of a date in a timestamp, including the T. */
 const DATE_LENGTH = 11
 
 const STEP_MS = { '1m': MINUTE_MS, '5m': 5 * MINUTE_MS, '15m': 15 * MINUTE_MS, '1h': HOUR_MS, '1d': DAY_MS } as const

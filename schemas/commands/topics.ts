@@ -18,7 +18,8 @@ export interface Command<C> {
 
 /**
  * Either a new view of an object, under the object's key, or the result of a command, under a key of `resultKey`. Both
- * are in one topic, so that a sink applies them in the order of the decisions. A tombstone deletes the view.
+ * kinds of records are in one topic, so that a sink applies them in the order of the decisions. A tombstone deletes the
+ * view.
  */
 export interface Decision<V> {
   readonly view: V | null

@@ -29,7 +29,7 @@ export function parsePairKey(key: string): Pair {
   return { a, b }
 }
 
-/** Returns the id of the only match that two users can have. It can be computed from either side. */
+/** Returns the id of the only match that two users can have. The order of the two ids does not matter. */
 export function matchIdOf(one: string, other: string): string {
   return uuidV5(`match:${pairKey(one, other)}`)
 }

@@ -10,14 +10,17 @@ import type { AvroSchema, ValueFormat } from '../topic.ts'
 import { trendOutput } from './topics.ts'
 import type { TrendEntry, TrendOutput } from './types.ts'
 
-/** An entry has at least seven numbers or texts of a byte, three doubles and seven empty lists or absent values. */
+/**
+ * Minimum size of an entry: seven numbers or texts of one byte each, three doubles, and seven empty lists or absent
+ * values.
+ */
 const LEAST_ENTRY_BYTES = 38
 const DOUBLES_BYTES = 24
 const SOURCES: readonly TrendOutput['source'][] = ['pipeline', 'endpoint']
 
 /**
- * A `TrendOutput` whose entries stay Avro until they are needed. Sinks write hundreds of entries of each list twice a
- * minute, but need only the best of them as objects. All bytes have been checked.
+ * A `TrendOutput` whose entries stay encoded until they are needed. Sinks write hundreds of entries of each list twice
+ * a minute, but need only the best of them as objects. All bytes have been checked.
  */
 export class TrendListBytes {
   readonly woeid: number
@@ -155,7 +158,7 @@ function malformed(field: string, why: string): CodecError {
   return new CodecError(`TrendOutput.${field}: ${why}`)
 }
 
-/** Returns `whole` with a decoder that leaves the entries bytes. */
+/** Returns `whole` with a decoder that leaves the entries encoded. */
 export function trendListBytes(whole: ValueFormat<TrendOutput>): ValueFormat<TrendListBytes> {
   return bodyReader(whole, (buffer, start, end) => new TrendListBytes(buffer, start, end))
 }

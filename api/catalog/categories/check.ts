@@ -7,7 +7,7 @@ export const MOST_LEVELS = 16
 
 export type CategoryFault = 'unknown_parent' | 'cycle' | 'too_deep' | 'slug_taken' | 'too_many'
 
-/** Returns why a category cannot be stored; undefined if it can. */
+/** Returns the reason why a category cannot be stored; undefined if it can be stored. */
 export function categoryFault(tree: CategoryTree, { category_id, parent_id, slug }: Category): CategoryFault | undefined {
   if (tree.get(category_id) === undefined && tree.size >= MOST_CATEGORIES) return 'too_many'
   const siblings = parent_id === null ? tree.all.filter((other) => tree.pathOf(other.category_id).length === 1) : tree.childrenOf(parent_id)

@@ -28,7 +28,7 @@ interface Kept {
   readonly createdAt: number
   readonly badges: string
   readonly rendered: Rendered
-  /** When the reading of the latest texts began, in epoch ms. */
+  /** Time at which the read of the latest texts began, in epoch ms. */
   readAt: number
 }
 
@@ -40,7 +40,7 @@ export interface KeptPages {
   recent(productId: number, tree: CategoryTree): Rendered | undefined
   /**
    * Returns the page of a product. Renders it again only if something that the page shows has changed.
-   * @param readAt when the reading of the texts began, in epoch ms
+   * @param readAt time at which the read of the texts began, in epoch ms
    */
   page(productId: number, texts: DetailTexts, tree: CategoryTree, readAt: number): Rendered
 }

@@ -21,7 +21,8 @@ const MOST_IN_BULK = 100
 export const MOST_LISTED = 10_000
 
 /**
- * Names of the fields that a variant in an answer has in addition to its attributes, which share one object with them.
+ * Names of the fields that a variant in an answer has in addition to its attributes. Fields and attributes share one
+ * object.
  */
 const OWN_FIELDS = [
   ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],
@@ -133,7 +134,7 @@ const instant = z.iso
   .transform((value) => Date.parse(value))
   .openapi({ type: 'string', format: 'date-time' })
 
-/** Start of a period in the form that answers contain. */
+/** Start of a period, in the format used in answers. */
 export const periodParameter = instant.openapi({ example: '2026-11-27T00:00:00.000Z' })
 
 export const PriceBody = z

@@ -20,7 +20,8 @@ export interface OwnList {
 }
 
 /**
- * Time limit of the wait. The list is a separate view, by seller. It normally has a change some 20 ms after the answer.
+ * Time limit of the wait. The list is a separate view, keyed by seller, which normally shows a change some 20 ms after
+ * the answer.
  */
 const SHOWN_WITHIN_MS = 500
 const LOOK_EVERY_MS = 10

@@ -16,7 +16,7 @@ export async function openRebuilds({ smallTables }: Pick<ServiceKit, 'smallTable
   const table = await smallTables(indexRebuilds, heldAsIs<IndexRebuildStatus>(1))
   return {
     read: (rebuildId) => table.entries().get(rebuildId),
-    // A process without the state of rebuilds is ready, because no other request needs it.
+    // A process is ready even before it has read the rebuilds, because no other request needs them.
     probes: [],
     close: table.close,
   }

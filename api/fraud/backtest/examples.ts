@@ -1,7 +1,8 @@
 import { hash48 } from '../../../schemas/fraud/hash.ts'
 
 /**
- * Maximum number of example ids per cell. An analyst can inspect this many, and a report with many cells stays small.
+ * Maximum number of example ids per cell. An analyst can inspect this many examples, and a report with many cells stays
+ * small.
  */
 export const MAX_EXAMPLES = 5
 

@@ -27,7 +27,8 @@ export interface KnownRules {
 }
 
 /**
- * Number of conditions that are compiled without a pause, in about a millisecond. Requests are handled in the pauses.
+ * Number of conditions that are compiled without a pause, which takes about a millisecond. Other requests are handled
+ * during the pauses.
  */
 const CONDITIONS_PER_TURN = 20
 

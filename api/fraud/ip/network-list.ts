@@ -44,7 +44,9 @@ interface Range {
   readonly last: bigint
 }
 
-/** Finds an address by binary search, because lists of networks have tens of thousands of ranges. */
+/**
+ * Creates a list that finds an address by binary search, because lists of networks have tens of thousands of ranges.
+ */
 function networkList(ranges: readonly Range[]): NetworkList {
   const merged: { first: bigint; last: bigint }[] = []
   for (const { first, last } of [...ranges].sort((one, other) => (one.first < other.first ? -1 : 1))) {

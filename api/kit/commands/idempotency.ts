@@ -3,9 +3,9 @@ import type { Caller } from '../auth/verify.ts'
 import { ApiError, errors } from '../errors.ts'
 
 /**
- * Remembers the request to which each command id belongs. Bindings may get lost. The topology that decides the command
- * also detects a conflict, provided that the repetition goes to the same partition. A command's key must therefore
- * follow from the request and the id alone.
+ * Remembers the request to which each command id belongs. Bindings may get lost. In that case, the topology that
+ * decides the command still detects a conflict, provided that the repetition goes to the same partition. A command's
+ * key must therefore follow from the request and the id alone.
  */
 export interface Bindings {
   /**

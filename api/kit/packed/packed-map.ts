@@ -78,7 +78,7 @@ export class PackedMap {
   /**
    * Adds or replaces an entry.
    * @param value buffer with the bytes of the value, which begin at `at`
-   * @param expiry epoch seconds from which the entry no longer counts, or `NEVER`
+   * @param expiry epoch seconds from which the entry has expired, or `NEVER`
    */
   set(hash: Hash128, value: Uint8Array, at: number, expiry: number, nowSeconds: number): void {
     const index = segmentOf(hash)

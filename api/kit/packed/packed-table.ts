@@ -15,9 +15,7 @@ export interface Packing<V, P> {
   /** Writes exactly `bytes` bytes. */
   pack(value: V, view: DataView, at: number): void
   unpack(view: DataView, at: number): P
-  /**
-   * Returns the epoch ms from which an entry no longer counts, rounded up to a second; undefined if it never expires.
-   */
+  /** Returns the epoch ms from which an entry has expired, rounded up to a second; undefined if it never expires. */
   expiresAt?(value: V): number | undefined
 }
 

@@ -33,7 +33,7 @@ export interface SnapshotTableOptions<C> {
   read(): Promise<Saved<C> | undefined>
   /** Replaces the snapshot. The contents may change while they are being written. */
   write(saved: Saved<C>): Promise<void>
-  /** Called when callers get different contents than before, or when the contents in use have changed. */
+  /** Called when the table begins to serve different contents, or when the served contents have changed. */
   onChange?(): void
   readonly log: Logger
   /** Epoch ms. */
@@ -49,8 +49,8 @@ export interface TableState {
   /** Whether a snapshot provides the contents, because Kafka has been unavailable since the start. */
   readonly isFromSnapshot: boolean
   /**
-   * Time for which the table may lack changes, in ms. It is the age of a snapshot in use, or else the time since the
-   * last response from Kafka. It is normally at most a few seconds, and Infinity while the table is not ready.
+   * How far the contents may be behind the topic, in ms: the age of the snapshot in use, or else the time since the
+   * last response from Kafka. The value is normally at most a few seconds, and Infinity while the table is not ready.
    */
   readonly staleMs: number
   /** Whether the table may lack changes that are older than a few seconds, for example because Kafka is unavailable. */

@@ -45,7 +45,7 @@ interface Connection {
 const NO_SCOPES: ReadonlySet<string> = new Set()
 const EXPIRED = 'it has expired'
 const UNTRUSTED = 'its issuer is not trusted here'
-/** Reasons that help the owner of a certificate, by OpenSSL's error code. */
+/** Reasons to show to the owner of a certificate, keyed by OpenSSL's error code. */
 const REASONS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: EXPIRED,
   CERT_NOT_YET_VALID: 'it is not valid yet',

@@ -53,7 +53,7 @@ export function secureServer({ serverOptions, onRequest, tls, log, registry }: S
   const tlsOptions = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: serverOptions.headersTimeout }
   const server = createServer({ ...serverOptions, ...contextOptions(material.current), ...tlsOptions }, onRequest)
   const failures = counter(registry, 'tls_handshakes_failed_total', 'TLS handshakes that failed, except those that the peer left')
-  /** Connections whose handshake is not finished, by the address and port of the peer. */
+  /** Connections whose handshake is not finished, keyed by the address and port of the peer. */
   const open = new Map<string, Handshake>()
 
   material.onChange((changed) => server.setSecureContext(contextOptions(changed)))

@@ -16,8 +16,8 @@ export type TlsContents = Readonly<Record<keyof TlsFiles, Buffer>>
 export interface TlsMaterial {
   readonly contents: TlsContents
   /**
-   * The public keys of the authorities that sign client certificates, by the bytes of the key as text. An authority
-   * keeps its key when it renews its certificate.
+   * The public keys of the authorities that sign client certificates, keyed by the bytes of the key as text. An
+   * authority keeps its key when it renews its certificate.
    */
   readonly authorities: ReadonlyMap<string, KeyObject>
   /** Epoch ms at which the server's own certificate expires. */

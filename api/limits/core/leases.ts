@@ -8,7 +8,7 @@ import { withTimeout } from './with-timeout.ts'
 /** A counter store that decides requests for hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
   /**
-   * Returns units that are not being spent to the store. Runs every SWEEP_MS.
+   * Gives unspent units back to the store. Runs every SWEEP_MS.
    * @returns false when there is nothing to sweep until the next decision
    */
   sweep(): boolean
@@ -128,7 +128,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     return outcome instanceof Promise && attempts === 0 ? withTimeout(outcome, since + timeoutMs - monotonic()) : outcome
   }
 
-  /** Spends units of slices for the asks that have them, and asks the store for the other asks. */
+  /** Spends units from slices for the asks whose counters have a slice, and asks the store about the other asks. */
   function spend(
     asks: readonly Ask[],
     found: readonly (LeaseEntry | undefined)[],

@@ -47,7 +47,7 @@ export function memoryWatch({ read, monotonic, onChange }: MemoryWatchOptions): 
       if (isShort !== before) onChange(isShort, ratio)
       return ratio
     } catch {
-      // If Redis does not respond, requests will notice it. The last known state stays in use.
+      // If Redis does not respond, the requests themselves detect the failure. The last known state stays in use.
       return undefined
     }
   }

@@ -25,8 +25,8 @@ export interface OwnCountsOptions {
 
 const US_PER_MS = 1_000
 /**
- * Share of a limit below which counts are not remembered. An instance that decides by its own counts may exceed a limit
- * by this share.
+ * Share of a limit below which counts are not remembered. An instance that decides with its own counts may exceed a
+ * limit by this share.
  */
 const NEGLIGIBLE = 1 / 64
 
@@ -91,7 +91,7 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
   }
 
   /**
-   * Takes the units of a request about which this process decided itself.
+   * Takes the units of a request that this process decided itself.
    * @param isOwed false if the store will still count the units itself, because only its answer is late
    */
   function take(counter: Counter, { taken, nowUs, held, heldBefore }: Reading, isOwed: boolean): void {

@@ -30,7 +30,10 @@ export function trendingFor(
   return listOf(ALL_USERS)?.item_ids ?? []
 }
 
-/** Returns the events of a group. The list of a silent group is not published again, so readers decay its events. */
+/**
+ * Returns the events of a group. The list of a group without new events is not published again, so readers apply the
+ * decay to the events themselves.
+ */
 function eventsAt({ events, at }: TrendingItems, now: number): number {
   return events * decay(Math.max(0, now - at), HALF_LIFE_MS.trending)
 }

@@ -18,8 +18,8 @@ export interface Leaders {
 
 const KEPT_MS = 60_000
 /**
- * How long a pass for the list of a further trait waits after the last pass. A pass over a million items takes half a
- * second.
+ * Minimum time between the last pass and a pass for the list of a newly requested trait. A pass over a million items
+ * takes half a second.
  */
 const NEW_TRAIT_MS = 15_000
 /** Maximum number of traits whose items are listed: those that were requested last. */
@@ -33,7 +33,7 @@ const CONFIDENCE = Math.SQRT2 / 10
 const PRIOR_SHOWN = 10
 const PRIOR_CHOSEN = 0.5
 
-/** Number of items that are visited without a pause, in a millisecond or two. */
+/** Number of items that are visited without a pause, which takes a millisecond or two. */
 const ROWS_AT_ONCE = 8_192
 
 export interface LeadersOptions {
@@ -52,7 +52,7 @@ export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
   let madeOf = 0
   let isMaking = false
   let made: MadeLeaders = { byGenre: new Map(), byTrait: new Map(), overall: [], explored: [] }
-  /** The listed traits, the one that was requested last at the end. */
+  /** The listed traits. The trait that was requested last is at the end. */
   const wanted = new Set<Trait>()
 
   function want(trait: Trait): void {

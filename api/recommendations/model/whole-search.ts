@@ -30,7 +30,10 @@ const MOST = 127
  */
 const LOOKED_PER_WANTED: Readonly<Record<NearBy, number>> = { product: 2.5, cosine: 1.5 }
 const ONE_THREAD = 1
-/** Number of rows that are converted without a pause, in a millisecond or two. Requests are answered in the pauses. */
+/**
+ * Number of rows that are converted without a pause, which takes a millisecond or two. Requests are answered during the
+ * pauses.
+ */
 const ROWS_AT_ONCE = 512
 const METRICS: Readonly<Record<NearBy, MetricKind>> = { product: MetricKind.IP, cosine: MetricKind.Cos }
 

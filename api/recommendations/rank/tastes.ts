@@ -6,7 +6,7 @@ import type { RequestUser } from '../users/request-user.ts'
 export interface Tastes {
   /** Share of each genre among the items of the session. The shares add up to 1. */
   readonly session: ReadonlyMap<number, number>
-  /** Share of each genre among the positive interactions of the user's last 100. */
+  /** Share of each genre among the positive interactions within the user's last 100 interactions. */
   readonly history: ReadonlyMap<number, number>
   /** Weights of stated preferences for genres. */
   readonly genres: ReadonlyMap<number, number>

@@ -29,9 +29,12 @@ export interface ModelManifest {
    */
   readonly typical: readonly (number | null)[]
   readonly golden: GoldenVectors
-  /** Data and date of the training, as text for people. */
+  /** Data and date of the training, as human-readable text. */
   readonly trained_on: string
-  /** The part of a policy that fits this model's scores. */
+  /**
+   * Probabilities at which this model alone raises the score of a transaction to a level. A policy for this model
+   * contains these thresholds.
+   */
   readonly alone: AloneThresholds
 }
 

@@ -50,7 +50,7 @@ export function hasEventWithin(bytes: Buffer, from: number, to: number, time: nu
   return false
 }
 
-/** Returns where, in a range of the bytes, the rows from a time on begin. */
+/** Returns the position, in a range of the bytes, of the first row at or after a time. */
 export function eventsFrom(bytes: Buffer, from: number, to: number, time: number): number {
   let low = 0
   let high = (to - from) / EVENT_BYTES

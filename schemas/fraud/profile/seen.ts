@@ -84,7 +84,9 @@ export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number)
   return row >= 0 && firstOf(rows, row) <= t && lastOf(rows, row) > t - windowMs
 }
 
-/** Returns -1 if no row has this hash. Compares a single byte first, because nearly all other rows differ in it. */
+/**
+ * Returns -1 if no row has this hash. Compares a single byte first, because nearly all other rows differ in this byte.
+ */
 function rowOf(rows: Buffer, end: number, hash: number): number {
   const lowest = hash & LOW_BYTE
   for (let row = 0; row < end; row += SEEN_BYTES) if (rows[row + FIRST_AT - 1] === lowest && rows.readUInt32BE(row) === hash) return row

@@ -10,8 +10,9 @@ export const MONTH_MS = 30 * DAY_MS
 export const KNOWN_MS = 90 * DAY_MS
 
 /**
- * How much longer than its window data is kept. The newest transaction may come from a clock that is five minutes fast.
- * An ordinary transaction may then be five minutes older, and its windows begin five minutes earlier.
+ * Time for which data is kept beyond the length of its window. The newest transaction may come from a clock that is
+ * five minutes fast. An ordinary transaction may then be five minutes older, and its windows begin five minutes
+ * earlier.
  */
 const SLACK_MS = 10 * MINUTE_MS
 

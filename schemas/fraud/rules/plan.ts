@@ -87,7 +87,7 @@ interface Columns {
   /** The slot of each column's field; undefined for a column with a closure. */
   readonly slots: (number | undefined)[]
   readonly closures: (TruthOf | undefined)[]
-  /** The number of each text with which conditions compare. */
+  /** Number assigned to each text with which conditions compare fields. */
   readonly texts: Map<string, number>
   ofField(field: NodeOf<'field'>): number
   /** Returns the column of a condition of any kind: 1 for true, 0 for false. */

@@ -46,7 +46,10 @@ class Counters {
 export class RuleTallies {
   readonly #ruleSet: RuleSet
   readonly #counters: readonly Counters[]
-  /** Evaluations of all rules, in one array because every transaction increments the counters of nearly all rules. */
+  /**
+   * Number of evaluations of each rule. All rules share one array, because every transaction increments the counters of
+   * nearly all rules.
+   */
   readonly #evaluated: Float64Array
 
   constructor(ruleSet: RuleSet) {

@@ -22,8 +22,9 @@ const EDIT_COST = 4
 const MOST_CORRECTIONS = 2
 
 /**
- * Maximum count of products with a word. Only a word in TIMES_AS_FREQUENT times as many products could correct such a
- * frequent word, and no small catalogue has such a word. Counting further would cost as much as a search.
+ * Number of products with a word at which counting stops. A word this frequent could be corrected only to a word that
+ * is TIMES_AS_FREQUENT times as frequent, and small catalogues have no such word. Counting further would cost as much
+ * as a search.
  */
 const COMMON = 1_000
 
@@ -104,7 +105,7 @@ export function wordReports(
   )
 }
 
-/** Returns the probable meanings of each misspelt word, best first. Words that are probably correct are left out. */
+/** Returns the probable corrections of each misspelt word, best first. Words that are probably correct are left out. */
 export function correctionsOf(reports: ReadonlyMap<string, WordReport>): ReadonlyMap<string, readonly string[]> {
   const corrections = new Map<string, readonly string[]>()
   for (const [text, { found, candidates }] of reports) {
