@@ -115,7 +115,7 @@ export interface Example {
 }
 
 /**
- * Describes one service to an API process. A description must not import the service's code, because everything that
+ * Describes one service to an API process. A description must not import the service's code, because every program that
  * uses the list of services loads all descriptions. `open` imports the code.
  */
 export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> {

@@ -7,7 +7,7 @@ import type { RuleTallies } from '../../schemas/fraud/rules/tallies.ts'
 import type { FraudBlocklistType, FraudRequest, FraudRiskFactor } from '../../schemas/fraud/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 
-/** The settings of analysts and operators, as this process knows them now. */
+/** This process's current copy of the settings of analysts and operators. */
 export interface SettingsInForce {
   readonly ruleSet: RuleSet
   /** The counters of `ruleSet`; both change together. */
@@ -33,7 +33,7 @@ export interface ModelAssignment {
   readonly challenger: ModelVersions | undefined
 }
 
-/** The blocklist, as this process knows it now. */
+/** This process's current copy of the blocklist. */
 export interface BlocklistInForce {
   /**
    * Returns the type of the first entity of a transaction that is blocked; undefined if none is.
@@ -50,7 +50,9 @@ export interface BlocklistInForce {
 export interface ModelOutcome {
   readonly scores: ModelScores
   readonly versions: ModelVersions
-  /** The policy that was set together with these models. It applies even while newer models are still loading. */
+  /**
+   * The policy that was set together with these models. The policy applies even while newer models are still loading.
+   */
   readonly policy: Policy
   /** Scores of the challenger; undefined if the transaction is not in the challenger's share. */
   readonly challenger: ModelScores | undefined

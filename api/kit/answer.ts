@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { gzip, gzipSync } from 'node:zlib'
 import { etagOf } from './etag.ts'
 
-/** The result of a handler. It is plain data, so it can be tested, cached and sent without a framework. */
+/** The result of a handler as plain data, which can be tested, cached and sent without a framework. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

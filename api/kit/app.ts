@@ -257,8 +257,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     if (authorization === null && session === undefined && mayBeAnonymous(auth)) return NOBODY
     const shown = { authorization, session, certificate: () => certificateOf(call), remote: call.socket?.remoteAddress }
     const authorizing = authorize(auth, shown, { verifier: options.verifier, isUserId, gateways })
-    // If the request is answered before its token is checked, nothing awaits this promise. Its rejection must not crash
-    // the process.
+    // If the request is answered before its token is checked, nothing awaits this promise. A rejection of the promise
+    // must not crash the process.
     authorizing.catch(() => undefined)
     return authorizing
   }

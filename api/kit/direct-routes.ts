@@ -4,7 +4,7 @@ import { type Call, DirectCall } from './call.ts'
 /** An answer in its final form, with all its headers. */
 export interface Sent {
   readonly status: number
-  /** Only this answer uses the object, so headers may be added to it. */
+  /** Headers of the answer. No other answer uses this object, so headers may be added to it. */
   readonly headers: Record<string, string>
   readonly body: string | Uint8Array | ReadableStream<Uint8Array> | null
 }
@@ -48,7 +48,7 @@ const NUMBER = /^\d{1,20}$/
 /** Matches Host headers that are valid without a check by a URL parser. */
 const PLAIN_HOST = /^[a-z0-9._-]+(?::[1-9]\d{3,4})?$/
 const MAX_PORT = 65_535
-/** Headers of which Node keeps only the first. */
+/** Name of a header of which Node keeps only the first occurrence. */
 const AUTHORIZATION = 'authorization'
 const CONTENT_TYPE = 'content-type'
 
@@ -93,8 +93,9 @@ export function directRoutes(): DirectRoutes {
 }
 
 /**
- * Returns whether Node presents the request's headers as the framework would. They differ if there are several headers
- * of some names: Node keeps only the first one, whereas the framework joins them, so that the app refuses the request.
+ * Returns whether Node presents the request's headers as the framework would. The presentations differ if certain
+ * headers occur more than once: Node keeps only the first occurrence, whereas the framework joins all occurrences, so
+ * that the app refuses the request.
  */
 function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   const { host } = headers

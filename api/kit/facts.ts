@@ -80,7 +80,7 @@ const BUFFERED_SPACING_MS = 50
 /** Maximum amount of unacknowledged data in all buffers together. Each buffer has a smaller capacity of its own. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
 /**
- * Minimum time between two requests for facts that are spooled in any case. No caller waits for these facts, and each
+ * Minimum time between two requests for facts that are always spooled. No caller waits for these facts, and each
  * request also wakes the broker and all consumers.
  */
 const SPOOLED_SPACING_MS = 100

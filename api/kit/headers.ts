@@ -29,7 +29,8 @@ export const NOT_CACHEABLE = 'no-store'
 export const PRIVATE = { 'Cache-Control': 'private, no-store' } as const
 
 /**
- * Returns the headers of an answer to OPTIONS. They name the allowed methods and, for a preflight, the allowed headers.
+ * Returns the headers of an answer to OPTIONS. The headers name the allowed methods and, for a preflight, the allowed
+ * headers.
  */
 export function optionsHeaders(allow: readonly string[], isPreflight: boolean): Record<string, string> {
   const methods = allow.join(', ')

@@ -76,7 +76,7 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Schema of the JSON body. */
   readonly body?: B
   readonly bodyExample?: unknown
-  /** Description of a body that the handler reads as it arrives. It replaces `body`. */
+  /** Description of a body that the handler reads as it arrives. This description replaces `body`. */
   readonly streamed?: StreamedBody
   /** Whether the route accepts an Idempotency-Key. */
   readonly idempotent?: boolean

@@ -64,8 +64,8 @@ const KEY_ID_CHARACTERS = 12
 /** Maximum number of ids to try. More than one is needed if a client reuses one Idempotency-Key on several days. */
 const MAX_KEY_IDS = 8
 /**
- * How long to wait until this instance has read a change. It normally reads a change a few milliseconds after the
- * commit.
+ * How long to wait until this instance has read a change. An instance normally reads a change a few milliseconds after
+ * the commit.
  */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5

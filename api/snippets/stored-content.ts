@@ -27,7 +27,7 @@ export async function answeringBlobs<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Open content. It may lose its slot while it is being read. */
+/** Open content, which may lose its slot while it is being read. */
 export interface OpenContent extends OpenBlob {
   /** Aborted if the reader stalls, or is too slow while others wait; undefined for small content. */
   readonly cut?: AbortSignal

@@ -21,7 +21,8 @@ export class IncompatibleSchemaError extends Error {
 }
 
 /**
- * The plan for reading data of a writer's schema with a reader's schema. It is the result of Avro's schema resolution.
+ * The plan for reading data of a writer's schema with a reader's schema, which is the result of Avro's schema
+ * resolution.
  */
 export type Plan =
   | { readonly op: 'primitive'; readonly from: PrimitiveKind; readonly to: PrimitiveKind }

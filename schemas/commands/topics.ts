@@ -92,8 +92,8 @@ function recordOf(schema: AvroSchema | undefined): { readonly name: string; read
 /** Prefix of the keys of results. Names never contain a NUL, so these keys cannot collide with names. */
 const RESULT_KEY_PREFIX = '\0result-'
 /**
- * Number of keys for results in each partition. It limits how many results remain after compaction. Results only need
- * to reach the waiting client. If a result is lost, repeating the command returns it again.
+ * Number of keys for results in each partition. The number limits how many results remain after compaction. Results
+ * only need to reach the waiting client. If a result is lost, repeating the command returns it again.
  */
 const RESULT_KEYS = 1_024
 

@@ -2,7 +2,7 @@ import { MOST_CATEGORIES } from '../../../schemas/catalog/documents/limits.ts'
 import type { Category } from '../../../schemas/catalog/types.ts'
 import type { CategoryTree } from './tree.ts'
 
-/** Maximum number of slugs in a path. It is also the maximum number of categories that a request reads. */
+/** Maximum number of slugs in a path, and therefore of categories that a request reads. */
 export const MOST_LEVELS = 16
 
 export type CategoryFault = 'unknown_parent' | 'cycle' | 'too_deep' | 'slug_taken' | 'too_many'

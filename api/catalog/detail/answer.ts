@@ -97,7 +97,7 @@ export function shownVariant(
 
 /**
  * Summarises the reviews of a product.
- * @param stars number of reviews with 1, 2, 3, 4 and 5 stars; empty if there are no reviews
+ * @param stars numbers of reviews with 1, 2, 3, 4 and 5 stars, in this order; empty if there are no reviews
  */
 export function reviewsSummary(stars: readonly number[]) {
   const count = stars.reduce((sum, reviews) => sum + reviews, 0)

@@ -34,9 +34,7 @@ interface Kept {
 
 export interface KeptPages {
   isKnown(productId: number): IsKnownProduct
-  /**
-   * Returns the page of a product whose texts were read within the last second; undefined if there is none.
-   */
+  /** Returns the page of a product whose texts were read within the last second; undefined if there is no such page. */
   recent(productId: number, tree: CategoryTree): Rendered | undefined
   /**
    * Returns the page of a product. Renders it again only if something that the page shows has changed.

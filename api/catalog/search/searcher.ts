@@ -30,7 +30,7 @@ export interface Hit {
   /** Relevance from 0 to 1; null for other orders. */
   readonly score: number | null
   readonly after: After
-  /** The score of the text alone. It is present if the request asked for an explanation and has words. */
+  /** The score of the text alone. The score is present if the request asked for an explanation and has words. */
   readonly textScore?: number
 }
 

@@ -24,7 +24,7 @@ export interface Replayed {
 
 /**
  * A clock on which no time passes. Live scoring leaves out shadow rules that take too long. A back-test has time to
- * evaluate all of them.
+ * evaluate all shadow rules.
  */
 const TIMELESS = () => 0
 

@@ -28,8 +28,8 @@ export interface BlocklistDeps extends Pick<ServiceKit, 'views' | 'commands' | '
 }
 
 /**
- * How long to wait until this instance has read a change. It normally reads a change a few milliseconds after the
- * commit.
+ * How long to wait until this instance has read a change. An instance normally reads a change a few milliseconds after
+ * the commit.
  */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5

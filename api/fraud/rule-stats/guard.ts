@@ -132,8 +132,8 @@ function shareOf({ scored, blocked }: BlockCounts): number {
 }
 
 /**
- * Returns the cause under which blocks of a rule are counted. It includes the time of the rule's last update, because
- * blocks by an earlier version say nothing about the current version.
+ * Returns the cause under which blocks of a rule are counted. The cause includes the time of the rule's last update,
+ * because blocks by an earlier version say nothing about the current version.
  */
 function causeOf({ rule_id, updated_at }: Rule): string {
   return `rule:${updated_at}:${rule_id}`

@@ -97,7 +97,10 @@ async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: 
   return caller
 }
 
-/** Accepts a caller with any one of the proofs. A token without the scope does not invalidate a certificate. */
+/**
+ * Accepts a caller with any one of the proofs. A valid certificate is enough, even if the request also has a token
+ * without the scope.
+ */
 function scopeCaller(rule: ScopeRule, byToken: Caller | undefined, shown: Credentials, { gateways }: Authority): Caller {
   const scopes = scopesOf(rule)
   if (byToken !== undefined && scopes.some((scope) => byToken.scopes.has(scope))) return byToken

@@ -137,7 +137,7 @@ function segmentOf(hash: Hash128): number {
   return hash[3] >>> SEGMENT_SHIFT
 }
 
-/** Copies a segment to a new one with room to grow. Expired entries are left out. */
+/** Copies a segment to a new segment with room to grow. Expired entries are left out. */
 function resized(old: Segment | undefined, layout: PackedLayout, nowSeconds: number): Segment {
   if (old === undefined) return new Segment(layout, MIN_SLOTS)
   const live = old.countLive(nowSeconds)

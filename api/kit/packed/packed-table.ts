@@ -48,7 +48,7 @@ interface Contents {
   readonly hash: ReturnType<typeof sipHash128>
 }
 
-/** Opens a table. It reads the snapshot and then the topic, and follows the topic until it is closed. */
+/** Opens a table, which reads its snapshot and then the topic, and follows the topic until the table is closed. */
 export async function packedTable<K, V, P>(options: PackedTableOptions<K, V, P>): Promise<PackedTable<K, P>> {
   const { topic, packing, log, now, monotonic } = options
   const { folder, files, intervalMs = SNAPSHOT_INTERVAL_MS } = options.snapshots

@@ -5,7 +5,7 @@ import { isForeignPage, isOwnPage, type RequestOrigin } from './origin.ts'
 
 /** The session that the cookie of a request identifies. */
 export interface ShownSession {
-  /** The token with which the page signed in. It is not verified yet. */
+  /** The token with which the page signed in, not verified yet. */
   readonly token: string
   /** Why the cookie alone does not permit this request; undefined if the cookie permits the request. */
   readonly refusal: ApiError | undefined

@@ -11,7 +11,7 @@ import { SnapshotError } from './checked-file.ts'
 /** The contents of a table at a point in time. */
 export interface Saved<C> {
   readonly contents: C
-  /** The offset of the next record to read, by partition. The contents may include later changes. */
+  /** The offset of the next record to read in each partition. The contents may include later changes. */
   readonly positions: ReadonlyMap<number, number>
   /** The id of the topic to which the positions belong; undefined in files of earlier versions. */
   readonly topicId: string | undefined
@@ -120,7 +120,7 @@ const UNCHANGED_INTERVAL_MS = 3_600_000
 const MAX_CONTINUED_MS = 12 * 3_600_000
 const MS_PER_SECOND = 1_000
 
-/** Opens a table. It reads the snapshot and then the topic, and follows the topic until it is closed. */
+/** Opens a table, which reads its snapshot and then the topic, and follows the topic until the table is closed. */
 export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promise<SnapshotTable<C>> {
   const { topic, log, now, monotonic } = options
   const startedAt = monotonic()

@@ -52,7 +52,7 @@ export interface SpoolOptions {
 }
 
 export interface AppendOptions {
-  /** Whether the record must survive a loss of power. It survives the end of the process in any case. */
+  /** Whether the record must survive a loss of power. The record survives the end of the process either way. */
   readonly isDurable: boolean
   /** Whether the publisher already has the record. If so, the caller reports its outcome with `settle`. */
   readonly isPublished: boolean

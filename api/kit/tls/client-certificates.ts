@@ -22,7 +22,8 @@ export interface ClientCertificatesOptions {
   /** The certificates in use. */
   material(): TlsMaterial
   /**
-   * Accepted names. A certificate must have one of them. If empty, every certificate of the authorities is accepted.
+   * Names of which a client certificate must have at least one. If the list is empty, every certificate from the
+   * authorities is accepted.
    */
   readonly names: readonly string[]
   /** Epoch ms. */

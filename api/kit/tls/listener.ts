@@ -44,9 +44,9 @@ export interface SecureServer {
 const PEER_LEFT = new Set(['ECONNRESET', 'EPIPE'])
 
 /**
- * Creates a server that asks for client certificates. It also accepts connections with a bad certificate or none,
- * because callers with a token need no certificate and each route decides which proofs it accepts. New connections use
- * the newest certificates of the API. Open connections continue unchanged.
+ * Creates a server that asks for client certificates. It also accepts connections with a bad certificate or no
+ * certificate, because callers with a token need no certificate and each route decides which proofs it accepts. New
+ * connections use the newest certificates of the API. Open connections continue unchanged.
  */
 export function secureServer({ serverOptions, onRequest, tls, log, registry }: SecureServerOptions): SecureServer {
   const { material, clients } = tls

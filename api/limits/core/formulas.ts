@@ -22,7 +22,7 @@ export interface LimitStatus {
    * bucket.
    */
   readonly estimate: number
-  /** Number of requests that are left after this request. It is a whole number and at least 0. */
+  /** Number of requests that are left after this request, a whole number of at least 0. */
   readonly remaining: number
   /** Epoch seconds of the end of the window, or of the time when the bucket is full. */
   readonly resetAt: number

@@ -1,4 +1,4 @@
-/** Watches how full Redis is. It uses no timer, so that an idle process does not wake up. */
+/** Watches how full Redis is. The watch uses no timer, so that an idle process does not wake up. */
 export interface MemoryWatch {
   /**
    * Whether Redis was almost full when it last answered. If this answer is old, reading the property also sends a new

@@ -32,8 +32,8 @@ export interface RateLimitOptions {
    */
   readonly trustedProxies?: readonly string[]
   /**
-   * Prefix of the key of every counter. It keeps apps with the same rule ids on one Redis from sharing counters. It
-   * must not contain braces.
+   * Prefix of the key of every counter. Different prefixes keep apps that use the same rule ids and the same Redis from
+   * sharing counters. A prefix must not contain braces.
    * @default 'limits'
    */
   readonly keyPrefix?: string
@@ -153,8 +153,8 @@ function isPreflight(c: Context): boolean {
 }
 
 /**
- * Creates an error body in the form of the API. It has a `request_id` if the app uses Hono's request-id middleware
- * before this middleware.
+ * Creates an error body in the form of the API. The body has a `request_id` if the app uses Hono's request-id
+ * middleware before this middleware.
  */
 function refusalBody(c: Context, status: RuleStatus) {
   const requestId: unknown = c.get('requestId')

@@ -1,4 +1,7 @@
-/** The sources of candidates. If several sources name an item, the first of them in this order explains it. */
+/**
+ * The sources of candidates. If several sources name an item, the explanation comes from the source that is first in
+ * this list.
+ */
 export const CHANNELS = ['neighbours', 'vector', 'category', 'preference', 'editorial', 'trending', 'popular', 'exploration'] as const
 export type Channel = (typeof CHANNELS)[number]
 

@@ -3,7 +3,7 @@ import { ALL_USERS, ageGroup, countryGroup } from '../../../schemas/recommendati
 import type { TrendingItems } from '../../../schemas/recommendations/types.ts'
 import type { RequestUser } from '../users/request-user.ts'
 
-/** Minimum number of events of a group. Fewer events say too little: docs/services/recommendations.md#trending */
+/** Minimum number of events of a group. Fewer events are not meaningful: docs/services/recommendations.md#trending */
 const MIN_GROUP_EVENTS = 100
 
 export interface TrendingLists {

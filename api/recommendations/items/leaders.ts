@@ -6,8 +6,8 @@ export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */
   ofGenre(genre: number): readonly number[]
   /**
-   * Rows of the most popular active items with a trait, best first. There are too many traits to list the items of all
-   * of them, so a list is made after the first request for it.
+   * Rows of the most popular active items with a trait, best first. There are too many traits to keep a list for each
+   * of them, so a list is made only after its first request.
    */
   ofTrait(trait: Trait): readonly number[]
   /** Rows of the most popular active items. */

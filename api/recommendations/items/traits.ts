@@ -26,14 +26,14 @@ export function isAboutGenre({ category }: Pick<StatedPreference, 'category'>): 
   return GENRE_NAMES.has(category)
 }
 
-/** Returns the trait for a name and a value, by FNV-1a. */
+/** Returns the trait for a name and a value, computed with FNV-1a. */
 export function traitOf(name: string, value: string): Trait {
   let hash = FNV_OFFSET
   for (const byte of Buffer.from(`${name}\0${value}`)) hash = Math.imul(hash ^ byte, FNV_PRIME)
   return hash >>> 0 || 1
 }
 
-/** Returns the traits of an item: its categories, and then its attributes by their names. */
+/** Returns the traits of an item: its categories, and then its attributes, sorted by name. */
 export function traitsOf(item: Described): Trait[] {
   return pairsOf(item).map(([name, value]) => traitOf(name, value))
 }

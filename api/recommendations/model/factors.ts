@@ -20,8 +20,8 @@ export interface OpenFactors {
 }
 
 /**
- * Maximum number of rows that a process caches. They take 12 MB. The operating system also caches the whole file, once
- * per host.
+ * Maximum number of rows that a process caches. These rows take 12 MB. The operating system also caches the whole file,
+ * once per host.
  */
 const CACHED_ROWS = 24_576
 const NOTHING = -1

@@ -26,7 +26,8 @@ export const MOST_WHOLE = 65_536
 /** Greatest number in 8 bits. */
 const MOST = 127
 /**
- * Number of vectors that the search by 8-bit numbers returns per wanted vector. They are then ranked by their factors.
+ * Number of vectors that the search by 8-bit numbers returns per wanted vector. These vectors are then ranked by their
+ * factors.
  */
 const LOOKED_PER_WANTED: Readonly<Record<NearBy, number>> = { product: 2.5, cosine: 1.5 }
 const ONE_THREAD = 1

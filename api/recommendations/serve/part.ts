@@ -34,8 +34,8 @@ const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
   post_play: 'because_you_watched',
 }
 /**
- * Maximum number of answers that wait for Kafka. They take about 50 MB. Further answers are dropped and counted,
- * because no request waits for them.
+ * Maximum number of answers that wait for Kafka. This many answers take about 50 MB. Further answers are dropped and
+ * counted, because no request waits for them.
  */
 const MOST_WAITING_ANSWERS = 10_000
 const LAST_ANSWERS_MS = 2_000

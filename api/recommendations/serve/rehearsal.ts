@@ -5,7 +5,7 @@ import { unknownUser } from '../users/request-user.ts'
 
 export interface RehearsalDeps {
   readonly items: Pick<ItemTable, 'size' | 'idAt'>
-  /** Probes of everything in memory that lists need. */
+  /** Probes of all in-memory data that lists need. */
   readonly needs: readonly ReadinessProbe[]
   /** Resolves once no model is being fetched or opened. */
   settled(): Promise<unknown>

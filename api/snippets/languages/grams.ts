@@ -15,7 +15,7 @@ export type MayMatch = (grams: Grams) => boolean
  */
 const SLOTS = 32_768
 const MASK = SLOTS - 1
-/** Multiplier of the hash. It is an odd number that is larger than the codes of common characters. */
+/** Multiplier of the hash, an odd number that is larger than the codes of common characters. */
 const SPREAD = 1_009
 const NEW_LINE = LINE_START.charCodeAt(0)
 const TAB = 9

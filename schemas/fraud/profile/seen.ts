@@ -20,7 +20,7 @@ export interface Sighting {
 /** Number of sightings above which an index of the rows costs less than a search through the rows for each sighting. */
 const MOST_SEARCHES = 4
 
-/** Returns when each entity of the rows was first and last seen, by its hash. */
+/** Returns when each entity of the rows was first and last seen, keyed by the hash of the entity. */
 export function sightingsIn(rows: Buffer): Map<number, readonly [first: number, last: number]> {
   const seen = new Map<number, readonly [number, number]>()
   for (let row = 0; row < rows.length; row += SEEN_BYTES) seen.set(rows.readUInt32BE(row), [firstOf(rows, row), lastOf(rows, row)])
@@ -108,8 +108,8 @@ function lastOf(rows: Buffer, row: number): number {
 }
 
 /**
- * Removes rows up to a time. If there are still too many rows, also removes those that were seen longest ago. Modifies
- * the rows in place and returns their new end.
+ * Removes rows up to a time. If there are still too many rows, also removes the rows that were seen longest ago.
+ * Modifies the rows in place and returns their new end.
  */
 function withoutOld(rows: Buffer, end: number, horizon: number, most: number): number {
   const excess = end / SEEN_BYTES - most

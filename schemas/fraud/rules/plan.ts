@@ -19,8 +19,8 @@ export interface RulePlan {
 }
 
 /**
- * A part of a condition. It is false if its column's number is outside of [low, high], and missing if the number is
- * NaN.
+ * A part of a condition. The part is false if the number in its column is outside of [low, high], and missing if the
+ * number is NaN.
  */
 interface Bound {
   readonly column: number

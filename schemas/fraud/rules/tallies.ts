@@ -19,8 +19,9 @@ export interface RuleTally {
   /** Evaluations whose result was missing. */
   readonly missing: number
   /**
-   * Number of times that each value was absent when the result was missing, by field name. `list:<name>` is a list that
-   * does not exist, and `arithmetic` is a division by zero or an overflow. One evaluation may count for several values.
+   * Number of times that each value was absent when the result was missing, keyed by field name. `list:<name>` is a
+   * list that does not exist, and `arithmetic` is a division by zero or an overflow. One evaluation may count for
+   * several values.
    */
   readonly missing_by: ReadonlyMap<string, number>
 }

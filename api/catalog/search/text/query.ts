@@ -17,13 +17,13 @@ export const TEXT_BOOSTS = {
   description: 0.2,
   /** Added for the unit of a measure, if its number matches as well. */
   measure: 0.15,
-  /** For words such as "with" and "for", which say little. */
+  /** For words such as "with" and "for", which carry little meaning. */
   function: 0.3,
   /** Added if the product contains the word in the same form as the query. */
   exact: 0.2,
   /** In addition, for neighbouring words. */
   pair: 0.15,
-  /** Added for a word that says what the product is. */
+  /** Added for a word that names the kind of product. */
   head: 0.1,
 } as const
 
