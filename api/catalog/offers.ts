@@ -19,7 +19,7 @@ export interface OffersDeps extends Pick<ServiceKit, 'views'> {
   readonly facts: Pick<ServiceKit['facts'], 'partitionOf'>
 }
 
-/** Reads the view of products, which may not include the most recent changes yet. */
+/** Creates a look-up that reads the view of products, which may not include the most recent changes yet. */
 export function viewOffers({ views, facts }: OffersDeps): Offers {
   async function offerOf(variantId: number): Promise<VariantOffer> {
     const place = placeOfVariant(variantId)

@@ -36,8 +36,8 @@ export interface ModelAssignment {
 /** This process's current copy of the blocklist. */
 export interface BlocklistInForce {
   /**
-   * Returns the type of the first entity of a transaction that is blocked; undefined if none is.
-   * @param request has canonical values, as `schemas/fraud/canonical.ts` makes them
+   * Returns the type of the first entity of a transaction that is blocked; undefined if no entity is blocked.
+   * @param request a request with canonical values, as `schemas/fraud/canonical.ts` produces them
    * @throws ApiError `not_ready` until the list is read, or until its snapshot is used.
    */
   find(request: FraudRequest): FraudBlocklistType | undefined

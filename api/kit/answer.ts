@@ -86,8 +86,8 @@ export function cacheableText(body: string, headers: Readonly<Record<string, str
 }
 
 /**
- * Creates the same answer, but compresses the body in advance on another thread, because compressing a large body would
- * delay all other requests.
+ * Creates the same answer as `cacheableAnswer`, but compresses the body in advance on another thread, because
+ * compressing a large body would delay all other requests.
  */
 export async function largeCacheableAnswer(body: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
   const bytes = Buffer.from(body)

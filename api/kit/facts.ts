@@ -91,8 +91,8 @@ const SPOOLED_SPACING_MS = 100
  */
 const SPOOLABLE_SPACING_MS = 4
 /**
- * Maximum amount of unacknowledged data in the publishers of spooled facts. A quarter of it may come from the spool
- * itself.
+ * Maximum amount of unacknowledged data in the publishers of spooled facts. A quarter of this amount may come from the
+ * spool itself.
  */
 const MAX_SPOOLABLE_BYTES = 16 * 1_048_576
 /** How long a stopping process continues to send spooled records. The next process sends the remaining records. */
@@ -202,8 +202,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   }
 
   /**
-   * Uses the partition counts that an earlier process stored until Kafka answers, so that views can be read while Kafka
-   * is down.
+   * Until Kafka answers, uses the partition counts that an earlier process stored, so that views can be read while
+   * Kafka is down.
    */
   async function recall(): Promise<void> {
     while (partitions === undefined && options.memory !== undefined && !stopping.signal.aborted) {

@@ -61,7 +61,7 @@ const MS_PER_SECOND = 1_000
 /** Opens a table, which starts to read the topic immediately and follows the topic until the table is closed. */
 export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTable<K, V> {
   const { transport, topic, values, log, monotonic = () => performance.now(), staleAfterMs = STALE_AFTER_MS } = options
-  /** Entries by the bytes of their key as Latin-1 text, because keys may have any type. */
+  /** Entries, keyed by the bytes of their key as Latin-1 text, because keys may have any type. */
   const entries = new Map<string, readonly [K, V]>()
   const apply = recordApplier({
     topic: topic.name,

@@ -51,8 +51,8 @@ function headersOf({ idempotent, versioned, derivesIds }: BoundRoute['definition
 }
 
 /**
- * Returns the errors that the kit itself adds to a route. If the route has a path parameter, they include the 404 for
- * an empty or unmatched value.
+ * Returns the errors that the kit itself adds to a route. If the route has a path parameter, the errors include the 404
+ * for an empty or unmatched value.
  */
 function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): ErrorDefinition[] {
   const takesInput =

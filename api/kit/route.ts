@@ -86,8 +86,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    */
   readonly derivesIds?: boolean
   /**
-   * Whether a form of this server's own page may use the session, although a form cannot send the header that other
-   * requests with a session need. The browser must state the origin of the page.
+   * Whether a form of this server's own page may use the session. A form cannot send the header that other requests
+   * with a session need, so the browser must state the origin of the page instead.
    */
   readonly acceptsForms?: boolean
   /** Whether the route accepts If-Match with the version that the caller expects. */
@@ -109,8 +109,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    */
   readonly isExemptFromLimits?: boolean
   /**
-   * Whether the HTTP server calls the route without the framework. Use it for a route that is called very often and has
-   * no query. Nothing else changes. A route is either a GET or a POST:
+   * Whether the HTTP server calls the route without the framework. Use this option for a route that is called very
+   * often and has no query. The option does not change the behaviour of the route. A route is either a GET or a POST:
    * - The only parameter of a GET is the last segment of its path. The call is direct if the parameter is a number.
    * - A POST has no parameters, and a `streamed` body. The call is direct if the length of the body is announced.
    */
@@ -142,7 +142,7 @@ export interface HandlerInput<Q, P, B> {
   readonly method: string
   /** The If-None-Match header. Handlers use it to find out whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
-  /** For versioned routes, the version that the caller expects; undefined if the caller sent no If-Match. */
+  /** The version that the caller expects, for versioned routes; undefined if the caller sent no If-Match. */
   readonly expectedVersion: number | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
   isSpeculative(): boolean

@@ -80,7 +80,7 @@ export function sharedReads({ readValues, readBuffers, readHashes }: SharedComma
 }
 
 /**
- * Collects reads by hash tag until they are sent.
+ * Groups reads by hash tag and collects them until they are sent.
  * @param full called when so many reads are waiting that they should be sent immediately
  */
 function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => void) {

@@ -47,7 +47,8 @@ export interface FollowOptions {
   /** The id of the topic to which the offsets in `from` belong; undefined if it is unknown. */
   readonly fromTopicId?: string | undefined
   /**
-   * Applies one record with a key. If it rejects, reading is repeated from the end of the last poll that was applied.
+   * Applies one record with a key. If the returned promise rejects, reading is repeated from the end of the last poll
+   * that was applied.
    */
   apply(chunk: RecordChunk, index: number): void | Promise<void>
   /**

@@ -61,7 +61,7 @@ const KEY_PREFIX = 'mr_'
 const KEY_BYTES = 24
 /** Length of a key id, in base64url characters. 12 characters contain 72 bits. */
 const KEY_ID_CHARACTERS = 12
-/** Maximum number of ids to try. More than one is needed if a client reuses one Idempotency-Key on several days. */
+/** Maximum number of ids to try. More than one id is needed if a client reuses one Idempotency-Key on several days. */
 const MAX_KEY_IDS = 8
 /**
  * How long to wait until this instance has read a change. An instance normally reads a change a few milliseconds after

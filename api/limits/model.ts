@@ -118,7 +118,8 @@ export const IssuedKeySchema = z
   .object({
     ...keyFields,
     api_key: z.string().nullable().openapi({
-      description: 'The key, which only this answer contains; null if the request repeats an earlier one with the same Idempotency-Key.',
+      description:
+        'The key, which only this answer contains; null if the request repeats an earlier request with the same Idempotency-Key.',
     }),
   })
   .openapi('IssuedApiKey')

@@ -27,8 +27,8 @@ export interface RedirectDeps {
   readonly domains: ShortDomains
   readonly trusted: TrustedProxies
   /**
-   * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they send
-   * none.
+   * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they do not
+   * send the country.
    */
   readonly countryHeader: string | undefined
   readonly metrics: HttpMetrics

@@ -42,7 +42,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
   }
 
-  /** Hides two users from each other, or shows them to each other again, even while their views lag behind. */
+  /** Hides two users from each other, or shows them to each other again, even while the views are not up to date. */
   async function sever(one: [userId: string, cause: Cause], other: [userId: string, cause: Cause], at = now(), isSevered = true) {
     const [[userId, own], [otherId, others]] = [one, other]
     await Promise.all([

@@ -58,8 +58,8 @@ export interface People {
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent' | 'countsFrom'>>
   /**
-   * Returns profiles by id. Leaves out users without a profile, users who are switched off, and users whose partition
-   * of the view is still being built.
+   * Returns profiles by id. Leaves out users without a profile, users who are switched off, and users in a partition of
+   * the view that is still being built.
    */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
@@ -190,5 +190,5 @@ export function personJson(profile: MatchProfile, now: number) {
   return { user_id, display_name, age: ageAt(birth_date, now), photo_urls }
 }
 
-/** The topic whose partitions are also the partitions of the view of users. */
+/** The topic that has the same partitions as the view of users. */
 export const usersTopic = matchProfiles

@@ -20,7 +20,7 @@ export function categoryFault(tree: CategoryTree, { category_id, parent_id, slug
 }
 
 /**
- * Returns the number of levels from the category down to its lowest descendant. A category without children has 1
+ * Returns the number of levels from the category down to its deepest descendant. A category without children has 1
  * level.
  */
 function heightOf(tree: CategoryTree, id: number): number {

@@ -12,7 +12,7 @@ import { MAX_RELATED } from './related.ts'
 /** All data that the page of a product shows. */
 export interface DetailParts {
   readonly product: StoredProduct
-  /** Available units by variant_id. A variant that never had a movement of stock has no entry. */
+  /** Number of available units, keyed by variant_id. A variant whose stock has never changed has no entry. */
   readonly available: ReadonlyMap<number, number>
   readonly details: ProductDetails
   readonly seller: SellerRecord

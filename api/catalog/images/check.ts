@@ -13,8 +13,8 @@ export interface CheckedImage {
 }
 
 /**
- * Maximum number of pixels, which is about the number in the largest phone photos. Rotating a photo of this size takes
- * up to 200 MB of memory.
+ * Maximum number of pixels, which is about as many as the largest phone photos have. Rotating a photo of this size
+ * takes up to 200 MB of memory.
  */
 const MOST_PIXELS = 50_000_000
 /**

@@ -15,7 +15,7 @@ export interface ProductForm {
 }
 
 const MIB = 1_048_576
-/** Limit of the whole body of a form. */
+/** Maximum size of the whole body of a form. */
 export const MOST_FORM_BYTES = 64 * MIB
 const MOST_IMAGE_BYTES = 10_000_000
 const MOST_PRODUCT_BYTES = MIB

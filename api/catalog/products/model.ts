@@ -85,7 +85,7 @@ const variants = z
 const force = z
   .boolean()
   .default(false)
-  .openapi({ description: 'Overrules the price guard. Only administrators may use it, and its use is recorded.' })
+  .openapi({ description: 'Overrides the price guard. Only administrators may use this field, and its use is recorded.' })
 const sellerId = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')

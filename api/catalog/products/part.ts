@@ -189,8 +189,8 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
           status: body.status ?? null,
           mayForce: mayForce(who, body.force),
         }
-        // Even if the product is gone, the command must be sent, because it may be a repetition that already has an
-        // answer.
+        // Even if the product is gone, the command must be sent, because the request may repeat an earlier request that
+        // already has an answer.
         const known = product?.variants.map(({ sku }) => sku) ?? []
         return await shown(200, await writer.replace(open, productId, { ...written, expectedVersion, known }))
       }),

@@ -19,7 +19,7 @@ export interface TestedRules {
 
 /** What a back-test knows of the rules. */
 export interface KnownRules {
-  /** The current version of the rule set, and all of its rules, including disabled ones. */
+  /** The current version of the rule set, and all of its rules, including disabled rules. */
   readonly current: { readonly version: number; readonly rules: readonly Rule[] }
   readonly ruleSet: RuleSet
   /** Returns the rules of a version that can be restored. */

@@ -31,7 +31,7 @@ export interface EntityProfiles {
    */
   enrich(request: FraudRequest, at: number): Promise<Enrichments>
   /**
-   * Removes the mark of a transaction as in flight, if Redis responds.
+   * Removes the in-flight mark of a transaction, if Redis responds.
    * @param at the same value as for `enrich`
    */
   withdraw(request: FraudRequest, at: number): Promise<void>
@@ -82,7 +82,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
     return held ?? 'failed'
   }
 
-  /** Returns the entities of a transaction by partition, and the entities whose partition is unknown. */
+  /** Returns the entities of a transaction, grouped by partition, and the entities whose partition is unknown. */
   function located(request: FraudRequest) {
     const unknown: EntityKind[] = []
     const byPartition = new Map<number, LocatedEntity[]>()

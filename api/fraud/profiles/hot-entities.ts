@@ -37,7 +37,7 @@ interface Folded {
  * transactions in flight begins with the folded transactions. No other process therefore has to announce its changes.
  */
 export class HotEntities {
-  /** Folded entities by key. The most recently used entity comes last. */
+  /** Folded entities, keyed by the key of their profile. The most recently used entity comes last. */
   readonly #folded = new Map<string, Folded>()
 
   /**
@@ -73,7 +73,10 @@ export class HotEntities {
   }
 }
 
-/** @returns undefined if a different version wrote the profile */
+/**
+ * Starts a fold with the stored profile of an entity.
+ * @returns undefined if a different version wrote the profile
+ */
 function begun(kind: EntityKind, bytes: Buffer | null): Folded | undefined {
   // The profile is copied. A view would keep the whole buffer in memory, which contains several answers of Redis.
   const profile = bytes === null ? null : Buffer.from(bytes)

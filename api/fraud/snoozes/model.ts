@@ -11,7 +11,7 @@ const MAX_REASON = 500
  * that states the real limit.
  */
 const MAX_HOURS = 8_760
-/** The form of the hashes of e-mail addresses. */
+/** Matches the hash of an e-mail address. */
 const HASH = /^[0-9a-f]{32}$/
 
 const entityType = z.enum(['USER', 'DEVICE', 'IP', 'CARD_HASH', 'EMAIL', 'MERCHANT'])

@@ -124,7 +124,7 @@ function mayBeAnybody(rule: AuthRule, { scopes }: Caller): boolean {
   return (rule.kind === 'optional' || rule.kind === 'user') && rule.anySubjectOf !== undefined && scopes.has(rule.anySubjectOf)
 }
 
-/** Returns the error for a caller without a proof of identity, with the header that every 401 for a token has. */
+/** Returns the error for a caller without a proof of identity, with the WWW-Authenticate header that a 401 needs. */
 export function unauthorized(message?: string, headers: Record<string, string> = {}): ApiError {
   return new ApiError(errors.unauthorized, { message, headers: { 'WWW-Authenticate': 'Bearer realm="millrace"', ...headers } })
 }

@@ -15,7 +15,7 @@ export interface CommandRequest {
   readonly caller: Caller | undefined
   readonly address: string
   readonly idempotencyKey: string | undefined
-  /** Replaces the address as the scope of an anonymous caller's keys. */
+  /** The scope of an anonymous caller's keys. If undefined, the caller's address is the scope. */
   readonly keyScope?: string
   /**
    * The key with which to repeat the request, which a 503 reports to the caller. If undefined, `open` creates a key.

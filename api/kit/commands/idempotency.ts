@@ -66,7 +66,7 @@ export function isUnavailable(error: unknown): error is ApiError {
   return error instanceof ApiError && error.definition.status === errors.unavailable.status
 }
 
-/** Adds the id with which to repeat the request to an `unavailable` error. */
+/** Adds to an `unavailable` error the id with which to repeat the request. */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

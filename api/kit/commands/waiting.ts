@@ -47,7 +47,7 @@ export interface WaitingRoomDeps {
 }
 
 export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): WaitingRoom {
-  /** Waiting requests by command id. Several requests may wait for the same command. */
+  /** Waiting requests, keyed by command id. Several requests may wait for the same command. */
   const waiters = new Map<string, Set<Waiter>>()
   let size = 0
   let timer: NodeJS.Timeout | undefined

@@ -100,8 +100,8 @@ export class PackedMap {
   }
 
   /**
-   * Returns the entries of one segment; undefined if it has none. An entry is its hash, its expiry (if entries can
-   * expire) and its value.
+   * Returns the entries of one segment; undefined if the segment is empty. An entry is its hash, its expiry (if entries
+   * can expire) and its value.
    */
   packed(index: number): Buffer | undefined {
     return this.#segments[index]?.packed()
@@ -132,7 +132,10 @@ export function packedBytes({ valueBytes, canExpire }: PackedLayout): number {
   return HASH_BYTES + (canExpire ? EXPIRY_BYTES : 0) + valueBytes
 }
 
-/** Returns the segment of a hash, which its last word determines. The first word determines the slot in the segment. */
+/**
+ * Returns the segment of a hash. The last word of the hash determines the segment, and the first word determines the
+ * slot in the segment.
+ */
 function segmentOf(hash: Hash128): number {
   return hash[3] >>> SEGMENT_SHIFT
 }

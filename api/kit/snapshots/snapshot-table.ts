@@ -204,8 +204,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   }
 
   /**
-   * Writes a snapshot if the table is current. If writing fails, the older snapshot stays, and the next interval tries
-   * again.
+   * Writes a snapshot if the table is current. If writing fails, the older snapshot stays, and the table tries again
+   * after the next interval.
    */
   function save(): Promise<void> {
     const isCurrent = serving === filling && snapshot === undefined && !isStale()

@@ -84,7 +84,7 @@ interface Folder {
 }
 
 /**
- * Stores the records that Kafka does not accept in time in files, and sends them in the order in which they were
+ * Stores in files the records that Kafka does not accept in time, and sends them in the order in which they were
  * spooled. When the spool opens, it adopts the folders of dead processes, whose records are sent first.
  */
 export class Spool {

@@ -69,7 +69,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 ])
 /** Position of the schema id in an Avro value. */
 const SCHEMA_ID_AT = 1
-/** An id that no schema has. With it, each value is resolved from the schema with which the value was written. */
+/** An id that no schema has. With this id, each value is resolved from the schema with which the value was written. */
 const UNREGISTERED = -1
 const NO_SCHEMAS: SchemaLookup = { get: () => undefined }
 

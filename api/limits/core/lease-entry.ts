@@ -51,7 +51,7 @@ export interface LeaseEntry {
   readAt: number
   /** Time until which requests are certainly refused, unless other instances return units or the counter is reset. */
   refusedUntil: number
-  /** Number of units at which requests are refused. */
+  /** Requests for at least this number of units are refused until `refusedUntil`. */
   refusedUnits: number
   /** Time from which the instance asks the store whether units are available again. No request waits for the answer. */
   recheckAt: number

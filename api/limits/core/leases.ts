@@ -98,7 +98,8 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
   }
 
   /**
-   * Decides a request whose counter is not tracked, as most are. The store decides, and only refusals are remembered.
+   * Decides a request whose counter is not tracked, which is the usual case. The store decides, and only refusals are
+   * remembered.
    */
   function decideUntracked(ask: Ask, now: number): Outcome | Promise<Outcome> {
     const outcome = store.decide([ask])

@@ -9,7 +9,9 @@ export type Channel = (typeof CHANNELS)[number]
 export interface Candidate {
   readonly row: number
   readonly itemId: bigint
-  /** The channel that explains the item, which is the first in the order of CHANNELS that named it. */
+  /**
+   * The channel that explains the item. Of the channels that named the item, it is the first in the order of CHANNELS.
+   */
   channel: Channel
   /** The item of the user's history that made this item a candidate. */
   sourceItemId: bigint | undefined

@@ -167,7 +167,10 @@ function visitor(items: ItemTable, time: number, wanted: ReadonlySet<Trait>) {
   }
 }
 
-/** Returns an optimistic estimate of the rate at which an item is chosen: the bound of UCB1, with prior times shown. */
+/**
+ * Returns an optimistic estimate of the rate at which an item is chosen: the bound of UCB1, including assumed prior
+ * impressions.
+ */
 function boundOf(shown: number, chosen: number, logShown: number): number {
   const times = shown + PRIOR_SHOWN
   return (chosen + PRIOR_CHOSEN) / times + CONFIDENCE * Math.sqrt(logShown / times)

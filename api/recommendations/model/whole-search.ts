@@ -19,8 +19,8 @@ export interface WholeSearchOptions {
 }
 
 /**
- * Maximum number of vectors. With more, the comparison with all vectors takes longer than a search in the index, and
- * its numbers take more than 16 MB.
+ * Maximum number of vectors. With more vectors, the comparison with all of them takes longer than a search in the index
+ * and needs more than 16 MB of numbers.
  */
 export const MOST_WHOLE = 65_536
 /** Greatest number in 8 bits. */

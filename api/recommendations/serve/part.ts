@@ -90,7 +90,7 @@ export function servePart(deps: ServePartDeps): ServePart {
     }
   }
 
-  /** Completes the relative addresses of images that this API serves with its public URL. */
+  /** Adds the API's public URL to the relative address of an image that this API serves. */
   function absolute(url: string | null): string | null {
     return url?.startsWith('/') ? `${publicUrl}${url}` : url
   }

@@ -22,7 +22,7 @@ import type { LastLists } from './last-lists.ts'
 import type { ListedItem, RestOfList } from './page-token.ts'
 import type { ShownItems } from './shown-items.ts'
 
-/** Parts without which an answer can be computed: docs/services/recommendations.md#degraded */
+/** Parts that may be missing when an answer is computed: docs/services/recommendations.md#degraded */
 export const DEGRADATIONS = ['features', 'neighbours', 'vectors', 'ranking', 'titles', 'model_age'] as const
 export type Degradation = (typeof DEGRADATIONS)[number]
 

@@ -69,7 +69,7 @@ function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraf
 
   function giveWay(): void {
     isCut = true
-    // If deletion fails here, the error is reported when the draft is discarded again after the body.
+    // If deletion fails here, the error is reported when the draft is discarded again after the end of the body.
     draft.discard().catch(() => undefined)
   }
 

@@ -6,7 +6,7 @@ import { LINE_START, type Requirement, requirementOf } from './required.ts'
  */
 export type Grams = Uint8Array
 
-/** Returns whether the pattern may match a text with these grams. Only the answer false is certain. */
+/** Returns whether the pattern may match a text with these grams. Only the result false is certain. */
 export type MayMatch = (grams: Grams) => boolean
 
 /**

@@ -55,7 +55,7 @@ interface Channel {
   readonly readers: Set<StreamReader>
   /** The ETag of the list that was sent last. */
   sent: string | typeof STALE | undefined
-  /** This list; undefined if no list was sent. */
+  /** The list that was sent last; undefined if no list was sent. */
   body: Uint8Array | undefined
   event: Uint8Array
   looking: Promise<void> | undefined

@@ -64,7 +64,7 @@ export function parseManifest(text: string): ModelManifest {
   return manifest
 }
 
-/** Yields the checks of a manifest. Later checks rely on earlier ones, so the checks are evaluated one by one. */
+/** Yields the checks of a manifest. Later checks rely on earlier checks, so the checks are evaluated one by one. */
 function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault: string]> {
   const { name, version, file, sha256, input, output, features, typical, golden, trained_on, alone } = manifest
   yield [MODELS.includes(name), `name must be one of ${MODELS.join(', ')}.`]

@@ -91,7 +91,7 @@ export function withEvents(rows: Buffer, added: readonly EventRow[]): Buffer {
   return merged
 }
 
-/** Writes a row at a position in bytes. */
+/** Writes a row at a byte position of the buffer. */
 export function writeEvent(rows: Buffer, at: number, event: EventRow): void {
   writeUint48(rows, event.at, at)
   writeUint48(rows, event.id, at + ID_AT)

@@ -125,7 +125,10 @@ function newRows(old: Buffer, from: number, to: number, rows: Buffer, counted: r
   return added.sort(byTime).filter((at, index) => index === 0 || byTime(added[index - 1], at) !== 0)
 }
 
-/** @param added sorted transactions, none of which the profile contains */
+/**
+ * Adds transactions to a profile.
+ * @param added sorted transactions, none of which the profile contains
+ */
 function fold(packed: PackedProfile, parts: ProfileParts, shape: ProfileShape, rows: EventRows, added: readonly number[]): void {
   const { bytes } = rows
   const old = packed.bytes

@@ -76,7 +76,7 @@ export function unitsAt(rows: Buffer, at: number): number {
   return readUint48(rows, at + UNITS_AT)
 }
 
-/** Returns the hash of the entity that the transaction names; -1 if it names none of this kind. */
+/** Returns the hash of the entity that the transaction names; -1 if the transaction names no entity of this kind. */
 export function hashAt(rows: Buffer, at: number, kind: number): number {
   if ((rows[at + FLAGS_AT] & (1 << kind)) === 0) return -1
   const from = at + HASHES_AT + kind * HASH_BYTES

@@ -13,6 +13,7 @@ export interface RunningFold {
    */
   readonly current: FraudProfile
   /**
+   * Adds transactions to the profile.
    * @param events transactions that were not added before, although the profile may include them already
    */
   add(events: readonly FraudEvent[]): void

@@ -27,7 +27,10 @@ export function sightingsIn(rows: Buffer): Map<number, readonly [first: number, 
   return seen
 }
 
-/** @param newest greatest time of the profile's transactions, from which ages are counted */
+/**
+ * Returns the rows with sightings added, and without rows that are too old or too many.
+ * @param newest greatest time of the profile's transactions, from which ages are counted
+ */
 export function withSightings(rows: Buffer, sightings: readonly Sighting[], limit: SeenLimit, newest: number): Buffer {
   const next = Buffer.allocUnsafe(rows.length + sightings.length * SEEN_BYTES)
   const kept = addSightings(next, rows.copy(next), sightings, limit, newest)

@@ -23,7 +23,7 @@ export interface SumLevel {
   readonly keptMs: number
 }
 
-/** The limits of remembered entities of another kind: for how long they are remembered, and how many. */
+/** The limits for remembered entities of another kind: how long they are remembered, and how many of them. */
 export interface SeenLimit {
   readonly keptMs: number
   /** Maximum number of entities. When there are more, the entities that were seen longest ago are forgotten. */
@@ -36,7 +36,7 @@ export interface ProfileShape {
   readonly exactMs: number
   /** With more, the oldest ones become sums. */
   readonly mostEvents: number
-  /** The levels, from fine to coarse. The span of each level is a multiple of the previous level's. */
+  /** The levels, from fine to coarse. The span of each level is a multiple of the span of the previous level. */
   readonly levels: readonly SumLevel[]
   readonly seen: Readonly<Partial<Record<EntityKind, SeenLimit>>>
   /** Number of user ids that are kept in full. */

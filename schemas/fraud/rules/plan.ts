@@ -90,7 +90,7 @@ interface Columns {
   /** Number assigned to each text with which conditions compare fields. */
   readonly texts: Map<string, number>
   ofField(field: NodeOf<'field'>): number
-  /** Returns the column of a condition of any kind: 1 for true, 0 for false. */
+  /** Returns the column of a condition of any kind. The number in the column is 1 for true and 0 for false. */
   ofCondition(node: Node): number
 }
 

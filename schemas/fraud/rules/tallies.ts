@@ -59,7 +59,10 @@ export class RuleTallies {
     this.#evaluated = new Float64Array(ruleSet.rules.length)
   }
 
-  /** @param index the index of the compiled rule */
+  /**
+   * Counts an evaluation of a rule.
+   * @param index the index of the compiled rule
+   */
   evaluated(index: number): void {
     this.#evaluated[index]++
   }

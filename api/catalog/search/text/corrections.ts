@@ -9,7 +9,7 @@ const TWO_EDITS_CHARACTERS = 6
 /** Number of candidates per word that the search server returns, sorted by similarity and then by frequency. */
 const CANDIDATES = 12
 /**
- * Factor of frequency that makes a word doubtful. A word that occurs in products may still be a mistake if a word that
+ * Ratio of frequencies that makes a word doubtful. A word that occurs in products may still be a mistake if a word that
  * differs by one letter is this many times as frequent.
  */
 const TIMES_AS_FREQUENT = 100
