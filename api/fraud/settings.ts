@@ -3,7 +3,7 @@ import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, flag, wholeNumber } from '../../settings/variables.ts'
 import { addressList } from '../kit/address-list.ts'
 
-/** Minimum length of the key. 22 characters of Base64 hold a key of 128 bits. */
+/** Minimum length of the key. A key of 128 bits has 22 characters in Base64. */
 const MIN_HASH_KEY_CHARACTERS = 22
 const HOUR_MS = 3_600_000
 /** A week: older timestamps are refused. */

@@ -40,10 +40,7 @@ const BY_ITEMS = 200
 const TRENDING = 50
 const EDITORIAL = 50
 const PER_PREFERENCE = 30
-/**
- * Factor between the weights of neighbouring items among the user's last five: an older item weighs this much of the
- * next newer item.
- */
+/** Share of the weight of an item that the next older item has, among the user's last five items. */
 const OLDER_ITEM = 0.8
 
 /** Collects the candidates of a request from all channels. Items that are seen, hidden or inactive are left out. */
