@@ -84,8 +84,8 @@ export interface OpenService extends ServiceRoutes {
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
   /**
-   * Names of the process probes that may fail without making the process not ready, because the service works without
-   * them. If such a process were not ready, its callers would have no service at all.
+   * Names of the process probes that may fail while the process stays ready, because the service works without them. If
+   * the process were not ready, its callers would have no service at all.
    */
   readonly worksWithout?: readonly string[]
   /**
@@ -115,7 +115,7 @@ export interface Example {
 }
 
 /**
- * Describes one service to an API process. A description must not import the service's code, because everything that
+ * Describes one service to an API process. A description must not import the service's code, because every program that
  * uses the list of services loads all descriptions. `open` imports the code.
  */
 export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> {

@@ -19,7 +19,7 @@ const SHORT_TEXT = 40
 const ASCII_END = 0x80
 
 /**
- * Appends text if it is short and contains only ASCII characters. Most keys are like this.
+ * Appends text if it is short and contains only ASCII characters, as most keys do.
  * @returns whether it appended the text
  */
 function writeShortAscii(text: string, out: ByteWriter): boolean {

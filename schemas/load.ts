@@ -12,7 +12,7 @@ const EXTENSION = '.avsc'
 export interface RecordTypes {}
 
 const loaded = new Map<string, AvroSchema>()
-/** Formats by file. There is one format per file, so that its codecs are compiled only once. */
+/** Formats, keyed by file. There is one format per file, so that its codecs are compiled only once. */
 const formats = new Map<string, ValueFormat<never>>()
 
 /** Loads the schema in `schemas/<file>.avsc`. Every call returns the same object. */

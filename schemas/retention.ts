@@ -43,7 +43,7 @@ export const erasableCommandsKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
 export const commandsKept = keptFor(DAY_MS, HOUR_MS)
 
 /**
- * Configuration of topics whose records get the time of their arrival at the broker as timestamp, because senders must
- * not choose it.
+ * Configuration of topics whose records are timestamped with the time of arrival at the broker, because senders must
+ * not choose the timestamp.
  */
 export const APPEND_TIME: Readonly<Record<string, string>> = { 'message.timestamp.type': 'LogAppendTime' }

@@ -6,8 +6,8 @@ const MINUTE_SECONDS = 60
  * Creates an initial rule for a costly route: requests per minute and caller. The rule is generous for people and their
  * programs, and stops a caller who would use the whole capacity of an API.
  *
- * Its key is not the usual `client`. If it were, the rule would be more specific than an administrator's rule for more
- * paths and replace it. With a different key, both rules apply.
+ * The key of the rule is not the usual `client`. With that key, the rule would be more specific than an administrator's
+ * rule for more paths, and would replace the administrator's rule. With a different key, both rules apply.
  */
 export function perMinute(rule_id: string, endpoint_pattern: string, limit_count: number): LimitRule {
   const given: GivenRule = { rule_id, endpoint_pattern, limit_count, window_seconds: MINUTE_SECONDS, key: ['client', 'endpoint'] }

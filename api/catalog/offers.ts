@@ -6,7 +6,7 @@ import { CATALOG_PRODUCTS_VIEW } from '../../state/views/catalog/products.ts'
 import { caughtUp } from '../kit/readiness.ts'
 import type { ServiceKit } from '../service.ts'
 
-/** Looks up whether variants exist and are for sale. The parts of the service that reserve stock use it. */
+/** Looks up whether variants exist and are for sale. The parts of the service that reserve stock use this look-up. */
 export interface Offers {
   /**
    * Returns an offer for each variant. The variants of a deleted product are unknown.
@@ -19,7 +19,7 @@ export interface OffersDeps extends Pick<ServiceKit, 'views'> {
   readonly facts: Pick<ServiceKit['facts'], 'partitionOf'>
 }
 
-/** Reads the view of products, which may not include the most recent changes yet. */
+/** Creates a look-up that reads the view of products, which may not include the most recent changes yet. */
 export function viewOffers({ views, facts }: OffersDeps): Offers {
   async function offerOf(variantId: number): Promise<VariantOffer> {
     const place = placeOfVariant(variantId)

@@ -17,7 +17,7 @@ export const catalogSettings = settingsFragment({
     ),
     RESERVATION_SECONDS: documented(
       wholeNumber(1, MAX_RESERVATION_SECONDS).prefault('900'),
-      'how long reserved stock waits for its checkout, in seconds; reservations that are open keep their end',
+      'how long stock stays reserved for a checkout, in seconds; a change does not affect open reservations',
     ),
   },
   value: (env) => ({ currency: env.CATALOG_CURRENCY, reservationMs: env.RESERVATION_SECONDS * MS_PER_SECOND }),

@@ -10,7 +10,7 @@ export function isLine(value: string): boolean {
   return !CONTROL.test(value) && !LINE_BREAK.test(value)
 }
 
-/** Returns whether a text has this many code points. */
+/** Returns whether the length of a text, in code points, is between `least` and `most`. */
 export function within(value: string, least: number, most: number): boolean {
   // A code point has at most two UTF-16 units, so very short and very long texts need no counting.
   if (value.length > 2 * most) return false

@@ -92,7 +92,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
   ]
   return {
     name: 'fraud',
-    description: 'Scores payments, and manages the rules, the blocklist and the cases of analysts.',
+    description: 'Scores payments, and manages rules, the blocklist and the cases that analysts work on.',
     isUserId: () => true,
     worksWithout: ['redis'],
     errors: Object.values(fraudErrors),

@@ -1,7 +1,7 @@
 import type { FraudList, FraudSetting } from '../../schemas/fraud/types.ts'
 import type { Holding } from '../kit/small-table/holding.ts'
 
-/** A list in a form in which its values can be looked up. */
+/** A list of values, stored so that a value can be looked up quickly. */
 export interface HeldList extends Omit<FraudList, 'values'> {
   readonly values: ReadonlySet<string>
 }

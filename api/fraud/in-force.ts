@@ -7,14 +7,14 @@ import type { RuleTallies } from '../../schemas/fraud/rules/tallies.ts'
 import type { FraudBlocklistType, FraudRequest, FraudRiskFactor } from '../../schemas/fraud/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 
-/** The settings of analysts and operators, as this process knows them now. */
+/** This process's current copy of the settings of analysts and operators. */
 export interface SettingsInForce {
   readonly ruleSet: RuleSet
   /** The counters of `ruleSet`; both change together. */
   readonly tallies: RuleTallies
   readonly lists: Lists
   readonly snoozes: Snoozes
-  /** The policy, which belongs to the models. Both change together. */
+  /** The policy, which belongs to the models. The policy and the models always change together. */
   readonly policy: Policy
   readonly models: ModelAssignment
   /** Whether the settings may lack recent changes. If true, answers of this process name `rules` in `degraded`. */
@@ -26,18 +26,18 @@ export interface SettingsInForce {
 /** The versions of the models by name. */
 export type ModelVersions = Readonly<Partial<Record<ModelName, string>>>
 
-/** The versions of the models that score. A model that is not named has its shipped version. */
+/** The versions of the models that score. For a model that is not listed, the shipped version is used. */
 export interface ModelAssignment {
   readonly champion: ModelVersions
   /** Models that score 5 % of the transactions without affecting decisions; undefined if there are none. */
   readonly challenger: ModelVersions | undefined
 }
 
-/** The blocklist, as this process knows it now. */
+/** This process's current copy of the blocklist. */
 export interface BlocklistInForce {
   /**
-   * Returns the type of the first entity of a transaction that is blocked; undefined if none is.
-   * @param request has canonical values, as `schemas/fraud/canonical.ts` makes them
+   * Returns the type of the first entity of a transaction that is blocked; undefined if no entity is blocked.
+   * @param request a request with canonical values, as `schemas/fraud/canonical.ts` produces them
    * @throws ApiError `not_ready` until the list is read, or until its snapshot is used.
    */
   find(request: FraudRequest): FraudBlocklistType | undefined
@@ -50,7 +50,9 @@ export interface BlocklistInForce {
 export interface ModelOutcome {
   readonly scores: ModelScores
   readonly versions: ModelVersions
-  /** The policy that was set together with these models. It applies even while newer models are still loading. */
+  /**
+   * The policy that was set together with these models. The policy applies even while newer models are still loading.
+   */
   readonly policy: Policy
   /** Scores of the challenger; undefined if the transaction is not in the challenger's share. */
   readonly challenger: ModelScores | undefined
@@ -61,8 +63,8 @@ export interface ModelOutcome {
 /** Scores transactions with models, which run in a separate process. */
 export interface ModelScorer {
   /**
-   * Returns the scores; undefined if the models are unavailable or late. Never throws. All calls in one turn of the
-   * event loop share a batch.
+   * Returns the scores; undefined if the models are unavailable or do not answer in time. Never throws. All calls in
+   * one turn of the event loop share a batch.
    */
   score(input: ModelInput): Promise<ModelOutcome | undefined>
   readonly probes: readonly ReadinessProbe[]

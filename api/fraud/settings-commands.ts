@@ -21,12 +21,12 @@ export interface SettingsChange<O extends Outcome> {
   readonly input?: CommandInput
   /** The kind of the answer. */
   readonly outcome: O
-  /** The operation and all of its input. They identify the request for its Idempotency-Key. */
+  /** The operation with all of its input, which identifies the request for its Idempotency-Key. */
   readonly asked: readonly unknown[]
   /** Error if the setting already exists. */
   readonly exists?: ErrorDefinition
   readonly missing?: ErrorDefinition
-  /** Who makes the change. Default: the subject of the caller's token. */
+  /** Name of the author of the change. Default: the subject of the caller's token. */
   readonly actor?: string
 }
 

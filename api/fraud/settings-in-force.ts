@@ -29,9 +29,7 @@ export interface FraudSettingsInForce extends SettingsInForce {
   untilSeen(revision: number): Promise<void>
 }
 
-/**
- * Everything that is derived from the settings. If a change does not affect a part, that part stays the same object.
- */
+/** Data derived from the settings. A part that a change does not affect stays the same object. */
 interface Derived {
   readonly revision: number
   readonly rules: FraudRuleSet
@@ -46,7 +44,10 @@ interface Derived {
   readonly models: ModelAssignment
 }
 
-/** Time within which changes are applied together, because compiling hundreds of rules takes a few milliseconds. */
+/**
+ * How long changes are collected before they are applied together, because compiling hundreds of rules takes a few
+ * milliseconds.
+ */
 const DERIVE_AFTER_MS = 20
 const INITIAL_RULE_SET = initialRuleSet()
 const INITIAL_MODELS = initialModels()

@@ -3,7 +3,7 @@ import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, flag, wholeNumber } from '../../settings/variables.ts'
 import { addressList } from '../kit/address-list.ts'
 
-/** Minimum length of the key, which allows 128 bits as text. */
+/** Minimum length of the key. A key of 128 bits has 22 characters in Base64. */
 const MIN_HASH_KEY_CHARACTERS = 22
 const HOUR_MS = 3_600_000
 /** A week: older timestamps are refused. */
@@ -38,7 +38,7 @@ export const fraudSettings = settingsFragment({
     FRAUD_DATACENTER_NETWORKS: documented(z.string().optional(), networks('data centres')),
     FRAUD_GUARD: documented(
       flag.prefault('0'),
-      '1: if rules block more than 1 % of the transactions in five minutes, the newest of these rules goes into shadow mode; the alert is raised in any case',
+      '1: if rules block more than 1 % of the transactions in five minutes, the newest of these rules is put into shadow mode; the alert is raised in either case',
     ),
   },
   rules(env, report, { isProduction }) {

@@ -8,7 +8,7 @@ const MAX_KEPT_ANSWERS = 4_096
 
 export interface KeptAnswer {
   readonly answer: Answer
-  /** Template of the route, which is its label in metrics. */
+  /** Template of the route, which labels the route in metrics. */
   readonly route: string
   readonly until: number
 }

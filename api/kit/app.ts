@@ -51,7 +51,7 @@ export interface AppOptions {
   readonly publicUrl: string
   /** Monotonic milliseconds, for durations. */
   readonly monotonic: () => number
-  /** Proxies whose X-Forwarded-For the app trusts. Default: proxies on this machine. */
+  /** Proxies whose X-Forwarded-For header the app trusts. Default: proxies on this machine. */
   readonly trusted?: TrustedProxies
   /** Time limit for receiving the whole body. Default 10 s. */
   readonly bodyTimeoutMs?: number
@@ -77,7 +77,7 @@ interface Exchange {
   readonly startedAt: number
   /** Headers that are sent with the answer, even if the answer is an error. */
   readonly added: Record<string, string>
-  /** Fields for the line of this request in the log. */
+  /** Additional fields for the log line of this request. */
   readonly noted: Record<string, string>
   /**
    * The session of the page that makes the request; undefined if there is no session or the request has an
@@ -257,8 +257,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     if (authorization === null && session === undefined && mayBeAnonymous(auth)) return NOBODY
     const shown = { authorization, session, certificate: () => certificateOf(call), remote: call.socket?.remoteAddress }
     const authorizing = authorize(auth, shown, { verifier: options.verifier, isUserId, gateways })
-    // If the request is answered before its token is checked, nothing awaits this promise. Its rejection must not crash
-    // the process.
+    // If the request is answered before its token is checked, nothing awaits this promise. A rejection of the promise
+    // must not crash the process.
     authorizing.catch(() => undefined)
     return authorizing
   }
@@ -269,8 +269,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
 
   /**
-   * Counts the request against its rate limits before any other work. A request with a rejected token is counted by its
-   * address.
+   * Counts the request against its rate limits before any other work. A request with a rejected token is counted by the
+   * address of the client.
    * @param added receives headers to send with the answer, even if the answer is an error
    * @param path the path to match rules with
    * @param units number of requests to count

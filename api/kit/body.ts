@@ -2,7 +2,7 @@ import { type BodyLimits, wholeBody } from './body-stream.ts'
 import { ApiError, errors, invalidRequest } from './errors.ts'
 import { assertCleanText, assertShallow, decodeUtf8 } from './text.ts'
 
-/** A body of fewer bytes cannot be nested so deeply that recursive code overflows the stack. */
+/** Size in bytes below which a body cannot be nested so deeply that recursive code overflows the stack. */
 const SHALLOW_BYTES = 4_096
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 

@@ -16,7 +16,7 @@ export interface Call {
   readonly target: string | undefined
   /** The socket of the connection; undefined if the app does not run on Node's server. */
   readonly socket: Socket | undefined
-  /** The request of a direct call, to read its body from; undefined for other calls. */
+  /** The request of a direct call, from which the body is read; undefined for other calls. */
   readonly incoming: IncomingMessage | undefined
   /** The parameters of the path. */
   readonly params: Readonly<Record<string, string>>

@@ -14,7 +14,7 @@ const REQUEST_TIMEOUT_MS = 6_000
 const MAX_CONNECTIONS = 20
 const UNKNOWN_TABLE = '60'
 
-/** Connects to the ClickHouse server with the tables, for reading. Turns each failure into an ApiError. */
+/** Opens a connection for reading the tables in ClickHouse. Turns each failure into an ApiError. */
 export function connectTables(config: ClickhouseSettings): Tables {
   // The client logs nothing, because the API itself logs each failure once.
   const client = createClient({

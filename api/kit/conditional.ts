@@ -20,7 +20,7 @@ export function isUnchanged(ifNoneMatch: string, etag: string): boolean {
   return etagMatches(ifNoneMatch, etag) || etagMatches(ifNoneMatch, gzipTag(etag))
 }
 
-/** Returns the compressed answer. It has a different strong ETag, because its bytes differ. */
+/** Returns the compressed answer. The compressed answer has a different strong ETag, because its bytes differ. */
 function compressed(answer: Answer, gzip: Uint8Array): Answer {
   const { ETag } = answer.headers
   const headers: Record<string, string> = { ...answer.headers, 'Content-Encoding': 'gzip' }

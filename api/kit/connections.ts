@@ -7,8 +7,8 @@ export interface ConnectionLimits {
   /** Maximum number of connections of the whole process. Each connection costs a file descriptor and some 10 KB. */
   readonly total: number
   /**
-   * Maximum number of connections from one address, or from one IPv6 /64. It does not apply to trusted proxies, because
-   * all callers connect through them.
+   * Maximum number of connections from one address, or from one IPv6 /64. The limit does not apply to trusted proxies,
+   * because all callers connect through them.
    */
   readonly perAddress: number
 }

@@ -4,7 +4,7 @@ import { type Call, DirectCall } from './call.ts'
 /** An answer in its final form, with all its headers. */
 export interface Sent {
   readonly status: number
-  /** Only this answer uses the object, so headers may be added to it. */
+  /** Headers of the answer. No other answer uses this object, so headers may be added to it. */
   readonly headers: Record<string, string>
   readonly body: string | Uint8Array | ReadableStream<Uint8Array> | null
 }
@@ -13,8 +13,8 @@ export interface Sent {
 export type ServeCall = (call: Call) => Promise<Sent>
 
 /**
- * Routes that the HTTP server hands to the app without the framework, which would cost more than their handlers. The
- * app treats these calls exactly like others.
+ * Routes that the HTTP server hands to the app directly, because the framework would cost more than their handlers. The
+ * app treats direct calls exactly like all other calls.
  */
 export interface DirectRoutes {
   /** @param path a path whose last segment is its only parameter */
@@ -40,12 +40,15 @@ interface DirectPost {
 
 const NO_PARAMETERS: Readonly<Record<string, string>> = {}
 
-/** Only numbers are direct parameters. A number is never the name of another route, and needs no decoding. */
+/**
+ * Matches a parameter of a direct call. Only numbers are accepted, because a number is never the name of another route
+ * and needs no decoding.
+ */
 const NUMBER = /^\d{1,20}$/
-/** Hosts that need no check by a parser of URLs. */
+/** Matches Host headers that are valid without a check by a URL parser. */
 const PLAIN_HOST = /^[a-z0-9._-]+(?::[1-9]\d{3,4})?$/
 const MAX_PORT = 65_535
-/** Headers of which Node keeps only the first. */
+/** Name of a header of which Node keeps only the first occurrence. */
 const AUTHORIZATION = 'authorization'
 const CONTENT_TYPE = 'content-type'
 
@@ -90,8 +93,9 @@ export function directRoutes(): DirectRoutes {
 }
 
 /**
- * Returns whether Node presents the request's headers as the framework would. They differ if there are several headers
- * of some names: Node keeps only the first one, whereas the framework joins them, so that the app refuses the request.
+ * Returns whether Node presents the request's headers as the framework would. The presentations differ if certain
+ * headers occur more than once: Node keeps only the first occurrence, whereas the framework joins all occurrences, so
+ * that the app refuses the request.
  */
 function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   const { host } = headers

@@ -159,7 +159,7 @@ export function errorBody(error: ApiError, requestId: string): ErrorBody {
   return error.options.details === undefined ? body : { ...body, details: error.options.details.slice(0, MAX_DETAILS) }
 }
 
-/** Returns the headers of an error, and Retry-After for 429 and 503. */
+/** Returns the headers of an error, including Retry-After for 429 and 503. */
 export function errorHeaders(error: ApiError): Record<string, string> {
   const { status } = error.definition
   const headers: Record<string, string> = { ...error.options.headers }

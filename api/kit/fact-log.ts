@@ -12,7 +12,7 @@ export type KeyedTopic<K> = Pick<Topic<K, unknown>, 'name' | 'key'>
  */
 export interface FactLog<K, V> {
   /**
-   * Appends a fact to the log. If this throws, the receipt is not used.
+   * Appends a fact to the log. If the call throws, the receipt is not used.
    * @param receipt reports whether the fact was written
    * @throws CodecError; TransportError if the publisher accepts no facts now
    */

@@ -80,7 +80,7 @@ const BUFFERED_SPACING_MS = 50
 /** Maximum amount of unacknowledged data in all buffers together. Each buffer has a smaller capacity of its own. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
 /**
- * Minimum time between two requests for facts that are spooled in any case. No caller waits for these facts, and each
+ * Minimum time between two requests for facts that are always spooled. No caller waits for these facts, and each
  * request also wakes the broker and all consumers.
  */
 const SPOOLED_SPACING_MS = 100
@@ -91,8 +91,8 @@ const SPOOLED_SPACING_MS = 100
  */
 const SPOOLABLE_SPACING_MS = 4
 /**
- * Maximum amount of unacknowledged data in the publishers of spooled facts. A quarter of it may come from the spool
- * itself.
+ * Maximum amount of unacknowledged data in the publishers of spooled facts. A quarter of this amount may come from the
+ * spool itself.
  */
 const MAX_SPOOLABLE_BYTES = 16 * 1_048_576
 /** How long a stopping process continues to send spooled records. The next process sends the remaining records. */
@@ -117,7 +117,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     maxPendingBytes: MAX_BUFFERED_BYTES,
   })
-  // Records in these publishers have no deadline, because a late acknowledgement still counts.
+  // Records in these publishers have no deadline, because even a late acknowledgement is useful.
   const limits = { requestTimeoutMs: REQUEST_TIMEOUT_MS, maxPendingBytes: MAX_SPOOLABLE_BYTES }
   const spoolable = transport.publisher({ ...limits, spacingMs: SPOOLABLE_SPACING_MS })
   const spooled = transport.publisher({ ...limits, spacingMs: SPOOLED_SPACING_MS })
@@ -202,8 +202,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   }
 
   /**
-   * Uses the partition counts that an earlier process stored until Kafka answers, so that views can be read while Kafka
-   * is down.
+   * Until Kafka answers, uses the partition counts that an earlier process stored, so that views can be read while
+   * Kafka is down.
    */
   async function recall(): Promise<void> {
     while (partitions === undefined && options.memory !== undefined && !stopping.signal.aborted) {

@@ -12,13 +12,15 @@ import { followTopic } from './topic-follower.ts'
 export interface GlobalTable<K, V> {
   /**
    * Returns the value of a key. Throws ApiError `not_ready` until the table has read the topic up to the high
-   * watermarks at its start, because until then a key could be missing only because it has not been read.
+   * watermarks at its start, because a key that is missing before that may simply not have been read yet.
    */
   get(key: K): V | undefined
   /** Returns all entries, in no particular order. Throws the same errors as `get`. */
   entries(): Iterable<readonly [K, V]>
   readonly size: number
-  /** How long reading has failed, in ms; 0 while reading succeeds. The entries are at least this old. */
+  /**
+   * How long reading has failed, in ms; 0 while reading succeeds. Changes that were made during this time are missing.
+   */
   readonly staleMs: number
   readonly probe: ReadinessProbe
   close(): Promise<void>
@@ -56,10 +58,10 @@ const STALE_AFTER_MS = 60_000
 const KAFKA_ANSWERS_MS = 1_000
 const MS_PER_SECOND = 1_000
 
-/** Opens a table. It starts to read the topic immediately, and follows the topic until it is closed. */
+/** Opens a table, which starts to read the topic immediately and follows the topic until the table is closed. */
 export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTable<K, V> {
   const { transport, topic, values, log, monotonic = () => performance.now(), staleAfterMs = STALE_AFTER_MS } = options
-  /** Entries by the bytes of their key as Latin-1 text, because keys may have any type. */
+  /** Entries, keyed by the bytes of their key as Latin-1 text, because keys may have any type. */
   const entries = new Map<string, readonly [K, V]>()
   const apply = recordApplier({
     topic: topic.name,
@@ -83,7 +85,8 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
 
   /**
    * Checks whether the table is stale. While Kafka is unavailable, the table does not count as stale. In that case all
-   * processes are affected, so no other process could replace this one, and the probe of Kafka reports the failure.
+   * processes are affected, so no other process could replace this process, and the probe of Kafka already reports the
+   * failure.
    * @returns the reason why the table is stale although Kafka responds
    */
   async function stale(): Promise<string | undefined> {

@@ -4,9 +4,9 @@ import { RATE_LIMIT_HEADERS } from './rate-limits.ts'
 const PREFLIGHT_SECONDS = 7_200
 
 /**
- * Headers of every answer. Pages of any origin may call the API with tokens. They cannot use a session's cookie,
- * because browsers do not send it across sites, and do not show an answer with `*` to a page that asks for cookies.
- * Answers are data and must not be sniffed, framed or executed.
+ * Headers of every answer. Pages of any origin may call the API with tokens. These pages cannot use a session's cookie:
+ * browsers do not send the cookie across sites, and hide an answer with `*` from a page that sends cookies. Answers are
+ * data and must not be sniffed, framed or executed.
  */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Origin': '*',
@@ -29,7 +29,8 @@ export const NOT_CACHEABLE = 'no-store'
 export const PRIVATE = { 'Cache-Control': 'private, no-store' } as const
 
 /**
- * Returns the headers of an answer to OPTIONS. They name the allowed methods and, for a preflight, the allowed headers.
+ * Returns the headers of an answer to OPTIONS. The headers name the allowed methods and, for a preflight, the allowed
+ * headers.
  */
 export function optionsHeaders(allow: readonly string[], isPreflight: boolean): Record<string, string> {
   const methods = allow.join(', ')

@@ -36,7 +36,10 @@ export function lazyChild(parent: Logger, fields: () => Record<string, unknown>)
   return new LazyChild(parent, fields)
 }
 
-/** A class, because an object with functions of its own would cost every request as much as a small child. */
+/**
+ * This is a class, because an object with its own functions would cost every request as much as creating a small child
+ * logger.
+ */
 class LazyChild implements Logger {
   readonly #parent: Logger
   readonly #fields: () => Record<string, unknown>
@@ -100,7 +103,7 @@ function timeField(): () => string {
  * time.
  */
 const WRITTEN_FROM_BYTES = 16_000
-/** Maximum time after which buffered lines of an idle process are written. */
+/** Maximum time for which lines of an idle process stay in the buffer. */
 const WRITE_EVERY_MS = 100
 
 /**

@@ -50,8 +50,8 @@ export async function readMultipart(
   handler: MultipartHandler,
 ): Promise<void> {
   const delimiter = Buffer.from(`\r\n--${boundary}`)
-  // The first boundary need not follow a line break. The buffer starts with one, so that all boundaries are found
-  // alike.
+  // The buffer starts with a line break, because the first boundary need not follow one. All boundaries are then found
+  // in the same way.
   let held: Buffer = CRLF
   let place: Place = 'preamble'
   let parts = 0

@@ -39,7 +39,8 @@ const VersionHeaders = z.object({
 
 const DerivingHeaders = z.object({
   'Idempotency-Key': IdempotencyHeaders.shape['Idempotency-Key'].openapi({
-    description: 'A key that you choose for this request. What the request creates counts once, however often you repeat it within a day.',
+    description:
+      'A key that you choose for this request. If you repeat the request with the same key within a day, everything that it creates is counted only once.',
   }),
 })
 
@@ -50,8 +51,8 @@ function headersOf({ idempotent, versioned, derivesIds }: BoundRoute['definition
 }
 
 /**
- * Returns the errors that the kit itself adds to a route. If the route has a path parameter, they include the 404 for
- * an empty or unmatched value.
+ * Returns the errors that the kit itself adds to a route. If the route has a path parameter, the errors include the 404
+ * for an empty or unmatched value.
  */
 function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): ErrorDefinition[] {
   const takesInput =

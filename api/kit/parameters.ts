@@ -64,7 +64,7 @@ export function pageParameter(maximum: number) {
 }
 
 /**
- * Creates the schema of the number of items on a page.
+ * Creates the schema of the query parameter with the number of items on a page.
  * @param what noun for the items, in the plural
  */
 export function pageLimitParameter(what: string) {

@@ -1,4 +1,6 @@
-/** The methods of each address. They distinguish a 404 from a 405, and are the answer to OPTIONS. */
+/**
+ * The methods that each address accepts. With this table, the app distinguishes a 404 from a 405 and answers OPTIONS.
+ */
 export interface PathTable {
   add(method: string, path: string): void
   /** Returns the methods of a path in capitals, including HEAD and OPTIONS; empty if no route has this path. */

@@ -34,8 +34,8 @@ export interface Readiness {
 }
 
 /**
- * Time limit of a probe. If a probe hangs, its dependency counts as missing, so that it does not block the health
- * check.
+ * Time limit of a probe. If a probe hangs, its dependency counts as missing, so that the probe does not block the
+ * health check.
  */
 const PROBE_TIMEOUT_MS = 2_000
 /**

@@ -45,7 +45,7 @@ const CONNECT_TIMEOUT_MS = 2_000
 const PARTITIONS_KEY = 'api:partitions'
 
 /**
- * Connects to the Redis server with the views, for reading. Reconnects after every connection loss. While Redis is
+ * Opens a connection for reading the views in Redis. Reconnects after every connection loss. While Redis is
  * unreachable, commands fail immediately with `unavailable`, so that no requests queue up.
  */
 export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOptions): ViewRedis {

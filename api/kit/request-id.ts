@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
  */
 const ACCEPTED = /^[A-Za-z0-9._:-]{1,128}$/
 
-/** Returns the caller's id if it is acceptable, or a new id. */
+/** Returns the caller's id if its form is accepted; otherwise a new id. */
 export function requestIdFrom(given: string | null | undefined): string {
   return typeof given === 'string' && ACCEPTED.test(given) ? given : randomUUID()
 }

@@ -76,7 +76,7 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Schema of the JSON body. */
   readonly body?: B
   readonly bodyExample?: unknown
-  /** Description of a body that the handler reads as it arrives. It replaces `body`. */
+  /** Description of a body that the handler reads as it arrives. This description replaces `body`. */
   readonly streamed?: StreamedBody
   /** Whether the route accepts an Idempotency-Key. */
   readonly idempotent?: boolean
@@ -86,15 +86,15 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    */
   readonly derivesIds?: boolean
   /**
-   * Whether a form of this server's own page may use the session, although a form cannot send the header that other
-   * requests with a session need. The browser must state the origin of the page.
+   * Whether a form of this server's own page may use the session. A form cannot send the header that other requests
+   * with a session need, so the browser must state the origin of the page instead.
    */
   readonly acceptsForms?: boolean
   /** Whether the route accepts If-Match with the version that the caller expects. */
   readonly versioned?: boolean
   /**
-   * The path that rate limits use instead of the request's path. It lets all ways of creating something share one
-   * limit, and lets a rule name a path with parameters.
+   * The path that rate limits use instead of the request's path. With such a path, several routes that create the same
+   * kind of resource share one limit, and a rule can name a path that has parameters.
    */
   readonly countsAs?: string
   /**
@@ -103,13 +103,14 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    */
   readonly units?: (body: OutputOf<B>) => number
   /**
-   * Whether rate limits never refuse callers whom the route's rule admits. Use it if a refusal would cost more than any
-   * load. Other callers are still limited, so that they cannot try any number of credentials.
+   * Whether rate limits never refuse callers whom the route's rule admits. Use this option if refusing a request would
+   * do more harm than any load. Callers whom the rule does not admit are still limited, so that they cannot try
+   * credentials without limit.
    */
   readonly isExemptFromLimits?: boolean
   /**
-   * Whether the HTTP server calls the route without the framework. Use it for a route that is called very often and has
-   * no query. Nothing else changes. A route is either a GET or a POST:
+   * Whether the HTTP server calls the route without the framework. Use this option for a route that is called very
+   * often and has no query. The option does not change the behaviour of the route. A route is either a GET or a POST:
    * - The only parameter of a GET is the last segment of its path. The call is direct if the parameter is a number.
    * - A POST has no parameters, and a `streamed` body. The call is direct if the length of the body is announced.
    */
@@ -141,7 +142,7 @@ export interface HandlerInput<Q, P, B> {
   readonly method: string
   /** The If-None-Match header. Handlers use it to find out whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
-  /** For versioned routes, the version that the caller expects; undefined if the caller sent no If-Match. */
+  /** The version that the caller expects, for versioned routes; undefined if the caller sent no If-Match. */
   readonly expectedVersion: number | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
   isSpeculative(): boolean
@@ -151,7 +152,7 @@ export interface HandlerInput<Q, P, B> {
   isForeignPage(): boolean
   /** Set for routes with a streamed body. */
   readonly arriving: ArrivingBody | undefined
-  /** For routes that accept one, the caller's Idempotency-Key; undefined if the caller sent none. */
+  /** The caller's Idempotency-Key, for routes that accept such a key; undefined if the caller sent none. */
   readonly idempotencyKey: string | undefined
   /**
    * For idempotent routes, the key with which to repeat the request after a 503. It is the caller's key, or a new key

@@ -25,7 +25,7 @@ export interface ServerOptions {
   readonly front?: FrontHandler
   readonly app: OpenAPIHono
   readonly answers: AnswerCache
-  /** Routes of the app that are called without the framework. If undefined, there are none. */
+  /** Routes of the app that are called without the framework. If undefined, there are no such routes. */
   readonly direct?: DirectRoutes
   readonly metrics: HttpMetrics
   readonly readiness: Readiness
@@ -46,7 +46,7 @@ export interface ServerOptions {
 
 export interface ServerLimits {
   /**
-   * Time limit for the request line and headers. It is a protection against clients that send headers slowly on
+   * Time limit for the request line and headers. The limit protects against clients that send headers slowly on
    * purpose.
    */
   readonly headersTimeoutMs: number
@@ -155,7 +155,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
-    // A request without a body ends immediately, so that Node need not read to its end.
+    // With this option, the body of an empty request has already ended, so that Node need not read to its end.
     optimizeEmptyRequests: true,
   }
   const { tls, log, metrics } = options

@@ -22,13 +22,16 @@ export const apiSettings = settingsFragment({
     ),
     API_MAX_CONNECTIONS: documented(
       wholeNumber(1).prefault('10000'),
-      'open connections of an API process; each needs a file descriptor and some 10 KB',
+      'maximum number of open connections of an API process; each needs a file descriptor and some 10 KB',
     ),
     API_MAX_CONNECTIONS_PER_ADDRESS: documented(
       wholeNumber(1).prefault('256'),
-      'open connections of one address, or of one IPv6 /64; `TRUSTED_PROXIES` have no such limit',
+      'maximum number of open connections from one address or one IPv6 /64; `TRUSTED_PROXIES` have no such limit',
     ),
-    API_DRAIN_DELAY_MS: documented(wholeNumber(0).prefault('0'), 'how long a stopping API reports not ready before it refuses connections'),
+    API_DRAIN_DELAY_MS: documented(
+      wholeNumber(0).prefault('0'),
+      'how long a stopping API reports that it is not ready before it refuses connections',
+    ),
     API_DRAIN_TIMEOUT_MS: documented(
       wholeNumber(0).prefault('10000'),
       'how long running requests may continue after a stopping API refuses connections',

@@ -22,8 +22,8 @@ export interface SharedCommands {
 interface Waiting<T> {
   readonly keys: string[]
   /**
-   * The result of each key, which its readers share, because flags and popular values are often requested several times
-   * in a turn.
+   * The result for each key. All readers of a key share its result, because flags and popular values are often
+   * requested several times in a turn.
    */
   readonly promises: Map<string, Promise<T>>
   readonly resolves: ((value: T) => void)[]
@@ -32,7 +32,7 @@ interface Waiting<T> {
 
 /**
  * Maximum number of keys per command. Redis needs tens of microseconds for this many keys. A larger command would block
- * it for too long.
+ * Redis for too long.
  */
 const MAX_KEYS = 200
 
@@ -80,7 +80,7 @@ export function sharedReads({ readValues, readBuffers, readHashes }: SharedComma
 }
 
 /**
- * Collects reads by hash tag until they are sent.
+ * Groups reads by hash tag and collects them until they are sent.
  * @param full called when so many reads are waiting that they should be sent immediately
  */
 function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => void) {

@@ -29,7 +29,7 @@ export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K
     return loading
   }
 
-  /** Drops the entries that no caller will get any more, so that they do not take memory. They are in order of age. */
+  /** Drops expired entries to free their memory. Entries are ordered by age. */
   function dropExpired(now: number): void {
     for (const [key, { startedAt }] of entries) {
       if (now - startedAt < options.keptMs) return

@@ -55,8 +55,8 @@ function faultOf(text: string): string | undefined {
 }
 
 /**
- * Returns the places at which parsed JSON contains text that `assertCleanText` rejects. It is for routes that report
- * all faults of a body at once. If a field name is rejected, the path is that of the object with the field.
+ * Returns the places at which parsed JSON contains text that `assertCleanText` rejects. Used by routes that report all
+ * faults of a body at once. If a field name is rejected, the path is that of the object with the field.
  * @param place the first part of each path
  * @throws ApiError `invalid_request` for JSON that is nested too deeply
  */
@@ -66,7 +66,8 @@ export function textFaults(value: unknown, place: string): ErrorDetail[] {
     return []
   } catch (error) {
     if (!(error instanceof ApiError) || error.definition !== errors.invalid_encoding) throw error
-    // A fault at the top may have ended the check before it reached the depth that the recursion could not bear.
+    // An early fault may have ended the previous check before it reached a depth at which the recursion would overflow
+    // the stack.
     assertShallow(value)
     return faultsWithin(value, place)
   }

@@ -18,7 +18,7 @@ export interface TopicFollower {
   readonly missing: string | undefined
   /** The failure that stops reading; undefined while reading succeeds. */
   readonly failure: { readonly since: number; readonly reason: string } | undefined
-  /** The offset of the next record, by partition. */
+  /** The offset of the next record in each partition. */
   readonly positions: ReadonlyMap<number, number>
   /** The id of the topic to which the positions belong; undefined before it is known. */
   readonly topicId: string | undefined
@@ -37,14 +37,18 @@ export interface FollowOptions {
   monotonic(): number
   /** Maximum wait for records, or for a response without records. */
   readonly pollMs: number
-  /** Approximate number of bytes that are applied at a time. It limits how long requests wait. Default 4 MiB. */
+  /**
+   * Approximate number of bytes that are applied at a time. The number limits how long requests have to wait. Default 4
+   * MiB.
+   */
   readonly maxPollBytes?: number
-  /** Offsets to continue from, by partition. Default: from the beginning. */
+  /** The offset from which to continue in each partition. Default: from the beginning. */
   readonly from?: ReadonlyMap<number, number>
   /** The id of the topic to which the offsets in `from` belong; undefined if it is unknown. */
   readonly fromTopicId?: string | undefined
   /**
-   * Applies one record with a key. If it rejects, reading is repeated from the end of the last poll that was applied.
+   * Applies one record with a key. If the returned promise rejects, reading is repeated from the end of the last poll
+   * that was applied.
    */
   apply(chunk: RecordChunk, index: number): void | Promise<void>
   /**
@@ -67,7 +71,7 @@ const COUNT_LOOK_MS = 30_000
 /** Pause after a failure of the transport or of `apply`. */
 const RETRY_MS = 1_000
 
-/** Creates a follower. It starts to read immediately, and continues until it is closed. */
+/** Creates a follower, which starts to read immediately and continues until it is closed. */
 export function followTopic(options: FollowOptions): TopicFollower {
   const { transport, topic, log, monotonic, pollMs } = options
   const ends = new Map<number, number>()

@@ -1,6 +1,6 @@
 import { parentPort, Worker } from 'node:worker_threads'
 
-/** Runs work in a separate thread, because it would block all other requests of the process. */
+/** Runs work in a separate thread, because the work would otherwise block all other requests of the process. */
 export interface WorkThread<Q, A> {
   /**
    * Resolves with the answer; undefined if the request took too long, failed or waited too long, or if too many
@@ -45,8 +45,8 @@ interface Thread<A> {
 
 /**
  * Creates a single thread, which is started on first use and restarted after it was stopped. The thread receives one
- * request at a time. A slow request therefore does not use up the time of the requests behind it, and does not fail
- * them when its thread is stopped.
+ * request at a time. A slow request therefore does not use up the time of the requests behind it, and these requests do
+ * not fail when the thread is stopped.
  * @param module calls `answerRequests`
  */
 export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting }: WorkThreadOptions): WorkThread<Q, A> {

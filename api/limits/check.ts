@@ -6,7 +6,7 @@ import type { Limiter, Verdict } from './core/limiter.ts'
 import { rateHeaders } from './core/rate-headers.ts'
 import type { CheckInput } from './model.ts'
 
-/** Address that is used if a gateway sends none. */
+/** Address that is used if a gateway sends no address. */
 const NO_ADDRESS = ''
 const KEYS_NOT_READY: Verdict = { outcome: 'undecided', reason: 'rules_not_ready' }
 const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowed: 'within_limits', refused: 'over_limit' } as const

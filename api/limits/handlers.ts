@@ -61,11 +61,11 @@ const KEY_PREFIX = 'mr_'
 const KEY_BYTES = 24
 /** Length of a key id, in base64url characters. 12 characters contain 72 bits. */
 const KEY_ID_CHARACTERS = 12
-/** Maximum number of ids to try. More than one is needed if a client reuses one Idempotency-Key on several days. */
+/** Maximum number of ids to try. More than one id is needed if a client reuses one Idempotency-Key on several days. */
 const MAX_KEY_IDS = 8
 /**
- * How long to wait until this instance has read a change. It normally reads a change a few milliseconds after the
- * commit.
+ * How long to wait until this instance has read a change. An instance normally reads a change a few milliseconds after
+ * the commit.
  */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
@@ -109,7 +109,8 @@ export function limitsHandlers({
   }
 
   async function issueKey(from: CommandRequest, body: { client_id: string; tier: string; label: string }): Promise<Answer> {
-    // Throws `not_ready` before the key exists. After the command, an error would lose the key, which is nowhere else.
+    // This call throws `not_ready` before a key is created. An error after the command would lose the key, which only
+    // this answer contains.
     settings.allClients()
     const apiKey = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url')
     const open = await commands.open(from, ['issueApiKey', body])
@@ -122,8 +123,8 @@ export function limitsHandlers({
   }
 
   /**
-   * Yields the ids to try, in order. The ids are derived from the command, so a repetition tries the same ids. If an id
-   * is taken, the same command was executed more than a day ago.
+   * Issues a key under the first free id. The ids to try are derived from the command, so a repetition tries the same
+   * ids. If an id is taken, the same command was executed more than a day ago.
    */
   async function decideKey(open: OpenCommand, client: Omit<LimitClient, 'key_id'>, actor: string): Promise<LimitClient> {
     for (let attempt = 0; attempt < MAX_KEY_IDS; attempt++) {

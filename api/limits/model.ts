@@ -118,7 +118,8 @@ export const IssuedKeySchema = z
   .object({
     ...keyFields,
     api_key: z.string().nullable().openapi({
-      description: 'The key, which only this answer contains; null if the request repeats an earlier one with the same Idempotency-Key.',
+      description:
+        'The key, which only this answer contains; null if the request repeats an earlier request with the same Idempotency-Key.',
     }),
   })
   .openapi('IssuedApiKey')
@@ -231,8 +232,8 @@ export function ruleFrom(ruleId: string, { match, limit, window_seconds, action,
 }
 
 /**
- * Warning about a rule that applies to no path of this process. It is not an error, because other gateways may use the
- * rule through `check`.
+ * Warning about a rule that applies to no path of this process. Such a rule is not an error, because other gateways may
+ * use the rule through `check`.
  */
 const NOT_LIMITED_HERE =
   'This process limits no path that the pattern matches, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check).'

@@ -46,7 +46,7 @@ const LinkStatsSchema = z
     analytics: z.boolean().openapi({ description: 'false if the clicks of this link are not counted.' }),
     created_at: timestamp,
     as_of: timestamp.openapi({
-      description: 'The statistics include every click that was stored by this time, which is a few seconds ago.',
+      description: 'The statistics include every click that was stored by this time, which is usually a few seconds in the past.',
     }),
   })
   .openapi('LinkStats')

@@ -47,7 +47,7 @@ function clicksSince(hours: readonly LinkStatsHour[], start: number): number {
   return hours.reduce((sum, hour) => (hour.start >= start ? sum + hour.clicks : sum), 0)
 }
 
-/** Returns the clicks of each hour, oldest first. Hours without clicks have 0. */
+/** Returns the clicks of each hour, oldest first. An hour without clicks has the value 0. */
 function lastHours(hours: readonly LinkStatsHour[], now: number): { hour: string; clicks: number }[] {
   const counted = new Map(hours.map(({ start, clicks }) => [start, clicks]))
   const current = Math.floor(now / HOUR_MS) * HOUR_MS

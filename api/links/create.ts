@@ -32,8 +32,8 @@ interface Wanted {
 }
 
 /**
- * Number of codes that are derived from a user and a URL. A user who has created and deleted the same link this often
- * gets codes that are derived from the command.
+ * Number of codes that are derived from a user and a URL. A user who has created and deleted the same link this many
+ * times gets codes that are derived from the command.
  */
 const MAX_OWN_CODES = 8
 /**

@@ -12,7 +12,7 @@ const DOTTED_HOST = /^[^.]+(?:\.[^.]+)+$/
  * Validates the target of a link, and normalises it as the WHATWG parser does. The result is ASCII and safe in a
  * Location header.
  * @param path path of the field in the request
- * Throws ApiError `invalid_url`.
+ * @throws ApiError `invalid_url`
  */
 export function checkedUrl(given: unknown, domains: ShortDomains, path: string): string {
   const refuse = (message: string) => new ApiError(linksErrors.invalid_url, { details: [{ path, message }] })

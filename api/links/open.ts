@@ -7,7 +7,7 @@ import { redirects } from './redirect.ts'
 import { developmentSecret } from './secret.ts'
 import type { LinksSettings } from './settings.ts'
 
-/** Maximum number of clicks that wait for Kafka, which then take about 30 MB. */
+/** Maximum number of clicks that wait for Kafka. This many clicks take about 30 MB. */
 const CLICKS_CAPACITY = 100_000
 /** Time limit for sending the last clicks. If Kafka is reachable, sending takes less time. */
 const LAST_CLICKS_MS = 2_000

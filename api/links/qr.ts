@@ -5,8 +5,8 @@ export const QR_FORMATS = ['svg', 'png'] as const
 export type QrFormat = (typeof QR_FORMATS)[number]
 
 /**
- * Minimum size of an image. The smallest code has 25 modules plus a margin of 8, so a module of a smaller image would
- * have less than two pixels.
+ * Minimum size of an image. The smallest QR code has 25 modules plus a margin of 8, so a module of a smaller image
+ * would have less than two pixels.
  */
 export const MIN_QR_PIXELS = 64
 export const MAX_QR_PIXELS = 2_048
@@ -25,7 +25,7 @@ export function qrCode(text: string, format: QrFormat, pixels: number): string |
   return format === 'svg' ? svgOf(data, pixels) : pngOf(data, pixels)
 }
 
-/** Draws the code as one path of unit squares, which is sharp at every size. */
+/** Draws the QR code as one path of unit squares, which is sharp at every size. */
 function svgOf(modules: readonly (readonly boolean[])[], pixels: number): string {
   const path = modules.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('')
   const size = modules.length

@@ -27,8 +27,8 @@ export interface RedirectDeps {
   readonly domains: ShortDomains
   readonly trusted: TrustedProxies
   /**
-   * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they send
-   * none.
+   * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they do not
+   * send the country.
    */
   readonly countryHeader: string | undefined
   readonly metrics: HttpMetrics
@@ -47,7 +47,10 @@ export interface Redirects {
 /** The route's label in metrics. */
 const ROUTE = '/{short_code}'
 const METHODS = ['GET', 'HEAD', 'OPTIONS']
-/** How long browsers may cache a redirect that is not counted. For this time, a browser may not notice a deletion. */
+/**
+ * How long browsers may cache a redirect that is not counted. During this time, a browser may not notice that the link
+ * was deleted.
+ */
 const PERMANENT_SECONDS = 3_600
 const MS_PER_SECOND = 1_000
 /** Maximum lengths of the texts that a click event stores. */
@@ -119,7 +122,8 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   }
 
   /**
-   * Returns the country that a trusted proxy reports. If it is empty, the pipeline looks up the country of the address.
+   * Returns the country that a trusted proxy reports. If the result is empty, the pipeline looks up the country of the
+   * address.
    */
   function countryOf(given: string | string[] | undefined, remote: string | undefined): string {
     return typeof given === 'string' && COUNTRY.test(given) && isFrom(remote, trusted) ? given.toUpperCase() : ''

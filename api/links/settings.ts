@@ -4,7 +4,7 @@ import { documented, list, port } from '../../settings/variables.ts'
 
 /** Minimum length of the secret, which allows 128 bits as text. */
 const MIN_SECRET_CHARACTERS = 22
-/** Maximum length of a short domain with its port (spec). The smallest QR code could not encode a longer one either. */
+/** Maximum length of a short domain with its port. The smallest QR code could not encode a longer domain either. */
 const MAX_DOMAIN_CHARACTERS = 100
 
 /** Parses a short domain, given as a host, or as a base URL if the scheme is not http. */
@@ -47,8 +47,8 @@ export const linksSettings = settingsFragment({
   },
   value: (env) => ({
     /**
-     * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they send
-     * none.
+     * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they do not
+     * send the country.
      */
     countryHeader: env.CLICKS_COUNTRY_HEADER,
     /** Additional port that serves the short domains. 0 chooses any free port. */

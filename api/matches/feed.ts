@@ -33,8 +33,8 @@ export interface FeedDeps {
 /** Creates the routes that show candidates. These routes need only Redis. */
 export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: FeedDeps) {
   /**
-   * Returns the location around which to search. A location in the request is an update. If Kafka is unavailable, the
-   * update is dropped and counted.
+   * Returns the location around which to search. A location in the request also updates the user's location. If Kafka
+   * is unavailable, this update is dropped and counted.
    */
   async function placeFor(
     userId: string,

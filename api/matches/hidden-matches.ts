@@ -9,17 +9,19 @@ export interface OpenMatch {
 }
 
 /**
- * Knows which matches of a user are hidden because the other user is switched off. Relations do not say this, and
- * reading the profiles of all matches for the total of each page would be costly.
+ * Finds the matches of a user that are hidden because the other user is switched off. The stored relations do not
+ * contain this fact, and reading the profiles of all matches to compute the total of each page would be costly.
  */
 export interface HiddenMatches {
-  /** Returns the ids of the hidden users. The caller adds users whose profile it misses. */
+  /** Returns the ids of the hidden users. The caller adds further users whose profiles it cannot find. */
   of(userId: string, matches: readonly OpenMatch[]): Promise<Set<string>>
 }
 
-/** How long a check counts: a user who is switched on or off may be counted wrongly for this time. */
+/** How long a check stays valid. A user who is switched on or off during this time may be counted wrongly. */
 const CHECKED_MS = 60_000
-/** How much later than its time a match may appear in the view. Newer matches than a check are checked again. */
+/**
+ * Maximum delay with which a match appears in the view. Matches that may have appeared after a check are checked again.
+ */
 const MATCH_DELAY_MS = 600_000
 /** Maximum number of users whose checks are kept, with a few hidden users each. */
 const MAX_KEPT = 10_000

@@ -42,7 +42,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
   }
 
-  /** Hides two users from each other, or shows them to each other again, even while their views lag behind. */
+  /** Hides two users from each other, or shows them to each other again, even while the views are not up to date. */
   async function sever(one: [userId: string, cause: Cause], other: [userId: string, cause: Cause], at = now(), isSevered = true) {
     const [[userId, own], [otherId, others]] = [one, other]
     await Promise.all([
@@ -64,7 +64,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
       const wanted = visible.slice((page - 1) * limit, page * limit)
       const profiles = await people.shown(wanted.map(({ otherId }) => otherId))
       const gone = wanted.filter(({ otherId }) => !profiles.has(otherId))
-      // A user may have been switched off or deleted since the check. The next ones then move up.
+      // A user may have been switched off or deleted since the check. The next matches in the list then move up.
       for (const { otherId } of gone) hidden.add(otherId)
       if (gone.length > 0) continue
       const matches = wanted.map(({ otherId, matchedAt }) => ({

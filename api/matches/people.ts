@@ -58,8 +58,8 @@ export interface People {
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent' | 'countsFrom'>>
   /**
-   * Returns profiles by id. Leaves out users without a profile, users who are switched off, and users whose partition
-   * of the view is still being built.
+   * Returns profiles by id. Leaves out users without a profile, users who are switched off, and users in a partition of
+   * the view that is still being built.
    */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
@@ -163,13 +163,14 @@ export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
 }
 
 /**
- * Returns the time of a new place of a user, epoch ms. The clock of this process may be behind the clock of the worker
- * that has created the profile, or of the process that has reported the last place. A place from before the profile, or
- * from before the last place, would not count.
+ * Returns the time for a user's new location, epoch ms. The clock of this process may be behind the clock of the worker
+ * that created the profile, or of the process that reported the previous location. A location with an earlier time than
+ * the profile or the previous location would be ignored.
  */
 export function placeTimeOf(state: Pick<OwnState, 'profile' | 'self' | 'recent'> | undefined, now: number): number {
   if (state === undefined) return now
-  // A place at the time of a deletion does not count, and the new profile may be from the same millisecond.
+  // A location with the time of a deletion is ignored, and the new profile may have been created in the same
+  // millisecond as the deletion.
   return Math.max(now, state.profile.created_at + 1, (placeOf(state)?.at ?? 0) + 1)
 }
 
@@ -189,5 +190,5 @@ export function personJson(profile: MatchProfile, now: number) {
   return { user_id, display_name, age: ageAt(birth_date, now), photo_urls }
 }
 
-/** The topic whose partitions are also the partitions of the view of users. */
+/** The topic that has the same partitions as the view of users. */
 export const usersTopic = matchProfiles

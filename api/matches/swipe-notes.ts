@@ -50,7 +50,7 @@ const RETRY_MS = 1_000
  * have been emptied since the last time.
  */
 const REPEAT_SPOOLED_MS = 60_000
-/** Maximum number of notes that wait for Redis. They take about 3 MB. Further notes are dropped. */
+/** Maximum number of notes that wait for Redis, which take about 3 MB. Further notes are dropped. */
 const MAX_PENDING = 10_000
 const NOTES_AT_ONCE = 100
 

@@ -42,8 +42,8 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   /**
    * Checks whether a user may swipe a target. If the view does not respond in time, the swipe is accepted without a
    * check, and the pipeline discards it if it is invalid.
-   * @returns the user's last swipe, if any, and the time from which a swipe counts; neither if the view does not
-   *   respond
+   * @returns the user's last swipe, if any, and the time from which a swipe counts; both are missing if the view does
+   * not respond
    */
   async function checked(userId: string, targetId: string): Promise<Checked> {
     try {

@@ -15,10 +15,7 @@ export interface RecommendRequest {
   readonly context: RecommendationContext
   /** The item that the list is about. */
   readonly anchor: bigint | undefined
-  /**
-   * Neighbours of items, by item. They are the neighbours of the anchor, or of the last ten items if there is no
-   * anchor.
-   */
+  /** Neighbours, keyed by item: those of the anchor, or those of the user's last ten items if there is no anchor. */
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
   readonly model: RecommendationModel | undefined
   readonly diversity: boolean

@@ -20,7 +20,10 @@ export interface RecommendationTables extends RecommendSources {
 }
 
 export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'now'> {
-  /** Called with every item that changes, but not with older records, so that the topic is read only once. */
+  /**
+   * Called with every item that changes, but not with outdated records. Other parts of the process use this call
+   * instead of reading the topic again.
+   */
   onItem(itemId: bigint, item: RecommendationItem | undefined): void
 }
 

@@ -29,7 +29,7 @@ export const SORTS = {
 } as const satisfies Record<string, { readonly order: SnippetOrder; readonly descending: boolean }>
 export type Sort = keyof typeof SORTS
 
-/** Maximum number of snippets, over all partitions, that can be listed without a search. */
+/** Maximum number of snippets, from all partitions together, that can be listed without a search. */
 export const MAX_NEWEST = 2_000
 /** Maximum number of words in a search. ClickHouse matches each word separately. */
 export const MAX_WORDS = 8

@@ -7,7 +7,7 @@ import { snippetsHandlers } from './handlers.ts'
 import { threadHighlighter } from './page/highlighter.ts'
 import { contentStreams } from './streams.ts'
 
-/** Maximum number of snippet reads that wait for Kafka, which then take about 20 MB. */
+/** Maximum number of snippet reads that wait for Kafka. This many reads take about 20 MB. */
 const READS_CAPACITY = 100_000
 /** Time limit for sending the last reads. If Kafka is reachable, sending takes less time. */
 const LAST_READS_MS = 2_000

@@ -45,7 +45,7 @@ const RAW_HEADERS = {
 
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
-   * Counts the read, unless it is speculative. Opens the content before that. For a snippet with limited reads, also
+   * Opens the content, and then counts the read unless it is speculative. For a snippet with limited reads, also
    * prolongs the life of its blob. After the last read, nothing refers to the blob, but a caller who lost the answer
    * may repeat the request while the blob remains. Repetitions do not prolong this time.
    */

@@ -9,14 +9,14 @@ import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } fr
 import { SnippetOptions } from './options.ts'
 import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
 
-/** Highest page number. It is 2^53 / 100, so that the offset of every page is a safe integer. */
+/** Highest page number: 2^53 / 100, so that the offset of every page is a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
 /** Highest page number of a search. The cost of a page grows with its number, and nobody reads further than this. */
 const MAX_SEARCH_PAGE = 1_000
 const MAX_QUERY_CHARACTERS = 100
 /**
- * Time limit for a body. It allows ten megabytes over a slow line, and is below the 30 s after which the server ends
- * requests.
+ * Time limit for a body. The limit allows ten megabytes over a slow line, and is below the 30 s after which the server
+ * ends requests.
  */
 const BODY_TIMEOUT_MS = 25_000
 const CREATE_TIMEOUT_MS = 40_000

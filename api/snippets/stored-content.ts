@@ -4,8 +4,8 @@ import { ApiError, errors } from '../kit/errors.ts'
 import type { Slot, Streams } from './streams.ts'
 
 /**
- * Maximum size of content that is read completely before the response begins. For such content, damage gives a 500.
- * Longer content is streamed.
+ * Maximum size of content that is read completely before the response begins. If such content is damaged, the response
+ * is a 500. Longer content is streamed.
  */
 export const WHOLE_BYTES = 65_536
 /** Time without progress after which a client counts as gone and its slot is freed. */
@@ -27,7 +27,7 @@ export async function answeringBlobs<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Open content. It may lose its slot while it is being read. */
+/** Open content, which may lose its slot while it is being read. */
 export interface OpenContent extends OpenBlob {
   /** Aborted if the reader stalls, or is too slow while others wait; undefined for small content. */
   readonly cut?: AbortSignal
@@ -63,7 +63,8 @@ export async function openContent(
 }
 
 /**
- * Creates an error that the HTTP adapter prints. Its stack is removed, because the client is the cause of the error.
+ * Creates an error that the HTTP adapter prints. The stack of the error is removed, because the client is the cause of
+ * the error.
  */
 function cutOff(message: string): Error {
   const error = new Error(message)

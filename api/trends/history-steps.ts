@@ -3,7 +3,7 @@ import { invalidRequest } from '../kit/errors.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Number of characters of a date in a timestamp, with the T. */
+/** Number of characters of a date in a timestamp, including the T. */
 const DATE_LENGTH = 11
 
 const STEP_MS = { '1m': MINUTE_MS, '5m': 5 * MINUTE_MS, '15m': 15 * MINUTE_MS, '1h': HOUR_MS, '1d': DAY_MS } as const
@@ -52,8 +52,8 @@ export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): 
 const TIMES = Array.from({ length: DAY_MS / MINUTE_MS }, (_, minute) => new Date(minute * MINUTE_MS).toISOString().slice(DATE_LENGTH))
 
 /**
- * Returns the JSON of all steps with their start and volume. It is built as text, because a Date and an object for each
- * of thousands of steps take six times as long.
+ * Returns the JSON of all steps with their start and volume. The JSON is built as text, because a Date and an object
+ * for each of thousands of steps take six times as long.
  */
 export function pointsJson(steps: Steps, volumes: ReadonlyMap<number, number>): string {
   let json = ''

@@ -104,7 +104,7 @@ function profileBody(userId: bigint, profile: InterestProfile) {
   }
 }
 
-/** @returns null for 0, and for a time that is not one. Other services write profiles, too */
+/** @returns null for 0 and for an invalid time, which other services may have written */
 function timeText(epochMs: number): string | null {
   const time = new Date(epochMs)
   return epochMs === 0 || Number.isNaN(time.getTime()) ? null : time.toISOString()

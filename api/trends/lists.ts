@@ -79,7 +79,10 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
   const view = viewVersions(reader, now)
   const served = new Map<number, Reading<ServedList>>()
   const candidateLists = new Map<number, Reading<CandidateList>>()
-  /** Rendered answers by region. They are reused until the list or the hidden terms change. Safe lists are separate. */
+  /**
+   * Rendered answers by region. They are reused until the list or the hidden terms change. Lists with and without
+   * unsafe terms are rendered separately.
+   */
   const renderings = { all: new Map<number, Rendering>(), safe: new Map<number, Rendering>() }
 
   /**
@@ -138,7 +141,7 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
     const entries = list.entries.flatMap((entry) => withoutHidden(entry, hides) ?? [])
     if (entries.length === list.entries.length) return { ...list, entries }
     const whole = await currentCandidates(woeid).catch(unlessMissing)
-    // While the sink is of another version, the list is shorter, as its candidates cannot be read.
+    // While the sink runs a different version of the software, its candidates cannot be read, so the list is shorter.
     if (whole === undefined) return { ...list, entries }
     const { windowEnd, missing, candidates } = whole
     const shown = candidates.filter(({ term }) => !hides(term)).slice(0, SERVED_ENTRIES)

@@ -8,14 +8,14 @@ import type { Facts } from '../kit/facts.ts'
 import type { TrendLists } from './lists.ts'
 import { knownRegion } from './regions.ts'
 
-/** Maximum number of entries. The pipeline keeps as many per region: docs/services/trends.md#posted-lists */
+/** Maximum number of entries. The pipeline keeps the same number per region: docs/services/trends.md#posted-lists */
 const MAX_ENTRIES = 500
 const SAMPLES_PER_ENTRY = 3
 /** Maximum number of samples that are accepted per entry. Only the first SAMPLES_PER_ENTRY are kept. */
 const MAX_SAMPLES_SENT = 100
 /**
- * Maximum time by which a list may be dated ahead. A list from further ahead would block all later lists of the
- * pipeline.
+ * Maximum time by which the date of a list may be in the future. A list from further in the future would block all
+ * later lists of the pipeline.
  */
 const MAX_AHEAD_MS = 300_000
 /** A window must end at a whole second, because the second identifies a snapshot. */

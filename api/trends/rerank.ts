@@ -9,7 +9,7 @@ const UNWEIGHTED = 0.5
 
 /**
  * Ranks the candidates for one user (docs/services/trends.md#personalized-lists). Skips excluded topics and sorts the
- * other candidates by score × topic weight. Ties keep their order. A variant of a term counts like the term itself.
+ * other candidates by score × topic weight. Ties keep their order. A variant of a term is treated like the term itself.
  */
 export function rerank<C extends Ranked>(candidates: readonly C[], profile: InterestProfile, limit: number): C[] {
   const weights = new Map<string | undefined, number>()
@@ -19,7 +19,8 @@ export function rerank<C extends Ranked>(candidates: readonly C[], profile: Inte
   for (const candidate of candidates) {
     if (muted.has(candidate.term) || candidate.variants.some((term) => muted.has(term))) continue
     const score = candidate.score * weightOf(candidate, weights)
-    // Most candidates are skipped here. They arrive best first, and few weights raise a candidate into a full list.
+    // Most candidates are skipped here. Candidates arrive best first, and few weights raise a candidate into a full
+    // list.
     if (best.length === limit && score <= best[limit - 1].score) continue
     let at = best.length === limit ? limit - 1 : best.length
     while (at > 0 && best[at - 1].score < score) at--

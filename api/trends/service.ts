@@ -2,7 +2,7 @@ import { blockedTerms, trendOutput, trendRareVolumes, trendRenewals, trendVolume
 import { NO_SETTINGS } from '../../settings/fragment.ts'
 import type { ApiService } from '../service.ts'
 
-/** Describes the service of trends by location, their history, and personalized lists. */
+/** Describes the service that provides trends by location, their history, and personalized lists. */
 export const trendsService: ApiService = {
   name: 'trends',
   settings: NO_SETTINGS,

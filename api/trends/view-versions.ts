@@ -10,7 +10,7 @@ import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 export type ViewVersion = string | undefined
 
 /**
- * Detects whether any list of a partition may have changed. This takes one read per partition instead of one per
+ * Detects whether any list of a partition may have changed. The check takes one read per partition instead of one per
  * region.
  */
 export interface ViewVersions {

@@ -3,8 +3,8 @@ import type { ValueFormat } from '../topic.ts'
 import { HEADER_BYTES, hasHeader } from './value.ts'
 
 /**
- * Returns `whole` with another decoder, which reads only the needed fields from a value's Avro binary. The encoder
- * still takes whole values. If a value was written with another schema, it is first decoded and encoded again.
+ * Returns `whole` with a different decoder, which reads only the needed fields from a value's Avro binary. The encoder
+ * still takes whole values. If a value was written with a different schema, it is first decoded and encoded again.
  * @param read throws CodecError unless the bytes are one value of the format's schema
  */
 export function bodyReader<T, Body>(whole: ValueFormat<T>, read: (buffer: Buffer, start: number, end: number) => Body): ValueFormat<Body> {

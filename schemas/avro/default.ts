@@ -33,8 +33,8 @@ export function checkDefault(type: AvroType, json: unknown, budget: DefaultBudge
 }
 
 /**
- * Checks one level of a default. At the limits it throws instead of returning a reason: if it returned a reason, every
- * enclosing union would try its other branches, which takes exponential time.
+ * Checks one level of a default. At the limits, the function throws instead of returning a reason: if it returned a
+ * reason, every enclosing union would try its other branches, which takes exponential time.
  */
 function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: number): string | undefined {
   if (depth > MAX_DEPTH) throw new SchemaError(`a default is nested deeper than ${MAX_DEPTH} values`)

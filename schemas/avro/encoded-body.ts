@@ -12,8 +12,8 @@ export class EncodedBody {
 }
 
 /**
- * Returns `whole` with an encoder that also accepts values as Avro binary that the sender has written itself. To create
- * objects only in order to encode them would cost more than the encoding.
+ * Returns `whole` with an encoder that also accepts values as Avro binary that the sender has written itself. Creating
+ * objects only to encode them would cost more than the encoding itself.
  */
 export function encodedBody<T>(whole: ValueFormat<T>): ValueFormat<T | EncodedBody> {
   const { schema } = whole

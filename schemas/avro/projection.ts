@@ -17,7 +17,7 @@ interface FieldSchema {
 }
 
 /**
- * A schema id that no registry assigns. Because of it, every value is resolved from its writer's schema to the
+ * A schema id that no registry assigns. With this id, every value is resolved from its writer's schema to the
  * projection.
  */
 const NO_ID = -1

@@ -29,7 +29,7 @@ const NOT_SAFE = 'a long is outside ±(2^53-1); declare it with logicalType int6
 const TWO_TO_32 = 2 ** 32
 /**
  * Maximum number of items that take no bytes. Each such item costs the reader memory and the sender nothing, so the
- * number must be limited. No legitimate schema needs as many.
+ * number must be limited. No legitimate schema needs this many.
  */
 const MAX_EMPTY_ITEMS = 65_536
 /** Maximum number of bytes for which a loop is faster than the native string functions (about 50 ns per call). */
@@ -222,7 +222,7 @@ export function readBytes(buffer: Buffer, at: number, end: number): Buffer {
   return start === cursor.at ? NO_BYTES : Buffer.from(buffer.subarray(start, cursor.at))
 }
 
-/** Reads the length of a string or of bytes. Their content must end before `end`. */
+/** Reads the length of a string or of bytes. The content must end before `end`. */
 export function readLength(buffer: Buffer, at: number, end: number): number {
   const length = readLong(buffer, at, end)
   if (cursor.at < 0) return 0

@@ -21,7 +21,8 @@ export class IncompatibleSchemaError extends Error {
 }
 
 /**
- * The plan for reading data of a writer's schema with a reader's schema. It is the result of Avro's schema resolution.
+ * The plan for reading data of a writer's schema with a reader's schema, which is the result of Avro's schema
+ * resolution.
  */
 export type Plan =
   | { readonly op: 'primitive'; readonly from: PrimitiveKind; readonly to: PrimitiveKind }
@@ -56,7 +57,10 @@ export interface RecordPlan {
   failure: string | undefined
 }
 
-/** The numeric promotions of the Avro specification, and those between long and int64, which have the same encoding. */
+/**
+ * The numeric promotions of the Avro specification, and the promotions between long and int64, which have the same
+ * encoding.
+ */
 const PROMOTIONS: { readonly [from in PrimitiveKind]?: readonly PrimitiveKind[] } = {
   int: ['long', 'int64', 'float', 'double'],
   long: ['int64', 'float', 'double'],
@@ -66,7 +70,7 @@ const PROMOTIONS: { readonly [from in PrimitiveKind]?: readonly PrimitiveKind[] 
   bytes: ['string'],
 }
 
-/** Returns whether data of the first primitive type can be read as the second. */
+/** Returns whether data of the first primitive type can be read as the second type. */
 export function isReadableAs(from: PrimitiveKind, to: PrimitiveKind): boolean {
   return from === to || PROMOTIONS[from]?.includes(to) === true
 }

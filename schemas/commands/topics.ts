@@ -18,7 +18,8 @@ export interface Command<C> {
 
 /**
  * Either a new view of an object, under the object's key, or the result of a command, under a key of `resultKey`. Both
- * are in one topic, so that a sink applies them in the order of the decisions. A tombstone deletes the view.
+ * kinds of records are in one topic, so that a sink applies them in the order of the decisions. A tombstone deletes the
+ * view.
  */
 export interface Decision<V> {
   readonly view: V | null
@@ -91,8 +92,8 @@ function recordOf(schema: AvroSchema | undefined): { readonly name: string; read
 /** Prefix of the keys of results. Names never contain a NUL, so these keys cannot collide with names. */
 const RESULT_KEY_PREFIX = '\0result-'
 /**
- * Number of keys for results in each partition. It limits how many results remain after compaction. Results only need
- * to reach the waiting client. If a result is lost, repeating the command returns it again.
+ * Number of keys for results in each partition. The number limits how many results remain after compaction. Results
+ * only need to reach the waiting client. If a result is lost, repeating the command returns it again.
  */
 const RESULT_KEYS = 1_024
 

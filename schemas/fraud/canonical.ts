@@ -10,7 +10,7 @@ export function canonicalId(value: string): string {
   return value.trim()
 }
 
-/** Returns the form in which e-mail addresses are compared. It ignores case, as nearly all mail servers do. */
+/** Returns the form in which e-mail addresses are compared. This form ignores case, as nearly all mail servers do. */
 export function canonicalEmail(value: string): string {
   return value.trim().normalize('NFC').toLowerCase().normalize('NFC')
 }

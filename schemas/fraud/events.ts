@@ -88,7 +88,7 @@ export function eventsOf(request: CountedRequest): EntityEvent[] {
 
 /**
  * Returns whether coordinates are valid. The API rejects invalid coordinates, but an event might contain them anyway,
- * and a profile must not.
+ * and a profile must not contain them.
  */
 function isOnEarth(degrees: number | null, most: number): degrees is number {
   return degrees !== null && Math.abs(degrees) <= most

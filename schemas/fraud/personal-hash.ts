@@ -1,9 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import { canonicalEmail, canonicalPhone } from './canonical.ts'
 
-/**
- * Hashes of personal data. With them, equal values can be recognised, but the values cannot be read without the key.
- */
+/** Hashes of personal data, which show whether two values are equal but do not reveal the values without the key. */
 export interface PersonalHashes {
   /** @returns 32 hexadecimal digits, equal for equal canonical addresses */
   email(address: string): string
@@ -26,7 +24,7 @@ export function personalHashes(key: string): PersonalHashes {
   const secret = createSecretKey(key, 'utf8')
 
   /**
-   * Hashes a value together with its kind, so that the hash of an address cannot be compared with that of a phone
+   * Hashes a value together with its kind, so that the hash of an address cannot be compared with the hash of a phone
    * number.
    */
   function hash(kind: string, value: string): string {

@@ -11,7 +11,9 @@ const schema = avro('fraud/TxnScored')
  */
 const VERSION = crc32(JSON.stringify(schema.schema)) & 0xffff
 const VERSION_BYTES = 2
-/** The header of Avro values in Kafka: a zero byte and the id of the schema. It has no meaning outside of Kafka. */
+/**
+ * The header of Avro values in Kafka: a zero byte and the id of the schema. The header has no meaning outside of Kafka.
+ */
 const HEADER_BYTES = 5
 const NO_SCHEMA_ID = 0
 

@@ -34,8 +34,8 @@ export const fraudFeedback: Topic<string, FraudFeedback> = {
 }
 
 /**
- * Profiles; key: <kind>:<id>. This is the changelog of the store that contains the profiles. The view also reads it, so
- * that no second topic with the same bytes is needed.
+ * Profiles; key: <kind>:<id>. The topic is the changelog of the store that contains the profiles. The view reads the
+ * same topic, so that no second topic with the same bytes is needed.
  */
 export const fraudProfiles: Topic<string, FraudProfile> = {
   name: 'fraud-profiles-profiles-changelog',

@@ -65,8 +65,8 @@ export const linkDeletions: Topic<string, LinkDeletion> = {
 
 /**
  * Partition count for decisions about links. A transaction writes a commit marker into every partition that it touches,
- * so there are only as many partitions as deciding workers. More are not necessary, because one worker makes thousands
- * of decisions per second.
+ * so there are only as many partitions as deciding workers. More partitions are not necessary, because one worker makes
+ * thousands of decisions per second.
  */
 const LINK_PARTITIONS = 1
 const LINK_PRODUCTION_PARTITIONS = 64

@@ -5,8 +5,8 @@ const MINUTE_SECONDS = 60
 const perUser = { window_seconds: MINUTE_SECONDS, key: ['user' as const] }
 
 /**
- * Limits that stop bots, and users who try to compute another user's place; see docs/services/matches.md#rate-limits.
- * The remaining limits are generous, and only protect the capacity of an API.
+ * Limits that stop bots, and users who try to compute another user's location; see
+ * docs/services/matches.md#rate-limits. The remaining limits are generous, and only protect the capacity of an API.
  */
 export const MATCHES_LIMITS: readonly LimitRule[] = [
   ruleOf({ rule_id: 'matches-swipe', endpoint_pattern: 'POST /v1/swipe', limit_count: 100, ...perUser }),

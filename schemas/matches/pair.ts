@@ -7,7 +7,7 @@ export interface Pair {
 }
 
 const SEPARATOR = ':'
-/** Namespace of the UUIDs below. It was generated once at random. */
+/** Namespace of the UUIDs below, generated once at random. */
 const NAMESPACE = Buffer.from('6f9c3a1e5b1d4c0f9a86d1f0c4e7b25a', 'hex')
 const UUID_BYTES = 16
 const VERSION_5 = 0x50
@@ -17,7 +17,7 @@ export function pairOf(one: string, other: string): Pair {
   return one < other ? { a: one, b: other } : { a: other, b: one }
 }
 
-/** Returns the key of a pair's records. It is the same for both users. */
+/** Returns the key of a pair's records, which is the same for both users. */
 export function pairKey(one: string, other: string): string {
   const { a, b } = pairOf(one, other)
   return a + SEPARATOR + b
@@ -29,7 +29,7 @@ export function parsePairKey(key: string): Pair {
   return { a, b }
 }
 
-/** Returns the id of the only match that two users can have. It can be computed from either side. */
+/** Returns the id of the only match that two users can have. The order of the two ids does not matter. */
 export function matchIdOf(one: string, other: string): string {
   return uuidV5(`match:${pairKey(one, other)}`)
 }
@@ -38,14 +38,14 @@ export function conversationIdOf(one: string, other: string): string {
   return uuidV5(`conversation:${pairKey(one, other)}`)
 }
 
-/** Returns the id of a swipe. It is the same for a repeated request. */
+/** Returns the id of a swipe, which is the same for a repeated request. */
 export function swipeIdOf(userId: string, idempotencyKey: string): string {
   return uuidV5(`swipe:${userId}:${idempotencyKey}`)
 }
 
 /**
- * Returns the id of a rewind, which differs from the id of a swipe with the same key. It is the same for a repeated
- * request.
+ * Returns the id of a rewind. The id is the same for a repeated request, and differs from the id of a swipe with the
+ * same key.
  */
 export function rewindIdOf(userId: string, idempotencyKey: string): string {
   return uuidV5(`rewind:${userId}:${idempotencyKey}`)

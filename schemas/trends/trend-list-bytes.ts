@@ -10,14 +10,17 @@ import type { AvroSchema, ValueFormat } from '../topic.ts'
 import { trendOutput } from './topics.ts'
 import type { TrendEntry, TrendOutput } from './types.ts'
 
-/** An entry has at least seven numbers or texts of a byte, three doubles and seven empty lists or absent values. */
+/**
+ * Minimum size of an entry: seven numbers or texts of one byte each, three doubles, and seven empty lists or absent
+ * values.
+ */
 const LEAST_ENTRY_BYTES = 38
 const DOUBLES_BYTES = 24
 const SOURCES: readonly TrendOutput['source'][] = ['pipeline', 'endpoint']
 
 /**
- * A `TrendOutput` whose entries stay Avro until they are needed. Sinks write hundreds of entries of each list twice a
- * minute, but need only the best of them as objects. All bytes have been checked.
+ * A `TrendOutput` whose entries stay encoded until they are needed. Sinks write hundreds of entries of each list twice
+ * a minute, but need only the best of them as objects. All bytes have been checked.
  */
 export class TrendListBytes {
   readonly woeid: number
@@ -27,11 +30,14 @@ export class TrendListBytes {
   readonly missing_partitions: number
   /** The whole list as Avro. */
   readonly body: Buffer
-  /** Where each entry begins, and where the last one ends. Entries of different blocks are not next to each other. */
+  /** Where each entry begins, and where the last entry ends. Entries of different blocks are not next to each other. */
   readonly #starts: number[] = []
   readonly #ends: number[] = []
 
-  /** @throws CodecError if the bytes are not a `TrendOutput` */
+  /**
+   * Finds the entries in the bytes of a list.
+   * @throws CodecError if the bytes are not a `TrendOutput`
+   */
   constructor(buffer: Buffer, start: number, end: number) {
     this.body = buffer.subarray(start, end)
     const { body } = this
@@ -72,7 +78,10 @@ function entrySchema(): AvroSchema {
   return (fields.find(({ name }) => name === 'entries')!.type as { readonly items: AvroSchema }).items
 }
 
-/** @returns where the entry ends. The fields are those of the schema, in its order */
+/**
+ * Skips an entry, whose fields are in the order of the schema.
+ * @returns where the entry ends
+ */
 function skipEntry(body: Buffer, start: number): number {
   let at = skipText(body, start, 'term')
   at = skipText(body, at, 'name')
@@ -145,7 +154,7 @@ function eachItem(body: Buffer, start: number, itemBytes: number, visit: (at: nu
   }
 }
 
-/** Returns the value that was read, unless it is malformed. */
+/** Returns the value that was read. Throws CodecError if the value was malformed. */
 function checked<T>(value: T, field: string): T {
   if (cursor.at < 0) throw malformed(field, cursor.why)
   return value
@@ -155,7 +164,7 @@ function malformed(field: string, why: string): CodecError {
   return new CodecError(`TrendOutput.${field}: ${why}`)
 }
 
-/** Returns `whole` with a decoder that leaves the entries bytes. */
+/** Returns `whole` with a decoder that leaves the entries encoded. */
 export function trendListBytes(whole: ValueFormat<TrendOutput>): ValueFormat<TrendListBytes> {
   return bodyReader(whole, (buffer, start, end) => new TrendListBytes(buffer, start, end))
 }

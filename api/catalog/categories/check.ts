@@ -2,12 +2,12 @@ import { MOST_CATEGORIES } from '../../../schemas/catalog/documents/limits.ts'
 import type { Category } from '../../../schemas/catalog/types.ts'
 import type { CategoryTree } from './tree.ts'
 
-/** Maximum number of slugs in a path. It is also the maximum number of categories that a request reads. */
+/** Maximum number of slugs in a path, and therefore of categories that a request reads. */
 export const MOST_LEVELS = 16
 
 export type CategoryFault = 'unknown_parent' | 'cycle' | 'too_deep' | 'slug_taken' | 'too_many'
 
-/** Returns why a category cannot be stored; undefined if it can. */
+/** Returns the reason why a category cannot be stored; undefined if it can be stored. */
 export function categoryFault(tree: CategoryTree, { category_id, parent_id, slug }: Category): CategoryFault | undefined {
   if (tree.get(category_id) === undefined && tree.size >= MOST_CATEGORIES) return 'too_many'
   const siblings = parent_id === null ? tree.all.filter((other) => tree.pathOf(other.category_id).length === 1) : tree.childrenOf(parent_id)
@@ -20,7 +20,7 @@ export function categoryFault(tree: CategoryTree, { category_id, parent_id, slug
 }
 
 /**
- * Returns the number of levels from the category down to its lowest descendant. A category without children has 1
+ * Returns the number of levels from the category down to its deepest descendant. A category without children has 1
  * level.
  */
 function heightOf(tree: CategoryTree, id: number): number {

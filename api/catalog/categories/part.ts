@@ -18,7 +18,9 @@ export interface CategoriesDeps {
   readonly categories: CategoryTable
 }
 
-/** Clients may reuse the answer for a second. Then they ask again, and get a 304 if nothing has changed. */
+/**
+ * Clients may reuse the answer for one second. After that they revalidate it, and receive a 304 if nothing has changed.
+ */
 const CACHED = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=1' } as const
 
 /** Categories of products. */

@@ -5,11 +5,11 @@ import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 import { type CategoryTree, categoryTree } from './tree.ts'
 
-/** All categories, as this process knows them now. A change reaches every process within a second. */
+/** This process's current copy of all categories. A change reaches every process within a second. */
 export interface CategoryTable {
   /**
-   * The categories as a tree. Reading it throws ApiError `not_ready` until the categories are read, or a snapshot is
-   * used.
+   * The categories as a tree. Reading this property throws ApiError `not_ready` until the categories have been read or
+   * a snapshot is in use.
    */
   readonly tree: CategoryTree
   /**

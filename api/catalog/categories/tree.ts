@@ -2,7 +2,7 @@ import type { Category } from '../../../schemas/catalog/types.ts'
 
 /**
  * All categories, with data derived from their parents. Two administrators who make changes at the same time can create
- * a cycle, although each change alone is valid. Categories in a cycle count as roots, so that every path ends.
+ * a cycle, although each change alone is valid. Categories in a cycle are treated as roots, so that every path ends.
  */
 export interface CategoryTree {
   readonly size: number
@@ -37,8 +37,8 @@ export function categoryTree(categories: Iterable<Category>): CategoryTree {
     const slugPath = path.map(({ slug }) => slug).join('/')
     paths.set(category.category_id, path)
     slugPaths.set(category.category_id, slugPath)
-    // If several categories have the same path, the path leads to the category with the lowest id, so that its meaning
-    // never changes.
+    // If several categories have the same path, the path resolves to the category with the lowest id, so that the
+    // meaning of a path never changes.
     if (!bySlugPath.has(slugPath)) bySlugPath.set(slugPath, category)
     const parent = path.at(-2)
     if (parent === undefined) continue

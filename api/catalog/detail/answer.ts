@@ -12,7 +12,7 @@ import { MAX_RELATED } from './related.ts'
 /** All data that the page of a product shows. */
 export interface DetailParts {
   readonly product: StoredProduct
-  /** Available units by variant_id. A variant that never had a movement of stock has no entry. */
+  /** Number of available units, keyed by variant_id. A variant whose stock has never changed has no entry. */
   readonly available: ReadonlyMap<number, number>
   readonly details: ProductDetails
   readonly seller: SellerRecord
@@ -97,7 +97,7 @@ export function shownVariant(
 
 /**
  * Summarises the reviews of a product.
- * @param stars number of reviews with 1, 2, 3, 4 and 5 stars; empty if there are no reviews
+ * @param stars numbers of reviews with 1, 2, 3, 4 and 5 stars, in this order; empty if there are no reviews
  */
 export function reviewsSummary(stars: readonly number[]) {
   const count = stars.reduce((sum, reviews) => sum + reviews, 0)

@@ -12,8 +12,9 @@ export interface Companions {
 const REMEMBERED_PRODUCTS = 100_000
 
 /**
- * Remembers the last known seller, category and variants of each product, so that one request can read everything about
- * the product. Answers never rely on this memory: if the product has changed, its current companions are read.
+ * Remembers the last known companions of each product (its seller, category and variants), so that one request can read
+ * everything about the product. Answers never rely on remembered companions: if the product has changed, its current
+ * companions are read.
  */
 export interface KnownCompanions {
   get(productId: number): Companions | undefined

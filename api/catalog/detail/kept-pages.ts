@@ -14,8 +14,8 @@ export interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
 }
 
 /**
- * The data from which a page was rendered. The product's text is by far the longest part, so only a mark that
- * identifies the text is kept. Different texts have different marks.
+ * The data from which a page was rendered. The product's text is by far the longest part, so only a fingerprint of the
+ * text is kept. Different texts have different fingerprints.
  */
 interface Sources extends Omit<DetailTexts, 'product'> {
   readonly productMark: string
@@ -28,19 +28,17 @@ interface Kept {
   readonly createdAt: number
   readonly badges: string
   readonly rendered: Rendered
-  /** When the reading of the latest texts began, in epoch ms. */
+  /** Time at which the read of the latest texts began, in epoch ms. */
   readAt: number
 }
 
 export interface KeptPages {
   isKnown(productId: number): IsKnownProduct
-  /**
-   * Returns the page of a product whose texts were read within the last second; undefined if there is none.
-   */
+  /** Returns the page of a product whose texts were read within the last second; undefined if there is no such page. */
   recent(productId: number, tree: CategoryTree): Rendered | undefined
   /**
    * Returns the page of a product. Renders it again only if something that the page shows has changed.
-   * @param readAt when the reading of the texts began, in epoch ms
+   * @param readAt time at which the read of the texts began, in epoch ms
    */
   page(productId: number, texts: DetailTexts, tree: CategoryTree, readAt: number): Rendered
 }

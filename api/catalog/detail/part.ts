@@ -32,15 +32,15 @@ export function detailPart(deps: DetailDeps): CatalogPart {
 
   /** Returns the page of a product; undefined if the product does not exist. */
   async function rendered(productId: number): Promise<Rendered | undefined> {
-    // Reading the tree throws if the categories are not known yet. It is read first, so that nothing else is read in
-    // vain.
+    // This read comes first because it throws if the categories are not known yet. Any earlier read would then be
+    // wasted.
     const { tree } = categories
     const readAt = now()
     const texts = await readTexts(productId, pages.isKnown(productId))
     return texts === undefined ? undefined : pages.page(productId, texts, tree, readAt)
   }
 
-  /** Like `rendered`, but readers who ask at the same time share one reading of the views. */
+  /** Like `rendered`, but concurrent callers share one read of the views. */
   function shared(productId: number): Promise<Rendered | undefined> {
     let load = loading.get(productId)
     if (load === undefined) {
@@ -50,7 +50,7 @@ export function detailPart(deps: DetailDeps): CatalogPart {
     return load
   }
 
-  /** Returns the page without a promise, if nothing must be read. */
+  /** Returns the page itself if nothing has to be read; otherwise a promise of the page. */
   function pageFor(productId: number, caller: Caller | undefined): Rendered | Promise<Rendered | undefined> {
     // Sellers see their own writes at once.
     if (caller !== undefined) return rendered(productId)

@@ -93,7 +93,8 @@ export function detailReader({ views, sharedViews, facts }: DetailReadDeps): Det
   async function readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined> {
     const guess = known.get(productId)
     const guessed = guess === undefined ? undefined : surroundingsOf(productId, guess)
-    // If the read of the product fails first, nothing awaits this promise. Its rejection must still be handled.
+    // If the read of the product fails first, nothing awaits this promise. A rejection of the promise must nevertheless
+    // be handled.
     guessed?.catch(() => undefined)
     const key = String(productId)
     const [product, own] = await Promise.all([readProductText(reader, facts.partitionOf(productDecisions, key), key), ownOf(productId)])

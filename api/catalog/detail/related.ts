@@ -5,13 +5,16 @@ import { readNeighbours } from '../../../state/views/recommendations/neighbours.
 import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import type { ServiceKit } from '../../service.ts'
 
-/** Number of related products on a page. More candidates are read, because some may be hidden or no products. */
+/**
+ * Number of related products on a page. More candidates are read, because some candidates may be hidden or may not be
+ * products.
+ */
 export const MAX_RELATED = 12
 const LOOKED_AT = 20
 
 /** Creates the reader of the public products that users view together with a product, nearest first. */
 export function relatedReader({ sharedViews, facts }: Pick<ServiceKit, 'sharedViews' | 'facts'>) {
-  /** Returns whether an item is a public product. Users may also view items that are no products. */
+  /** Returns whether an item is a public product. Users may also view items that are not products. */
   async function isPublicProduct(itemId: bigint): Promise<boolean> {
     const key = String(itemId)
     return (await sharedViews.get(catalogDetailsKey(facts.partitionOf(catalogDocuments, key), key))) !== null

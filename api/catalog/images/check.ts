@@ -13,8 +13,8 @@ export interface CheckedImage {
 }
 
 /**
- * Maximum number of pixels, which is about the number in the largest phone photos. Rotating a photo of this size takes
- * up to 200 MB of memory.
+ * Maximum number of pixels, which is about as many as the largest phone photos have. Rotating a photo of this size
+ * takes up to 200 MB of memory.
  */
 const MOST_PIXELS = 50_000_000
 /**
@@ -25,8 +25,8 @@ const TIMEOUT_SECONDS = 20
 /** Quality of the re-encoded image. The loss is invisible. All smaller files are made from the re-encoded image. */
 const QUALITY = 92
 /**
- * Encoding effort for AVIF, which takes far longer to encode than other formats. This effort keeps a large photo below
- * a few seconds.
+ * Encoding effort for AVIF, which takes far longer to encode than other formats. At this effort, a large photo takes at
+ * most a few seconds.
  */
 const AVIF_EFFORT = 2
 

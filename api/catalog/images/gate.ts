@@ -8,7 +8,7 @@ export interface Gate {
 }
 
 /**
- * Creates a gate.
+ * Creates a gate, at which further tasks wait until a running task has ended.
  * @param places maximum number of tasks that run at once
  */
 export function gate(places: number): Gate {

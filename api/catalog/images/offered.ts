@@ -7,7 +7,7 @@ import { text } from '../text.ts'
 import type { StoredImage } from './images.ts'
 
 const MOST_ALT_TEXT = 300
-/** Maximum of a smallint, the type of a position in the specification. */
+/** Maximum of a smallint, which is the type of a position. */
 const MOST_POSITION = 2 ** 15 - 1
 
 const OfferedImage = z

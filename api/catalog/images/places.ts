@@ -10,7 +10,7 @@ export interface FormPlaces {
   read<T>(caller: string, work: () => Promise<T>): Promise<T>
 }
 
-/** Maximum number of forms that a process reads at once, with up to 20 MB each. */
+/** Maximum number of forms that a process reads at once. Each form may take up to 20 MB of memory. */
 const MOST_AT_ONCE = 16
 const MOST_PER_CALLER = 4
 const RETRY_AFTER_SECONDS = 1

@@ -15,11 +15,13 @@ export interface ProductForm {
 }
 
 const MIB = 1_048_576
-/** Limit of the whole body of a form. */
+/** Maximum size of the whole body of a form. */
 export const MOST_FORM_BYTES = 64 * MIB
 const MOST_IMAGE_BYTES = 10_000_000
 const MOST_PRODUCT_BYTES = MIB
-/** Maximum number of parts: the product, its images, and one image too many, for which the form has its own error. */
+/**
+ * Maximum number of parts: the product, its images, and one extra image, so that an excess image gets its own error.
+ */
 const MOST_PARTS = MOST_IMAGES + 2
 const PRODUCT = 'product'
 const IMAGES = 'images'

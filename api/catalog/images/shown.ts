@@ -8,7 +8,7 @@ export function inDisplayOrder(images: readonly CatalogImage[]): CatalogImage[] 
 }
 
 /**
- * Returns images in the form that answers contain.
+ * Converts stored images to the form used in answers.
  * @param publicUrl base of absolute URLs
  */
 export function shownImages(images: readonly CatalogImage[], publicUrl: string): z.output<typeof imageSchema>[] {

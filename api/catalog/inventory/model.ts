@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { AnsweredReservation } from '../../../schemas/catalog/inventory/flow.ts'
 import type { ShownStock } from '../../../state/views/catalog/stock.ts'
 
-/** Length of a warehouse_id, in code points: docs/services/catalog.md#stock */
+/** Maximum length of a warehouse_id, in code points: docs/services/catalog.md#stock */
 const MAX_WAREHOUSE_ID = 50
 const MAX_RESERVATION_ID = 100
 /** Units of a row are Avro ints. */
@@ -64,7 +64,7 @@ export const StockChangedSchema = z
     reservation_id: z
       .string()
       .nullable()
-      .openapi({ description: 'The reservation that the call concerned; null if it concerned none or several.' }),
+      .openapi({ description: 'The reservation that the call affected; null if the call affected none or several.' }),
     expires_at: time.nullable().openapi({ description: 'The time at which the reservation in `reservation_id` expires.' }),
     reservations: z
       .array(ReservationSchema)

@@ -68,7 +68,7 @@ export function inventoryPart({ views, commands, facts, offers, reservationMs }:
 }
 
 /**
- * Returns the version that the body or If-Match expects; null if neither has one.
+ * Returns the version that the body or If-Match expects; null if neither names a version.
  * @throws ApiError `invalid_request` if the two versions differ
  */
 function expectedVersion({ body, expectedVersion: inHeader }: { body: { version?: number }; expectedVersion?: number }): number | null {

@@ -4,7 +4,7 @@ import { detailFields, variantFields } from '../detail/model.ts'
 import { offeredImageList } from '../images/offered.ts'
 import { isLine, text, within } from '../text.ts'
 
-/** Limits of what sellers send, in code points: docs/services/catalog.md#products */
+/** Maximum lengths of the texts that sellers send, in code points: docs/services/catalog.md#products */
 const MOST_TITLE = 500
 const MOST_DESCRIPTION = 20_000
 const MOST_BRAND = 200
@@ -15,13 +15,14 @@ const MOST_CENTS = 10 ** 11
 const MOST_INT = 2_147_483_647
 const MOST_IN_BULK = 100
 /**
- * Position of the last product that a page can reach. It is limited because the view skips all products before the
- * page.
+ * Position of the last product that can be listed. The position is limited, because the view has to skip all products
+ * before a page.
  */
 export const MOST_LISTED = 10_000
 
 /**
- * Names of the fields that a variant in an answer has in addition to its attributes, which share one object with them.
+ * Names of the fields that a variant in an answer has in addition to its attributes. Fields and attributes share one
+ * object.
  */
 const OWN_FIELDS = [
   ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],
@@ -84,7 +85,7 @@ const variants = z
 const force = z
   .boolean()
   .default(false)
-  .openapi({ description: 'Overrules the price guard. Only administrators may use it, and its use is recorded.' })
+  .openapi({ description: 'Overrides the price guard. Only administrators may use this field, and its use is recorded.' })
 const sellerId = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')
@@ -133,7 +134,7 @@ const instant = z.iso
   .transform((value) => Date.parse(value))
   .openapi({ type: 'string', format: 'date-time' })
 
-/** Start of a period in the form that answers contain. */
+/** Start of a period, in the format used in answers. */
 export const periodParameter = instant.openapi({ example: '2026-11-27T00:00:00.000Z' })
 
 export const PriceBody = z
@@ -153,8 +154,8 @@ export const PriceBody = z
   .openapi('VariantPrice')
 
 /**
- * Id in a path. An id has 1 to 16 digits. Any other text is accepted here, and the look-up then finds no product or
- * variant.
+ * Id in a path. An id has 1 to 16 digits. The schema also accepts any other text, for which the look-up finds no
+ * product or variant.
  */
 export const idParameter = z.string().openapi({ description: 'An id of a product or variant.', example: '17592186044416' })
 export const sellerParameter = sellerId.optional()

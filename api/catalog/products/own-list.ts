@@ -20,7 +20,8 @@ export interface OwnList {
 }
 
 /**
- * Time limit of the wait. The list is a separate view, by seller. It normally has a change some 20 ms after the answer.
+ * Time limit of the wait. The list is a separate view, keyed by seller, which normally shows a change some 20 ms after
+ * the answer.
  */
 const SHOWN_WITHIN_MS = 500
 const LOOK_EVERY_MS = 10
@@ -40,7 +41,7 @@ export function ownList({ views, facts, pause, monotonic }: OwnListDeps): OwnLis
 
     async untilShown(product) {
       const until = monotonic() + SHOWN_WITHIN_MS
-      // The write is already committed, so a list that cannot be read must not turn it into an error.
+      // The write is already committed, so a failure to read the list must not turn the write into an error.
       while (!(await isShown(product).catch(() => true)) && monotonic() < until) await pause(LOOK_EVERY_MS)
     },
   }

@@ -55,7 +55,7 @@ export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'sharedViews' |
 /** A product before its creation has no images and no variants. */
 const NO_PRODUCT: PresentImages = { product_id: 0, images: [], variants: [] }
 
-/** Fields of a command about a price that the cancellation of a price does not use. */
+/** Values of the price fields that a command to cancel a price does not use. */
 const NO_PRICE = { price_cents: 0, sets_compare_price: false, compare_price: null, ends_at: null }
 
 /** The parts of a seller's request that the handlers need. */
@@ -166,7 +166,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         const { caller, expectedVersion } = input
         const productId = productOf(input.params.product_id)
         // Decoding images is costly, so the owner is checked before the body is read. The body may arrive slowly, so
-        // the product is read again after it.
+        // the product is read again once the body has arrived.
         await ownProduct(caller!, productId)
         const given = await readProductBody(input.arriving!, ReplacementBody, readingFor(caller!))
         const { body, uploads } = given
@@ -175,7 +175,8 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         const asked = { list: body.images, uploads, skus: skusOf(body) }
         const present = product ?? { ...NO_PRODUCT, product_id: productId }
         const imagesFor = () => offeredImages(asked, present)
-        // A repetition may name images that the product has no longer, and must send the images of the first request.
+        // A repeated request may name images that the product no longer has. Such a request must send the images of the
+        // first request.
         const namesImages = body.images?.some(({ image_id }) => image_id !== undefined) ?? false
         const uploaded = namesImages ? null : imagesFor()
         const content = contentOf(body, uploaded, categories.tree)
@@ -188,8 +189,8 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
           status: body.status ?? null,
           mayForce: mayForce(who, body.force),
         }
-        // Even if the product is gone, the command must be sent, because it may be a repetition that already has an
-        // answer.
+        // Even if the product is gone, the command must be sent, because the request may repeat an earlier request that
+        // already has an answer.
         const known = product?.variants.map(({ sku }) => sku) ?? []
         return await shown(200, await writer.replace(open, productId, { ...written, expectedVersion, known }))
       }),

@@ -17,7 +17,7 @@ export interface JsonDeps {
   now(): number
 }
 
-/** A product as its seller sees it. It includes fields that buyers do not see. */
+/** A product as its seller sees it, including fields that buyers do not see. */
 export function productJson(product: StoredProduct, around: ProductSurroundings, deps: JsonDeps): z.output<typeof ProductSchema> {
   const { publicUrl, currency, categories, now } = deps
   const categoryPath = categories.tree.pathOf(product.category_id).map(({ name }) => name)

@@ -56,10 +56,10 @@ export interface ProductWriter {
   ): Promise<StoredProduct>
 }
 
-/** Greatest version that a command can contain. No product reaches it. */
+/** Greatest version that a command can contain, which no product reaches. */
 const GREATEST_VERSION = 2 ** 31 - 1
 
-/** Returns the version that a command expects for the version in If-Match; null if there is none. */
+/** Converts the version in If-Match to the version that a command expects; null if the request has no If-Match. */
 export function expectedBy(ifMatch: number | undefined): number | null {
   return ifMatch === undefined ? null : Math.min(ifMatch, GREATEST_VERSION)
 }

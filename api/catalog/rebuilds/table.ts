@@ -4,7 +4,7 @@ import type { ReadinessProbe } from '../../kit/readiness.ts'
 import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 
-/** All rebuilds, as this process knows them now. */
+/** This process's current copy of all rebuilds. */
 export interface RebuildTable {
   /** Returns the status of a rebuild. Throws ApiError `not_ready` until the rebuilds are read. */
   read(rebuildId: string): IndexRebuildStatus | undefined
@@ -16,7 +16,7 @@ export async function openRebuilds({ smallTables }: Pick<ServiceKit, 'smallTable
   const table = await smallTables(indexRebuilds, heldAsIs<IndexRebuildStatus>(1))
   return {
     read: (rebuildId) => table.entries().get(rebuildId),
-    // A process without the state of rebuilds is ready, because no other request needs it.
+    // A process is ready even before it has read the rebuilds, because no other request needs them.
     probes: [],
     close: table.close,
   }

@@ -18,7 +18,7 @@ import { checkOutRoute, extendRoute, readCartRoute, releaseRoute, reserveCartRou
 /** Pattern of a reservation_id. Any other text is refused without a command. */
 const CART_ID = /^c-[\w-]{1,100}$/
 
-/** Creates the routes of reservations that can include variants of several products. */
+/** Creates the routes for reservations that can include variants of several products. */
 export function reservationsPart(deps: InventoryDeps): CatalogPart {
   const { views, commands, facts, reservationMs } = deps
 

@@ -30,9 +30,9 @@ interface Attempt {
 }
 
 /**
- * Maximum number of attempts. A request that is repeated long after a 503 may find parts that were reserved too long
- * ago to open the cart, and then reserves new parts. Every repetition goes through all earlier attempts, whose answers
- * are remembered.
+ * Maximum number of attempts. If a request is repeated long after a 503, its parts may have been reserved too long ago
+ * to open the cart, so the next attempt reserves new parts. Every repetition goes through all earlier attempts, whose
+ * answers are remembered.
  */
 const MOST_ATTEMPTS = 5
 

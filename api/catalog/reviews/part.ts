@@ -20,8 +20,8 @@ export function reviewsPart({ views, facts, commands, now }: ReviewsDeps): Catal
       bind(postReviewRoute, async (input) => {
         const { product_id } = input.params
         const { stars } = input.body
-        // The command refuses a key that belongs to another request. A repetition publishes the review with its first
-        // time, so it does not replace a newer review.
+        // The command refuses a key that belongs to another request. A repeated request publishes the review with the
+        // time of the first request, so that it does not replace a newer review.
         const open = await commands.open(input, ['reviewProduct', product_id, stars])
         const key = String(product_id)
         const product = await readProduct(views, facts.partitionOf(productDecisions, key), key)

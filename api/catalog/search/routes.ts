@@ -12,7 +12,7 @@ export const searchRoute = defineRoute({
   operationId: 'searchProducts',
   summary: 'Search products',
   description:
-    'Finds public products by words, category, price, brand, rating and attributes, and counts the results for each value of a possible further filter. Each count applies all filters except the filter of its own kind.',
+    'Finds public products by words, category, price, brand, rating and attributes. Also counts the results for each value by which they can be filtered further. A count applies all chosen filters except the filter to which its value belongs.',
   auth: { kind: 'optional', anySubjectOf: 'admin' },
   query: searchParameters,
   answers: { 200: { description: 'a page of results', schema: searchAnswer } },

@@ -30,7 +30,7 @@ export interface Hit {
   /** Relevance from 0 to 1; null for other orders. */
   readonly score: number | null
   readonly after: After
-  /** The score of the text alone. It is present if the request asked for an explanation and has words. */
+  /** The score of the text alone. The score is present if the request asked for an explanation and has words. */
   readonly textScore?: number
 }
 
@@ -56,12 +56,12 @@ export interface SearcherDeps {
 const MINUTE_MS = 60_000
 /**
  * Number of products that a search should find. If it finds fewer, similar words, descriptions, and products that lack
- * some of the words are tried as well. A larger number would not improve the quality on the judgments.
+ * some of the words are tried as well. A larger number does not improve the quality that the judgments measure.
  */
 const ENOUGH = 10
 /**
- * Minimum number of products for which hits and facets are separate searches that run at the same time. Such a search
- * takes some 5 ms. For fewer products, two searches would cost the server more than they save.
+ * Minimum number of products for which hits and facets are separate searches that run at the same time. A search that
+ * finds this many products takes some 5 ms. For fewer products, two searches would cost the server more than they save.
  */
 const MANY = 20_000
 /**
@@ -70,8 +70,8 @@ const MANY = 20_000
  */
 const WORDS_KEPT_MS = 10 * 60_000
 /**
- * How long a sufficient count of products with the exact words of a query is kept. If products disappear during this
- * time, the search is widened only when the time is over.
+ * How long to keep the number of products with the exact words of a query, if that number is sufficient. If products
+ * disappear in the meantime, the search is widened only when this time has passed.
  */
 const COUNTS_KEPT_MS = 60_000
 const MOST_KEPT = 20_000
@@ -99,8 +99,8 @@ interface Answer {
 }
 
 /**
- * Returns a search that only counts. By default the search ignores filters, because a narrow filter is no reason to
- * look for other words.
+ * Returns a search that has only a count in its answer. By default the search ignores filters, because a narrow filter
+ * is no reason to look for other words.
  */
 function countSearch(plan: TextPlan | undefined, filters: readonly Query[] = [], most = ENOUGH): Query {
   return { size: 0, track_total_hits: most, query: selecting(plan && textQuery(plan), filters, false) }
@@ -120,7 +120,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
    */
   const exactCounts = recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
   const firstHits = hitsAmongMany(index)
-  /** The number of shards of the index, as in the last answer. */
+  /** The number of shards of the index, according to the last answer. */
   let shards = 1
 
   /** Counts facets again with more values per shard if some values may be missing. */

@@ -16,7 +16,7 @@ type RawQuery = Readonly<Record<string, string | readonly string[] | undefined>>
 
 const SINGLE = ['q', 'category', 'price_min', 'price_max', 'rating_min', 'sort', 'page'] as const
 
-/** Reads the choice from a query. Empty fields, which forms also send, count as omitted. */
+/** Reads the choice from a query. Empty fields, which forms also send, are treated as omitted. */
 export function choiceOf(query: RawQuery): Choice {
   const all = (name: string) => [query[name] ?? []].flat().filter((value) => value !== '')
   const one = (name: string) => all(name)[0] ?? ''

@@ -7,7 +7,7 @@ export type { Html }
 export const STYLES = '/shop/files'
 
 /**
- * Answers with an HTML page.
+ * Returns an answer with an HTML page.
  * @param q the content of the search field
  */
 export function pageAnswer(status: number, title: string, q: string, main: Html): Promise<Answer> {

@@ -1,16 +1,17 @@
 import { hash48 } from '../../../schemas/fraud/hash.ts'
 
 /**
- * Maximum number of example ids per cell. An analyst can inspect this many, and a report with many cells stays small.
+ * Maximum number of example ids per cell. An analyst can inspect this many examples, and a report with many cells stays
+ * small.
  */
 export const MAX_EXAMPLES = 5
 
-/** Counts the transactions of one cell of a report, and keeps the ids of a few of them. */
+/** Counts the transactions of one cell of a report, and keeps a few of their ids as examples. */
 export class Cell {
   count = 0
   /**
-   * Ids of the examples, which are the transactions with the smallest hashes. They come from the whole period, and the
-   * same input always gives the same ids.
+   * Ids of the examples, which are the transactions with the smallest hashes. The examples come from the whole period,
+   * and the same input always gives the same ids.
    */
   #kept: { readonly hash: number; readonly id: string }[] = []
 

@@ -75,7 +75,7 @@ const RuleResultSchema = z
     snoozed: z.int(),
     failed: z.int(),
     missing: z.int(),
-    missing_by: z.record(z.string(), z.int()).openapi({ description: 'how often each field was absent when the result was missing' }),
+    missing_by: z.record(z.string(), z.int()).openapi({ description: 'how often each field was absent when the rule had no result' }),
   })
   .openapi('FraudBacktestRule')
 

@@ -24,12 +24,12 @@ export interface Replayed {
 
 /**
  * A clock on which no time passes. Live scoring leaves out shadow rules that take too long. A back-test has time to
- * evaluate all of them.
+ * evaluate all shadow rules.
  */
 const TIMELESS = () => 0
 
 /**
- * Judges a logged transaction again. The log provides everything that was measured when the transaction was scored:
+ * Judges a logged transaction again. The log provides every value that was measured when the transaction was scored:
  * features, facts about the address, model scores, and whether the blocklist decided. Expiry and snoozes are judged at
  * the logged time.
  */
@@ -43,7 +43,7 @@ export function replay({ ruleSet, lists, snoozes, policy }: ReplayBasis, transac
     isBlocklisted,
     action: outcome?.winner?.action,
     scores: ml_scores.evaluated ? ml_scores : undefined,
-    // A user without history has 0 transactions. The number is missing only if the look-up failed.
+    // For a user without history, the number of transactions is 0. The number is missing only if the look-up failed.
     isDefaultProfile: features.user_txn_count === null,
     amountUsd: features.amount_usd,
   })

@@ -7,9 +7,7 @@ import type { LoggedTransaction } from '../../../state/tables/fraud/logged.ts'
 import { Cell } from './examples.ts'
 import { type ReplayBasis, type Replayed, replay } from './replay.ts'
 
-/**
- * What is known about a transaction. A transaction whose verdict is SUSPICIOUS, or that has no verdict, is unlabelled.
- */
+/** The label of a transaction. A transaction is unlabelled if its verdict is SUSPICIOUS or if it has no verdict. */
 export type Label = 'fraud' | 'legitimate' | 'unlabelled'
 
 export interface CountedCell {
@@ -44,7 +42,7 @@ export interface RuleResult {
   readonly mode: RuleMode
   readonly evaluated: number
   readonly matched: number
-  /** Number of matches in which the rule had precedence, so that its action counted. */
+  /** Number of matches in which the rule had precedence, so that its action was applied. */
   readonly decided: number
   /** `matched`, by label. */
   readonly matched_fraud: number
@@ -52,14 +50,17 @@ export interface RuleResult {
   readonly snoozed: number
   readonly failed: number
   readonly missing: number
-  /** For each field, the number of missing results for which it was absent. */
+  /** For each field, the number of missing results for which the field was absent. */
   readonly missing_by: Readonly<Record<string, number>>
 }
 
 /** What a replay has found. */
 export interface ReplayResult {
   readonly transactions: number
-  /** Number of transactions that the blocklist decided. Rules were not evaluated for them, and they stay blocked. */
+  /**
+   * Number of transactions that the blocklist decided. Rules were not evaluated for these transactions, which stay
+   * blocked.
+   */
   readonly blocklisted: number
   /** Number of transactions that were decided under a different version of the policy. */
   readonly other_policy: number
@@ -92,8 +93,8 @@ interface Labelled {
 }
 
 /**
- * Judges logged transactions again, one by one, and counts the results. Its size does not depend on the number of
- * transactions.
+ * Judges logged transactions again, one by one, and counts the results. The memory that this object uses does not
+ * depend on the number of transactions.
  */
 export class Replay {
   readonly #basis: ReplayBasis
@@ -113,7 +114,7 @@ export class Replay {
     for (const { rule } of basis.ruleSet.rules) this.#byRule.set(rule.rule_id, { matched_fraud: 0, matched_legitimate: 0, decided: 0 })
   }
 
-  /** Returns the decision about one transaction. Only tests use this. */
+  /** Returns the decision about one transaction. Only tests use the return value. */
   add(transaction: LoggedTransaction): Replayed {
     const replayed = replay(this.#basis, transaction, this.#tallies)
     const { outcome, verdict } = replayed

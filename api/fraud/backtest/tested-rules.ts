@@ -19,7 +19,7 @@ export interface TestedRules {
 
 /** What a back-test knows of the rules. */
 export interface KnownRules {
-  /** The current version of the rule set, and all of its rules, including disabled ones. */
+  /** The current version of the rule set, and all of its rules, including disabled rules. */
   readonly current: { readonly version: number; readonly rules: readonly Rule[] }
   readonly ruleSet: RuleSet
   /** Returns the rules of a version that can be restored. */
@@ -27,7 +27,8 @@ export interface KnownRules {
 }
 
 /**
- * Number of conditions that are compiled without a pause, in about a millisecond. Requests are handled in the pauses.
+ * Number of conditions that are compiled without a pause, which takes about a millisecond. Other requests are handled
+ * during the pauses.
  */
 const CONDITIONS_PER_TURN = 20
 

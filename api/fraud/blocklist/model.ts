@@ -35,7 +35,7 @@ const attributes = {
     .openapi({ description: 'Number of hours after which the entry expires; null for a permanent entry.', example: 24 }),
 }
 
-/** Schema of a change. It has no fields for the entity, because the entity of an entry never changes. */
+/** Schema of a change. The schema has no fields for the entity, because the entity of an entry never changes. */
 export const ChangedEntryBody = z.strictObject(attributes).openapi('ChangedBlocklistEntry')
 
 export const NewEntryBody = z

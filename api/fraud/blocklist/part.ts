@@ -28,8 +28,8 @@ export interface BlocklistDeps extends Pick<ServiceKit, 'views' | 'commands' | '
 }
 
 /**
- * How long to wait until this instance has read a change. It normally reads a change a few milliseconds after the
- * commit.
+ * How long to wait until this instance has read a change. An instance normally reads a change a few milliseconds after
+ * the commit.
  */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
@@ -59,7 +59,7 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
 
   async function blockAll(from: CommandRequest, items: readonly unknown[]) {
     const checked = items.map((item, index) => checkItem(item, `body.entries[${index}]`, hashes))
-    // Redis keeps a hash of these checked entries, so the entries must contain e-mail addresses only as keyed hashes.
+    // Redis keeps a hash of these checked entries, so e-mail addresses in the entries must already be keyed hashes.
     const open = await commands.open(from, ['blockEntities', checked])
     const actor = from.caller!.subject
     const results = await Promise.all(
@@ -77,7 +77,7 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
   }
 
   return {
-    // Scoring reads the blocklist in memory. Only lists of entries need the view.
+    // Scoring reads the blocklist in memory. Only the route that lists entries needs the view.
     probes: [{ ...viewProbe(views, facts, FRAUD_BLOCKLIST_VIEW, fraudBlocklistDecisions), optional: true }],
     routes: [
       bind(blockRoute, async (input) => {

@@ -15,8 +15,8 @@ import type { CasesDeps } from './deps.ts'
 const LOOK_UP_MS = 2_000
 const LOOK_AGAIN_MS = 200
 /**
- * Minimum age of a transaction whose case may have moved from the state to ClickHouse. It is a day less than
- * the age at which cases are moved, because clocks differ.
+ * Minimum age of a transaction whose case may have moved from the state to ClickHouse. This age is a day less than the
+ * age at which cases are moved, because clocks differ.
  */
 const ARCHIVED_AFTER_MS = 29 * 24 * 3_600_000
 
@@ -35,7 +35,7 @@ const HAS_CASE: Background = { transaction: null, archived: null }
 export async function recordVerdict(deps: CasesDeps, id: string, command: FraudCaseCommand, run: Run): Promise<CaseAnswer> {
   const background = await backgroundOf(deps, id)
   const answer = await run({ ...command, ...background })
-  // The case has left the state since it was looked up, so the command is repeated with the archived case.
+  // The case has left the state since the look-up, so the command is repeated with the archived case.
   if (answer.outcome !== 'not_found') return answer
   return await run({ ...command, ...(await lookedUp(deps, id)) }, 'archived')
 }

@@ -29,7 +29,7 @@ const ARCHIVE_TIMEOUT_MS = 2_000
 const NOTHING = { total: 0, ids: [] }
 
 /**
- * Merges the lists of all partitions. A list with closed cases includes cases that were closed long ago, unless
+ * Merges the lists of cases of all partitions. A list of closed cases includes cases that were closed long ago, unless
  * ClickHouse does not respond. Throws ApiError: `invalid_request` for a page beyond the longest list, `not_ready`.
  */
 export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {

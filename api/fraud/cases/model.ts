@@ -30,7 +30,7 @@ export const caseId = z.string().openapi({ description: 'A 64-bit integer in dec
 export const caseStatus = z.enum(CASE_STATUSES)
 export const analyst = text(MAX_NAME, 1)
 
-const fraudType = text(MAX_FRAUD_TYPE, 1).nullable().openapi({ description: 'The kind of fraud, in words of your own.' })
+const fraudType = text(MAX_FRAUD_TYPE, 1).nullable().openapi({ description: 'The kind of fraud, in your own words.' })
 const notes = text(MAX_NOTES).openapi({ description: 'The newest notes. The history contains earlier notes.' })
 
 export const CasePatchBody = z

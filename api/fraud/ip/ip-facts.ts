@@ -12,7 +12,7 @@ export interface IpSources {
   readonly datacenter: string | undefined
 }
 
-/** Returns the facts about a canonical IP address. All facts are missing for null. */
+/** Returns the facts about a canonical IP address. If the address is null, all facts are missing. */
 export type IpFactsOf = (address: string | null) => FraudIpFacts
 
 const UNKNOWN: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }

@@ -9,8 +9,8 @@ export interface NetworkList {
 
 const BITS = { ipv4: 32, ipv6: 128 } as const
 /**
- * Prefix that turns an IPv4 address into the IPv6 address that contains it (::ffff:0:0/96). Both kinds of addresses are
- * compared as IPv6 addresses.
+ * Prefix of IPv6 addresses that contain an IPv4 address (::ffff:0:0/96). Both kinds of addresses are compared as IPv6
+ * addresses.
  */
 const MAPPED = 0xffff00000000n
 const COMMENT = '#'
@@ -44,7 +44,9 @@ interface Range {
   readonly last: bigint
 }
 
-/** Finds an address by binary search, because lists of networks have tens of thousands of ranges. */
+/**
+ * Creates a list that finds an address by binary search, because lists of networks have tens of thousands of ranges.
+ */
 function networkList(ranges: readonly Range[]): NetworkList {
   const merged: { first: bigint; last: bigint }[] = []
   for (const { first, last } of [...ranges].sort((one, other) => (one.first < other.first ? -1 : 1))) {

@@ -5,7 +5,10 @@ import type { ListSummary } from '../../../schemas/fraud/settings/flow.ts'
 import type { HeldList } from '../held-settings.ts'
 import { isoTime } from '../rules/model.ts'
 
-/** Maximum number of values in a request. It exceeds the limit of a list, so that the error can name the limit. */
+/**
+ * Maximum number of values in a request. This number exceeds the limit for a list, so that a longer list gets an error
+ * that names the limit.
+ */
 const MAX_GIVEN_VALUES = 50_000
 
 const ListName = z

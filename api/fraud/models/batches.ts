@@ -13,8 +13,8 @@ import { decodeScores, encodeScoreRequest, KIND } from './wire.ts'
 /** Time within which models must answer. */
 export const SCORE_LIMIT_MS = 30
 /**
- * Maximum number of waiting transactions. A process with a longer backlog cannot answer in time: at two thousand
- * transactions a second, only 60 transactions arrive within the limit of 30 ms.
+ * Maximum number of waiting transactions. A longer backlog cannot be answered in time anyway. At 2,000 transactions a
+ * second, only 60 arrive within the time limit of 30 ms.
  */
 const MOST_WAITING = 512
 

@@ -24,7 +24,7 @@ export interface ModelFolders {
 }
 
 const SHIPPED = fileURLToPath(new URL('../../../schemas/fraud/models/shipped/', import.meta.url))
-/** Name of the file that states which versions score unless others are assigned. */
+/** Name of the file that states which versions score unless other versions are assigned. */
 const DEFAULT_FILE = 'default.json'
 const MANIFEST = /\.json$/
 

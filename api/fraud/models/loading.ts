@@ -19,11 +19,11 @@ export class CannotLoad extends Error {
   override readonly name = 'CannotLoad'
 }
 
-/** Numbers models, and makes child processes load them. */
+/** Assigns numbers to models, and makes child processes load the models. */
 export interface ModelLoading {
   /**
-   * Makes a child process load the models of an assignment, unless it has already loaded them. A challenger that cannot
-   * be loaded is left out.
+   * Makes a child process load the models of an assignment, unless the process has already loaded them. A challenger
+   * that cannot be loaded is left out.
    * @throws CannotLoad for a champion, ChildGone
    */
   load(child: ChildLink, assignment: ModelAssignment, policy: Policy): Promise<ActiveModels>

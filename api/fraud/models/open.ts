@@ -18,7 +18,9 @@ import { KIND } from './wire.ts'
 export interface OpenModels extends ModelScorer {
   /** The models that score in this process; undefined until the first models are loaded. */
   readonly active: ActiveModels | undefined
-  /** Scores like `score`, but its calls are not measured, and a late answer has no consequences. */
+  /**
+   * Scores like `score`, but the calls are not measured, and a late answer does not count against the model process.
+   */
   rehearse(input: ModelInput): Promise<ModelOutcome | undefined>
   /** Reads the folders again. */
   folders(): Promise<ModelFolders>
@@ -76,7 +78,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
   const loading = modelLoading({ readFolders: () => readModelFolders(modelsDir), log, onRefused: telemetry.refused })
   const ping = (child: ChildLink) => child.request(KIND.ping, NOTHING)
   let active: ActiveModels | undefined
-  /** The settings that were tried last, even if their models could not be loaded. */
+  /** The settings that this process tried to apply last, even if their models could not be loaded. */
   let tried: WantedModels | undefined
   let isLoading = false
   let isClosed = false
@@ -92,7 +94,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
       const wanted = wantedSettings() ?? UNTIL_KNOWN
       active = await loading.load(child, wanted.models, wanted.policy).catch((error) => {
         if (!(error instanceof CannotLoad)) throw error
-        // Earlier models are better than no models. Without any models, only the rules decide.
+        // Keeping the earlier models is better than having none, because without models, only rules decide.
         if (active !== undefined) return loading.load(child, { champion: active.versions, challenger: undefined }, active.policy)
         return loading.load(child, { champion: {}, challenger: undefined }, wanted.policy)
       })
@@ -124,7 +126,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
     return supervised.ready === undefined || active === undefined ? undefined : { child: supervised.ready, models: active }
   }
 
-  /** Loads changed models while the earlier ones still score. */
+  /** Loads changed models while the earlier models continue to score. */
   async function look(): Promise<void> {
     const child = supervised.ready
     if (child !== undefined && !isLoading) {

@@ -12,7 +12,7 @@ export interface LoadRequest {
   readonly sha256: string
 }
 
-/** Answer to a request to load a model. `refused` is the reason why the model must not be used. */
+/** Answer to a request to load a model. If the model must not be used, `refused` is the reason. */
 export interface LoadAnswer {
   readonly refused?: string
 }

@@ -31,7 +31,7 @@ export interface EntityProfiles {
    */
   enrich(request: FraudRequest, at: number): Promise<Enrichments>
   /**
-   * Removes the mark of a transaction as in flight, if Redis responds.
+   * Removes the in-flight mark of a transaction, if Redis responds.
    * @param at the same value as for `enrich`
    */
   withdraw(request: FraudRequest, at: number): Promise<void>
@@ -64,7 +64,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
 
   const hot = new HotEntities()
 
-  /** Looks up entities of one partition with a single script. Returns undefined if that failed. */
+  /** Looks up entities of one partition with a single script. Returns undefined if the script failed. */
   async function look(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<HeldBytes[] | undefined> {
     try {
       const answer = await scripts.run(ENRICH, enrichKeys(partition, entities), enrichArguments(entities, at, inFlightMs), limit)
@@ -82,7 +82,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
     return held ?? 'failed'
   }
 
-  /** Returns the entities of a transaction by partition, and the entities whose partition is unknown. */
+  /** Returns the entities of a transaction, grouped by partition, and the entities whose partition is unknown. */
   function located(request: FraudRequest) {
     const unknown: EntityKind[] = []
     const byPartition = new Map<number, LocatedEntity[]>()
@@ -93,7 +93,8 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
         unknown.push(kind)
         continue
       }
-      // For a merchant, no transactions in flight are noted, because they would be most of its recent transactions.
+      // Transactions in flight are not recorded for a merchant, because they would be most of the merchant's recent
+      // transactions.
       const asked = { kind, entity, id: event.id, event: kind === 'merchant' ? undefined : event }
       const others = byPartition.get(partition)
       if (others === undefined) byPartition.set(partition, [asked])

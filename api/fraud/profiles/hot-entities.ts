@@ -32,12 +32,12 @@ interface Folded {
 
 /**
  * Folds the transactions in flight of hot entities. In a burst, each payment finds the same transactions in flight as
- * the one before it, and a few more. The result of the last fold is therefore kept, and only further transactions are
- * added to it. The result is valid as long as Redis returns the same profile, and a list of transactions in flight that
- * begins with the folded transactions. The sink and other processes therefore need not report their changes.
+ * the previous payment, plus a few more. The result of the last fold is therefore kept, and only the new transactions
+ * are added to this result. The result stays valid as long as Redis returns the same profile, and its list of
+ * transactions in flight begins with the folded transactions. No other process therefore has to announce its changes.
  */
 export class HotEntities {
-  /** Folded entities by key. The most recently used entity comes last. */
+  /** Folded entities, keyed by the key of their profile. The most recently used entity comes last. */
   readonly #folded = new Map<string, Folded>()
 
   /**
@@ -56,8 +56,8 @@ export class HotEntities {
     if (folded === undefined) return undefined
     addRows(folded, flight)
     this.#remember(entity, folded)
-    // The kept fold includes the transaction that is being scored, or an expired transaction. In this case, all other
-    // transactions must be folded again.
+    // Here the kept result includes the transaction that is being scored, or an expired transaction. All other
+    // transactions must therefore be folded again.
     if (folded.ids.has(id) || !isInFlight(folded.earliest, now)) return heldEntity(held, now)
     return { profile: folded.fold.current, inFlight: [], inFlightSeconds: heldSeconds(counted) }
   }
@@ -73,7 +73,10 @@ export class HotEntities {
   }
 }
 
-/** @returns undefined if a different version wrote the profile */
+/**
+ * Starts a fold with the stored profile of an entity.
+ * @returns undefined if a different version wrote the profile
+ */
 function begun(kind: EntityKind, bytes: Buffer | null): Folded | undefined {
   // The profile is copied. A view would keep the whole buffer in memory, which contains several answers of Redis.
   const profile = bytes === null ? null : Buffer.from(bytes)

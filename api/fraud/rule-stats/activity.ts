@@ -6,7 +6,7 @@ import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 export interface ScoredActivity {
   /** The counters that its evaluation has used. */
   readonly tallies: RuleTallies
-  /** The rule that had precedence; undefined if none matched, or if the blocklist decided. */
+  /** The rule that had precedence; undefined if no rule matched, or if the blocklist decided. */
   readonly winner: Rule | undefined
   readonly verdict: { readonly decision: Decision; readonly reason: string | null }
 }

@@ -83,8 +83,8 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   }
 
   /**
-   * Puts the newest blocking rule into shadow. Only blocks by rules count here, because a change of rules would not
-   * reduce the blocks by the blocklist or the models.
+   * Puts the newest blocking rule into shadow mode. Only blocks by rules count here, because a change of rules would
+   * not reduce the blocks by the blocklist or the models.
    */
   async function act(move: (rule: Rule) => Promise<void>): Promise<void> {
     const blocking = ruleSet()
@@ -93,8 +93,8 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)
     if (byRules / recent.scored <= MAX_BLOCKED_SHARE) return
     const newest = blocking.reduce((found, rule) => (rule.updated_at > found.updated_at ? rule : found))
-    // No other rule is put into shadow until the blocks of this rule have left the window. Until then, they still raise
-    // the share.
+    // No other rule is put into shadow mode until the blocks by this rule have left the window, because they raise the
+    // share until then.
     if (!(await claimGuard(scripts, newest.rule_id, BLOCKS_WINDOW_MS))) return
     try {
       await move(newest)
@@ -132,8 +132,8 @@ function shareOf({ scored, blocked }: BlockCounts): number {
 }
 
 /**
- * Returns the cause under which blocks of a rule are counted. It includes the time of the rule's last update, because
- * blocks by an earlier version say nothing about the current version.
+ * Returns the cause under which blocks of a rule are counted. The cause includes the time of the rule's last update,
+ * because blocks by an earlier version say nothing about the current version.
  */
 function causeOf({ rule_id, updated_at }: Rule): string {
   return `rule:${updated_at}:${rule_id}`

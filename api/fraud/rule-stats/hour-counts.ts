@@ -16,7 +16,7 @@ interface Entry {
   hasChanged: boolean
 }
 
-/** A rule set's tallies, with their values when they were last read. */
+/** The tallies of a rule set, with the values that were read last. */
 interface Known {
   readonly tallies: RuleTallies
   before: ReadonlyMap<string, RuleTally>
@@ -24,7 +24,7 @@ interface Known {
 
 /**
  * Adds up the evaluations of a process's rules since the beginning of the hour. A record replaces earlier records of
- * the same hour, so it does not matter if one of them is lost or arrives twice.
+ * the same hour, so it does no harm if a record is lost or arrives twice.
  */
 export class HourCounts {
   readonly #node: string

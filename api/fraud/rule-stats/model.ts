@@ -40,7 +40,7 @@ export const RuleStatsSchema = z
 type RuleCounts = z.output<typeof RuleCountsSchema>
 
 /**
- * Returns the answer about a rule.
+ * Returns the statistics of a rule as the API shows them.
  * @param since epoch ms
  * @param until epoch ms
  */

@@ -2,14 +2,14 @@ import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import { RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
 import type { ChangeSettings } from '../settings-commands.ts'
 
-/** Actor in the audit log for a rule that a process has put into shadow by itself. */
+/** Actor in the audit log for a rule that a process has put into shadow mode on its own. */
 const GUARD = 'fraud-guard'
-/** The request in the name of the guard, which has no caller. */
+/** A request in the name of the guard, which has no caller. */
 const OWN_REQUEST = { caller: undefined, address: GUARD, idempotencyKey: undefined, requestId: GUARD }
 
 /**
- * Creates the function that puts a rule into shadow without a request from a caller. Throws ApiError if the change is
- * refused.
+ * Creates the function that puts a rule into shadow mode without a request from a caller. Throws ApiError if the change
+ * is refused.
  */
 export function shadowMover(changeSettings: ChangeSettings): (rule: Pick<Rule, 'rule_id'>) => Promise<void> {
   return async function moveToShadow({ rule_id }) {

@@ -10,18 +10,20 @@ const DIGITS = /^\d+$/
  */
 const UUID = /(?<![\p{L}\p{N}])(?=[\d-]*[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}(?![\p{L}\p{N}])/giu
 /**
- * The hexadecimal digits of a hash or another random token, of 96 bits or more. Of random tokens of 96 bits, one in 900
- * has 13 to 19 adjacent digits with a valid check digit. Shorter ones are not distinguished from card numbers.
+ * The hexadecimal digits of a hash or another random token, of 96 bits or more. One in 900 random tokens of 96 bits has
+ * 13 to 19 adjacent digits with a valid check digit. Tokens that are shorter than 96 bits are treated like any other
+ * text.
  */
 const HEX = /[\da-f]{24,}/gi
 /**
- * Minimum number of letters of a hash. Data of a magnetic stripe in hexadecimal digits has two: the separator D after
- * the card number, and the padding F. One of 700 random tokens of 96 bits has fewer letters, and one of 17,000 of 128
- * bits. Few of these also have a valid check digit: docs/services/fraud.md#scoring has the measured shares.
+ * Minimum number of letters in a hash. The magnetic stripe data of a card, in hexadecimal digits, has two letters: the
+ * separator D after the card number, and the padding F. One of 700 random tokens of 96 bits, and one of 17,000 tokens
+ * of 128 bits, has fewer letters than this minimum. Few of these tokens also have a valid check digit:
+ * docs/services/fraud.md#scoring has the measured shares.
  */
 const MIN_HASH_LETTERS = 3
 const RADIX = 10
-/** Stands for a token in a text, so that the digits around it do not become neighbours. */
+/** Replaces a token in a text, so that the digits before and after the token do not become neighbours. */
 const BREAK = '.'
 const ASCII = /^[\x20-\x7e]*$/
 /** Largest parsed number that has certainly lost no digits. */
@@ -30,7 +32,8 @@ const MAX_EXACT = Number.MAX_SAFE_INTEGER
 /**
  * Returns whether any text, number or name in a JSON value contains the number of a payment card. A card number has 13
  * to 19 digits with a valid check digit, in one piece or in groups that are separated by spaces or dashes. Letters may
- * be next to it. Digits of UUIDs and of hexadecimal hashes do not count, because they contain such digits by chance.
+ * be next to the card number. Digits in UUIDs and hexadecimal hashes are ignored, because these can contain a valid
+ * sequence by chance.
  */
 export function hasCardNumber(value: unknown): boolean {
   if (typeof value === 'string') return isCardText(value)
@@ -41,8 +44,8 @@ export function hasCardNumber(value: unknown): boolean {
 }
 
 /**
- * Returns whether a number may be a card number. A number that may have lost digits cannot be checked, so it counts as
- * a card number if its length fits.
+ * Returns whether a number may be a card number. A number that may have lost digits cannot be checked, so any number
+ * with the length of a card number is treated as one.
  */
 function isCardNumber(value: number): boolean {
   if (!Number.isInteger(value)) return false

@@ -6,9 +6,9 @@ import type { FraudRiskFactor } from '../../../schemas/fraud/types.ts'
 const MOST_FACTORS = 5
 
 /**
- * Returns the factors that raised the risk most, strongest first. They are the matched rules, with the minimum score of
- * their action as a share of the maximum score, and features, with their contribution to a model's score:
- * docs/services/fraud.md#risk-factors
+ * Returns the factors that raised the risk most, strongest first. A factor is either a matched rule or a feature. The
+ * contribution of a rule is the minimum score of its action, as a share of the maximum score. The contribution of a
+ * feature is its contribution to a model's score: docs/services/fraud.md#risk-factors
  * @param byModels factors from the models, strongest first
  */
 export function riskFactors(policy: Policy, matched: readonly Rule[], byModels: readonly FraudRiskFactor[]): FraudRiskFactor[] {

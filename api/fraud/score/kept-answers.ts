@@ -14,14 +14,17 @@ import {
 import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
 
-/** Time limit of a command about a kept answer. It is the budget for recording the answer and sending it. */
+/** Time limit of a command about a kept answer. This is the whole budget for recording and sending the answer. */
 export const ANSWER_MS = 10
 
 const NOTHING = ''
 
 /** Result of looking for an answer under the id of a transaction. */
 export type Claimed =
-  /** No answer is kept, so the transaction must be scored. Another process may be scoring the same request. */
+  /**
+   * No answer is kept, so the transaction must be scored. Another process may be scoring the same request at the same
+   * time.
+   */
   | { readonly state: 'new' }
   | { readonly state: 'answered'; readonly scored: TxnScored }
   /** The id belongs to another request. */
@@ -34,7 +37,7 @@ export interface KeptAnswers {
   /** Binds an id to a request. */
   claim(request: FraudRequest): Promise<Claimed>
   /**
-   * Keeps an answer, unless an answer is already kept. In that case, the result has the earlier answer. A block by the
+   * Keeps an answer, unless an answer is already kept. If so, the result contains the earlier answer. A block by the
    * blocklist replaces any other answer to the same request.
    * @param beforeBlock is awaited before a block replaces the given earlier answer. If the process is killed before the
    * replacement, the next repetition calls the function again.

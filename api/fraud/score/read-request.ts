@@ -8,7 +8,7 @@ import { hasCardNumber } from './card-number.ts'
 import { isTimely, type ScoreRequest, ScoreRequestSchema } from './model.ts'
 
 const INSTRUMENT = 'payment_instrument'
-/** Maximum length of a path in `details`. The path of a wrong text contains names that the caller has chosen. */
+/** Maximum length of a path in `details`. A path may contain names of fields that the caller has chosen. */
 const MAX_PATH_CHARACTERS = 200
 
 /**

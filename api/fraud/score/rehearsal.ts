@@ -33,9 +33,9 @@ export interface RehearsalDeps extends Pick<ScorerDeps, 'ipFactsOf' | 'now' | 'm
 const ignore = () => undefined
 
 /**
- * Creates a scorer that works like the real one, with the same settings, blocklist, models and Redis, but leaves
- * nothing behind: no event, no kept answer, no transaction in flight and no measurement. The entities have a made-up
- * history, so that profiles are decoded as well.
+ * Creates a scorer that works like the scorer of real payments, with the same settings, blocklist, models and Redis,
+ * but leaves nothing behind: no event, no kept answer, no transaction in flight and no measurement. The entities have a
+ * made-up history, so that profiles are decoded as well.
  */
 export function rehearsal(deps: RehearsalDeps): Scorer {
   const { scripts, settings, blocklist, rehearse, partitionOf, now } = deps
@@ -76,7 +76,7 @@ function uncounted(settings: SettingsInForce): ScorerDeps['settings'] {
   }
 }
 
-/** Sends the real look-ups to Redis, but then decodes a made-up history in place of the answers. */
+/** Sends the real look-ups to Redis, but then decodes a made-up history instead of the results. */
 function withHistory({ enrich }: EntityProfiles, now: () => number): EntityProfiles['enrich'] {
   return async (request, at) => {
     await enrich(request, at)

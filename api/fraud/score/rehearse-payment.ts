@@ -7,7 +7,10 @@ import { EXAMPLE_PAYMENT } from './example-payment.ts'
 import { readRequest } from './read-request.ts'
 import type { Scorer } from './scorer.ts'
 
-/** Parts that need no warm-up. They may be degraded while Kafka is unavailable or the settings are not read yet. */
+/**
+ * Parts that need no warm-up. They may be unavailable while Kafka does not respond or the settings have not been read
+ * yet.
+ */
 const NEED_NO_WARMTH = ['rules', 'blocklist']
 
 export interface RehearsePaymentDeps {

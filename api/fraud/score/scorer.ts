@@ -28,8 +28,8 @@ import type { ScoreLog } from './score-log.ts'
 import type { ObserveStage, Stage } from './stages.ts'
 
 /**
- * Time limit of the models. The model scorer also enforces this limit. The scorer applies it again in case the model
- * scorer fails.
+ * Time limit of the models. The model scorer enforces this limit too. The transaction scorer enforces the limit again
+ * in case the model scorer fails to do so.
  */
 export const MODELS_MS = 30
 
@@ -60,7 +60,7 @@ export interface ScorerDeps {
 /** A new answer, with the rule and the tallies that its evaluation used. */
 interface Evaluated {
   readonly scored: TxnScored
-  /** The rule that had precedence; undefined if none matched, or if the blocklist decided. */
+  /** The rule that had precedence; undefined if no rule matched, or if the blocklist decided. */
   readonly winner: Rule | undefined
   readonly tallies: RuleTallies
   /** The type of the entity on the blocklist; undefined if the blocklist did not decide. */
@@ -147,7 +147,7 @@ export function scorer(deps: ScorerDeps): Scorer {
       at,
       ip,
       features,
-      // The models were set together with this policy, which fits their scores.
+      // The models were set together with this policy, whose thresholds were calibrated for their scores.
       policy: outcome?.policy ?? settings.policy,
       rulesetVersion: ruleSet.version,
       decisionInput: {

@@ -7,11 +7,11 @@ import { isoTime } from '../rules/model.ts'
 const MAX_VALUE = 320
 const MAX_REASON = 500
 /**
- * Maximum number of hours in a request, a year. The actual limit is 720 hours, which the error for a longer snooze
- * names.
+ * Maximum number of hours in a request, equal to one year. The real limit is 720 hours. A longer snooze gets an error
+ * that states the real limit.
  */
 const MAX_HOURS = 8_760
-/** The form of the hashes of e-mail addresses. */
+/** Matches the hash of an e-mail address. */
 const HASH = /^[0-9a-f]{32}$/
 
 const entityType = z.enum(['USER', 'DEVICE', 'IP', 'CARD_HASH', 'EMAIL', 'MERCHANT'])

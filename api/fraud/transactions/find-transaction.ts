@@ -4,7 +4,8 @@ import type { KeptAnswers } from '../score/kept-answers.ts'
 
 /**
  * Looks up a transaction in Redis, which keeps it for a day, and then in ClickHouse.
- * @returns undefined if no such transaction was scored in the last 90 days, or ClickHouse does not have it yet
+ * @returns undefined if no such transaction was scored in the last 90 days, or if ClickHouse does not have the
+ * transaction yet
  * @throws ApiError `unavailable` if Redis does not have the transaction and ClickHouse does not respond
  */
 export type FindTransaction = (transactionId: string) => Promise<StoredTransaction | undefined>
@@ -18,7 +19,7 @@ export function transactionFinder({ answers, tables }: FindTransactionDeps): Fin
   return async (transactionId) => {
     const kept = await answers.find(transactionId).catch(() => undefined)
     if (kept === undefined) return await readTransaction(tables, transactionId)
-    // Even without the feedback from ClickHouse, the answer is useful.
+    // The transaction is useful even without its feedback from ClickHouse.
     const feedback = await readTransactionFeedback(tables, transactionId).catch(() => null)
     return { scored: kept, feedback }
   }

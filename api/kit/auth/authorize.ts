@@ -97,7 +97,10 @@ async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: 
   return caller
 }
 
-/** Accepts a caller with any one of the proofs. A token without the scope does not invalidate a certificate. */
+/**
+ * Accepts a caller with any one of the proofs. A valid certificate is enough, even if the request also has a token
+ * without the scope.
+ */
 function scopeCaller(rule: ScopeRule, byToken: Caller | undefined, shown: Credentials, { gateways }: Authority): Caller {
   const scopes = scopesOf(rule)
   if (byToken !== undefined && scopes.some((scope) => byToken.scopes.has(scope))) return byToken
@@ -121,7 +124,7 @@ function mayBeAnybody(rule: AuthRule, { scopes }: Caller): boolean {
   return (rule.kind === 'optional' || rule.kind === 'user') && rule.anySubjectOf !== undefined && scopes.has(rule.anySubjectOf)
 }
 
-/** Returns the error for a caller without a proof of identity, with the header that every 401 for a token has. */
+/** Returns the error for a caller without a proof of identity, with the WWW-Authenticate header that a 401 needs. */
 export function unauthorized(message?: string, headers: Record<string, string> = {}): ApiError {
   return new ApiError(errors.unauthorized, { message, headers: { 'WWW-Authenticate': 'Bearer realm="millrace"', ...headers } })
 }

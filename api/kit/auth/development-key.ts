@@ -8,7 +8,7 @@ import { createOnce } from '../../../runtime/create-once.ts'
 const ALGORITHM = 'ES256'
 
 interface DevelopmentKeyPaths {
-  /** The private key. It never leaves this machine. */
+  /** The private key, which never leaves this machine. */
   readonly key: string
   /** The public key, as a key set in the format of an identity provider. */
   readonly jwks: string

@@ -47,8 +47,8 @@ const MAX_AGE_MS = 600_000
 const EXPIRY_MS = 3_600_000
 
 /**
- * Creates a key set from a JWKS, which is loaded on first use, for an unknown key id (key rotation), and when it is too
- * old.
+ * Creates a key set from a JWKS, which is loaded on first use, when a token has an unknown key id (key rotation), and
+ * when the loaded keys are too old.
  */
 export function keySet(options: KeySetOptions): KeySet {
   const cooldownMs = options.cooldownMs ?? COOLDOWN_MS

@@ -15,8 +15,8 @@ export interface AuthSettings {
 }
 
 /**
- * Returns whether the keys cannot be replaced in transit, which requires TLS or a loopback address. An attacker who
- * replaced the keys could sign tokens.
+ * Returns whether an address protects the keys from being replaced in transit, which requires TLS or a loopback
+ * address. An attacker who replaced the keys could sign tokens.
  */
 function isProtected(url: string): boolean {
   if (!URL.canParse(url)) return true

@@ -4,7 +4,7 @@ import { encodeFrame, frameReader } from './frames.ts'
 
 /** A running child process that answers requests. */
 export interface ChildLink {
-  /** Resolves to the answer. Rejects with `ChildGone` if the child ends before it answers, however late that is. */
+  /** Resolves to the answer. Rejects with `ChildGone` if the child ends before it answers. There is no time limit. */
   request(kind: number, body: Buffer): Promise<Buffer>
   /** Ends the child at once. */
   kill(): void
@@ -31,7 +31,7 @@ export interface ChildOptions {
 
 /**
  * Starts a child process with a pipe of frames. The child does not get the environment of this process, which contains
- * secrets. It ends by itself when this process ends.
+ * secrets. The child ends by itself when this process ends.
  */
 export function startChild({ file, onLine }: ChildOptions): ChildLink {
   const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })

@@ -27,11 +27,11 @@ export interface SuperviseOptions {
 
 const PREPARE_LIMIT_MS = 30_000
 const PING_EVERY_MS = 500
-/** Time after which a child that answers nothing is ended. */
+/** How long a child may leave requests unanswered before it is ended. */
 const HUNG_AFTER_MS = 2_000
 const FIRST_RESTART_MS = 50
 const LONGEST_RESTART_MS = 10_000
-/** Time for which a child must have been ready to be restarted without delay. */
+/** How long a child must have been ready if it is to be restarted without delay. */
 const STABLE_MS = 10_000
 
 export function supervise({ start, prepare, ping, onStart, onEnd, timers }: SuperviseOptions): SupervisedChild {

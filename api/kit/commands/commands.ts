@@ -15,7 +15,7 @@ export interface CommandRequest {
   readonly caller: Caller | undefined
   readonly address: string
   readonly idempotencyKey: string | undefined
-  /** Replaces the address as the scope of an anonymous caller's keys. */
+  /** The scope of an anonymous caller's keys. If undefined, the caller's address is the scope. */
   readonly keyScope?: string
   /**
    * The key with which to repeat the request, which a 503 reports to the caller. If undefined, `open` creates a key.
@@ -85,7 +85,7 @@ const MAX_WAITING = 20_000
 const RETRY_AFTER_SECONDS = 1
 const LATENCY_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5]
 const MS_PER_SECOND = 1_000
-/** Stored in place of a value whose computation has failed. It is not JSON. */
+/** Stored in place of a value whose computation has failed. No real value can equal this text, which is not JSON. */
 const NO_VALUE = ''
 
 export function createCommands(deps: CommandsDeps): Commands {
@@ -148,7 +148,8 @@ export function createCommands(deps: CommandsDeps): Commands {
     const wait = room.wait(place, Math.max(0, until - monotonic()))
     try {
       const command = { command_id: commandId, reply_to: channel.name, request_hash: requestHash, deadline: now() + COMMAND_LIFE_MS, body }
-      // The result may arrive before a late acknowledgement, so it does not wait for the acknowledgement.
+      // The acknowledgement may arrive later than the result, so the result is awaited without waiting for the
+      // acknowledgement first.
       const sentAt = monotonic()
       const sent = facts.publish(flow.commands, key, command).then(() => acknowledged.observe((monotonic() - sentAt) / MS_PER_SECOND))
       const result = await Promise.race([wait.result, sent.then(() => wait.result)])

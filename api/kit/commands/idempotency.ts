@@ -3,9 +3,9 @@ import type { Caller } from '../auth/verify.ts'
 import { ApiError, errors } from '../errors.ts'
 
 /**
- * Remembers the request to which each command id belongs. Bindings may get lost. The topology that decides the command
- * also detects a conflict, provided that the repetition goes to the same partition. A command's key must therefore
- * follow from the request and the id alone.
+ * Remembers the request to which each command id belongs. Bindings may get lost. In that case, the topology that
+ * decides the command still detects a conflict, provided that the repetition goes to the same partition. A command's
+ * key must therefore follow from the request and the id alone.
  */
 export interface Bindings {
   /**
@@ -66,7 +66,7 @@ export function isUnavailable(error: unknown): error is ApiError {
   return error instanceof ApiError && error.definition.status === errors.unavailable.status
 }
 
-/** Adds the id with which to repeat the request to an `unavailable` error. */
+/** Adds to an `unavailable` error the id with which to repeat the request. */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -47,7 +47,7 @@ export interface WaitingRoomDeps {
 }
 
 export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): WaitingRoom {
-  /** Waiting requests by command id. Several requests may wait for the same command. */
+  /** Waiting requests, keyed by command id. Several requests may wait for the same command. */
   const waiters = new Map<string, Set<Waiter>>()
   let size = 0
   let timer: NodeJS.Timeout | undefined
@@ -62,7 +62,7 @@ export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): Wa
   }
 
   async function look(place: ResultPlace): Promise<Result | undefined> {
-    // An unreachable store counts as no result. The time limit of the request still applies.
+    // If the store is unreachable, there is no result yet. The time limit of the request still applies.
     const found: StoredResult | undefined = await readResult(reader, place.view, place.partition, place.commandId).catch(() => undefined)
     return found === undefined ? undefined : { outcome: 'decided', answer: found.answer, requestHash: found.requestHash }
   }

@@ -78,7 +78,7 @@ export class PackedMap {
   /**
    * Adds or replaces an entry.
    * @param value buffer with the bytes of the value, which begin at `at`
-   * @param expiry epoch seconds from which the entry no longer counts, or `NEVER`
+   * @param expiry epoch seconds from which the entry has expired, or `NEVER`
    */
   set(hash: Hash128, value: Uint8Array, at: number, expiry: number, nowSeconds: number): void {
     const index = segmentOf(hash)
@@ -100,8 +100,8 @@ export class PackedMap {
   }
 
   /**
-   * Returns the entries of one segment; undefined if it has none. An entry is its hash, its expiry (if entries can
-   * expire) and its value.
+   * Returns the entries of one segment; undefined if the segment is empty. An entry is its hash, its expiry (if entries
+   * can expire) and its value.
    */
   packed(index: number): Buffer | undefined {
     return this.#segments[index]?.packed()
@@ -132,12 +132,15 @@ export function packedBytes({ valueBytes, canExpire }: PackedLayout): number {
   return HASH_BYTES + (canExpire ? EXPIRY_BYTES : 0) + valueBytes
 }
 
-/** Returns the segment of a hash, which its last word determines. The first word determines the slot in the segment. */
+/**
+ * Returns the segment of a hash. The last word of the hash determines the segment, and the first word determines the
+ * slot in the segment.
+ */
 function segmentOf(hash: Hash128): number {
   return hash[3] >>> SEGMENT_SHIFT
 }
 
-/** Copies a segment to a new one with room to grow. Expired entries are left out. */
+/** Copies a segment to a new segment with room to grow. Expired entries are left out. */
 function resized(old: Segment | undefined, layout: PackedLayout, nowSeconds: number): Segment {
   if (old === undefined) return new Segment(layout, MIN_SLOTS)
   const live = old.countLive(nowSeconds)

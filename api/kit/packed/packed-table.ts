@@ -15,9 +15,7 @@ export interface Packing<V, P> {
   /** Writes exactly `bytes` bytes. */
   pack(value: V, view: DataView, at: number): void
   unpack(view: DataView, at: number): P
-  /**
-   * Returns the epoch ms from which an entry no longer counts, rounded up to a second; undefined if it never expires.
-   */
+  /** Returns the epoch ms from which an entry has expired, rounded up to a second; undefined if it never expires. */
   expiresAt?(value: V): number | undefined
 }
 
@@ -50,7 +48,7 @@ interface Contents {
   readonly hash: ReturnType<typeof sipHash128>
 }
 
-/** Opens a table. It reads the snapshot and then the topic, and follows the topic until it is closed. */
+/** Opens a table, which reads its snapshot and then the topic, and follows the topic until the table is closed. */
 export async function packedTable<K, V, P>(options: PackedTableOptions<K, V, P>): Promise<PackedTable<K, P>> {
   const { topic, packing, log, now, monotonic } = options
   const { folder, files, intervalMs = SNAPSHOT_INTERVAL_MS } = options.snapshots

@@ -15,7 +15,7 @@ export interface Snapshot {
   readonly map: PackedMap
   /** The secret key of the hashes. */
   readonly key: Buffer
-  /** The offset of the next record to read, by partition. The entries may already include later changes. */
+  /** The offset of the next record to read in each partition. The entries may already include later changes. */
   readonly positions: ReadonlyMap<number, number>
   /** The id of the topic to which the positions belong; undefined in files of earlier versions. */
   readonly topicId: string | undefined

@@ -5,8 +5,8 @@
 const NAME = 'millrace-session'
 const SECURE_PREFIX = '__Host-'
 /**
- * Maximum length of a token, in characters. Browsers drop cookies whose name and value have more than 4,096 bytes, and
- * a page would never learn why its requests have no session.
+ * Maximum length of a token, in characters. Browsers silently drop cookies whose name and value together exceed 4,096
+ * bytes, so a page could not find out why its requests have no session.
  */
 export const MAX_COOKIE_TOKEN = 4_000
 

@@ -22,8 +22,8 @@ export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string)
 }
 
 /**
- * Returns whether the browser states that a page of this server made the request. Unlike `isForeignPage`, it does not
- * assume this if the browser states nothing.
+ * Returns whether the browser states that a page of this server made the request. If the browser states nothing, the
+ * result is false, whereas `isForeignPage` then assumes a page of this server.
  */
 export function isOwnPage(request: RequestOrigin, publicUrl: string): boolean {
   const site = request.header('sec-fetch-site')

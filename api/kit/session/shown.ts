@@ -5,11 +5,14 @@ import { isForeignPage, isOwnPage, type RequestOrigin } from './origin.ts'
 
 /** The session that the cookie of a request identifies. */
 export interface ShownSession {
-  /** The token with which the page signed in. It is not verified yet. */
+  /** The token with which the page signed in, not verified yet. */
   readonly token: string
   /** Why the cookie alone does not permit this request; undefined if the cookie permits the request. */
   readonly refusal: ApiError | undefined
-  /** The same for a route that accepts forms of this server's own pages, which cannot send the header. */
+  /**
+   * The reason why the cookie does not permit a request to a route that accepts forms of this server's own pages. Forms
+   * cannot send the header.
+   */
   readonly formRefusal: ApiError | undefined
   /** The Set-Cookie header that ends the session. */
   readonly clear: string

@@ -20,7 +20,7 @@ export interface SmallTableOptions<V, H> extends TableOptions<string, V> {
 /** Interval between snapshots. A small table is written within milliseconds, so the interval can be short. */
 const SNAPSHOT_INTERVAL_MS = 5_000
 
-/** Opens a table. It reads the snapshot and then the topic, and follows the topic until it is closed. */
+/** Opens a table, which reads its snapshot and then the topic, and follows the topic until the table is closed. */
 export async function smallTable<V, H>(options: SmallTableOptions<V, H>): Promise<SmallTable<H>> {
   const { topic, holding, log, now, monotonic } = options
   const { folder, files, intervalMs = SNAPSHOT_INTERVAL_MS } = options.snapshots

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { crc32c } from '../../../kafka/record-batch/checksum.ts'
 import type { SpoolFile, SpoolFiles } from '../spool/files.ts'
 
-/** Error for a file that is damaged, or whose contents have a different form from that of the table. */
+/** Error for a file that is damaged, or whose format does not match the table. */
 export class SnapshotError extends Error {
   override readonly name = 'SnapshotError'
 }

@@ -11,7 +11,7 @@ import { SnapshotError } from './checked-file.ts'
 /** The contents of a table at a point in time. */
 export interface Saved<C> {
   readonly contents: C
-  /** The offset of the next record to read, by partition. The contents may include later changes. */
+  /** The offset of the next record to read in each partition. The contents may include later changes. */
   readonly positions: ReadonlyMap<number, number>
   /** The id of the topic to which the positions belong; undefined in files of earlier versions. */
   readonly topicId: string | undefined
@@ -33,7 +33,7 @@ export interface SnapshotTableOptions<C> {
   read(): Promise<Saved<C> | undefined>
   /** Replaces the snapshot. The contents may change while they are being written. */
   write(saved: Saved<C>): Promise<void>
-  /** Called when callers get different contents than before, or when the contents in use have changed. */
+  /** Called when the table begins to serve different contents, or when the served contents have changed. */
   onChange?(): void
   readonly log: Logger
   /** Epoch ms. */
@@ -49,8 +49,8 @@ export interface TableState {
   /** Whether a snapshot provides the contents, because Kafka has been unavailable since the start. */
   readonly isFromSnapshot: boolean
   /**
-   * Time for which the table may lack changes, in ms. It is the age of a snapshot in use, or else the time since the
-   * last response from Kafka. It is normally at most a few seconds, and Infinity while the table is not ready.
+   * How far the contents may be behind the topic, in ms: the age of the snapshot in use, or else the time since the
+   * last response from Kafka. The value is normally at most a few seconds, and Infinity while the table is not ready.
    */
   readonly staleMs: number
   /** Whether the table may lack changes that are older than a few seconds, for example because Kafka is unavailable. */
@@ -120,7 +120,7 @@ const UNCHANGED_INTERVAL_MS = 3_600_000
 const MAX_CONTINUED_MS = 12 * 3_600_000
 const MS_PER_SECOND = 1_000
 
-/** Opens a table. It reads the snapshot and then the topic, and follows the topic until it is closed. */
+/** Opens a table, which reads its snapshot and then the topic, and follows the topic until the table is closed. */
 export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promise<SnapshotTable<C>> {
   const { topic, log, now, monotonic } = options
   const startedAt = monotonic()
@@ -204,8 +204,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   }
 
   /**
-   * Writes a snapshot if the table is current. If writing fails, the older snapshot stays, and the next interval tries
-   * again.
+   * Writes a snapshot if the table is current. If writing fails, the older snapshot stays, and the table tries again
+   * after the next interval.
    */
   function save(): Promise<void> {
     const isCurrent = serving === filling && snapshot === undefined && !isStale()

@@ -5,7 +5,7 @@ export interface SpoolFiles {
   /** Creates the file. Fails if it exists. */
   create(path: string): Promise<SpoolFile>
   open(path: string): Promise<SpoolFile>
-  /** Makes changes of file names in a folder survive a loss of power. */
+  /** Makes changes to file names in a folder survive a loss of power. */
   syncFolder(path: string): Promise<void>
   makeFolder(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
@@ -18,7 +18,7 @@ export interface SpoolFile {
   size(): Promise<number>
   /** Fills the buffer. Returns the number of bytes read, which is smaller at the end of the file. */
   read(into: Buffer, position: number): Promise<number>
-  /** Writes the whole buffer. If this fails, any part of the buffer may have been written. */
+  /** Writes the whole buffer. If writing fails, any part of the buffer may have been written. */
   write(bytes: Buffer, position: number): Promise<void>
   /** Resolves when everything that was written before the call survives a loss of power. */
   datasync(): Promise<void>

@@ -37,8 +37,8 @@ export class Journal {
   /** Numbers of topics, by name and schema. */
   readonly #topics = new Map<string, number>()
   /**
-   * The same numbers by the objects that name topics. Publishers use one object for all records of a topic, and a
-   * look-up by text would copy a schema of several KB for each record.
+   * Numbers of topics, keyed by the objects that name the topics. Publishers use one object for all records of a topic,
+   * whereas a look-up by text would copy a schema of several KB for each record.
    */
   readonly #known = new WeakMap<SpooledTopic, number>()
   #queue: Waiting[] = []
@@ -47,8 +47,8 @@ export class Journal {
   #segments = 0
   #isSyncing = false
   /**
-   * Segments for which a sync has failed. Any of their pages may be missing on disk, and the next sync may not report
-   * this.
+   * Segments for which a sync has failed. Any page of such a segment may be missing on disk, and the next sync may not
+   * report the loss.
    */
   readonly #broken = new WeakSet<Segment>()
   #writing: Promise<void> | undefined

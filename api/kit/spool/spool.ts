@@ -52,7 +52,7 @@ export interface SpoolOptions {
 }
 
 export interface AppendOptions {
-  /** Whether the record must survive a loss of power. It survives the end of the process in any case. */
+  /** Whether the record must survive a loss of power. The record survives the end of the process either way. */
   readonly isDurable: boolean
   /** Whether the publisher already has the record. If so, the caller reports its outcome with `settle`. */
   readonly isPublished: boolean
@@ -84,7 +84,7 @@ interface Folder {
 }
 
 /**
- * Stores the records that Kafka does not accept in time in files, and sends them in the order in which they were
+ * Stores in files the records that Kafka does not accept in time, and sends them in the order in which they were
  * spooled. When the spool opens, it adopts the folders of dead processes, whose records are sent first.
  */
 export class Spool {
@@ -102,9 +102,9 @@ export class Spool {
   /** Number of records that were read from a file, given to the publisher and are not settled. */
   #delivering = 0
   #draining: Promise<void> | undefined
-  /** Whether there may be records to send that the current round does not see. */
+  /** Whether there may be records to send that the current round does not include. */
   #hasNews = false
-  /** Why sending last stopped. It is kept so that each reason is logged only once. */
+  /** The reason why sending last stopped, kept so that each reason is logged only once. */
   #trouble: string | undefined
   /**
    * Whether a record must be sent again. In that case, nothing else is sent until the outcome of all other records is
@@ -148,8 +148,8 @@ export class Spool {
   }
 
   /**
-   * Returns whether records with this key are waiting, so that later records must queue behind them. Rarely, the result
-   * is true although only records with another key are waiting.
+   * Returns whether records with this key are waiting, so that later records must queue behind them. In rare cases, the
+   * result is true although only records with a different key are waiting.
    */
   holds(topic: string, key: Uint8Array): boolean {
     return this.#held[counterOf(topic, key)] > 0

@@ -18,7 +18,9 @@ export interface SpoolingOptions {
    * order depends on it.
    */
   readonly isAlwaysSpooled?: boolean
-  /** Whether a spooled record must also survive a loss of power. It survives the end of the process in any case. */
+  /**
+   * Whether a spooled record must also survive a loss of power. The record survives the end of the process either way.
+   */
   readonly isDurable: boolean
 }
 
@@ -44,7 +46,7 @@ export interface SpoolingFacts {
 
 export interface SpoolingDeps {
   readonly publisher: Publisher
-  /** Sends records that are spooled in any case. It may collect records for a while before it sends them. */
+  /** Sends records that are always spooled. This publisher may collect records for a while before it sends them. */
   readonly background: Publisher
   readonly spool: Spool
   readonly registry: SchemaRegistry
@@ -67,7 +69,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 ])
 /** Position of the schema id in an Avro value. */
 const SCHEMA_ID_AT = 1
-/** An id that no schema has. With it, each value is resolved from the schema with which the value was written. */
+/** An id that no schema has. With this id, each value is resolved from the schema with which the value was written. */
 const UNREGISTERED = -1
 const NO_SCHEMAS: SchemaLookup = { get: () => undefined }
 
@@ -85,7 +87,7 @@ interface Waiting {
 export class SpoolingPublisher implements SpoolingFacts {
   readonly #deps: SpoolingDeps
   readonly #absence = new Absence()
-  /** Records that the publisher has but the spool does not, by topic and key, oldest first. */
+  /** Records that the publisher has but the spool does not, keyed by topic and key, oldest first. */
   readonly #waiting = new Map<string, Set<Waiting>>()
   readonly #topics = new Map<string, { readonly topic: SpooledTopic; readonly unregistered: Codec<unknown> }>()
   /** Topics whose records are always spooled. */

@@ -22,7 +22,8 @@ export interface ClientCertificatesOptions {
   /** The certificates in use. */
   material(): TlsMaterial
   /**
-   * Accepted names. A certificate must have one of them. If empty, every certificate of the authorities is accepted.
+   * Names of which a client certificate must have at least one. If the list is empty, every certificate from the
+   * authorities is accepted.
    */
   readonly names: readonly string[]
   /** Epoch ms. */
@@ -45,7 +46,7 @@ interface Connection {
 const NO_SCOPES: ReadonlySet<string> = new Set()
 const EXPIRED = 'it has expired'
 const UNTRUSTED = 'its issuer is not trusted here'
-/** Reasons that help the owner of a certificate, by OpenSSL's error code. */
+/** Reasons to show to the owner of a certificate, keyed by OpenSSL's error code. */
 const REASONS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: EXPIRED,
   CERT_NOT_YET_VALID: 'it is not valid yet',

@@ -44,16 +44,16 @@ export interface SecureServer {
 const PEER_LEFT = new Set(['ECONNRESET', 'EPIPE'])
 
 /**
- * Creates a server that asks for client certificates. It also accepts connections with a bad certificate or none,
- * because callers with a token need no certificate and each route decides which proofs it accepts. New connections use
- * the newest certificates of the API. Open connections continue unchanged.
+ * Creates a server that asks for client certificates. It also accepts connections with a bad certificate or no
+ * certificate, because callers with a token need no certificate and each route decides which proofs it accepts. New
+ * connections use the newest certificates of the API. Open connections continue unchanged.
  */
 export function secureServer({ serverOptions, onRequest, tls, log, registry }: SecureServerOptions): SecureServer {
   const { material, clients } = tls
   const tlsOptions = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: serverOptions.headersTimeout }
   const server = createServer({ ...serverOptions, ...contextOptions(material.current), ...tlsOptions }, onRequest)
   const failures = counter(registry, 'tls_handshakes_failed_total', 'TLS handshakes that failed, except those that the peer left')
-  /** Connections whose handshake is not finished, by the address and port of the peer. */
+  /** Connections whose handshake is not finished, keyed by the address and port of the peer. */
   const open = new Map<string, Handshake>()
 
   material.onChange((changed) => server.setSecureContext(contextOptions(changed)))

@@ -16,8 +16,8 @@ export type TlsContents = Readonly<Record<keyof TlsFiles, Buffer>>
 export interface TlsMaterial {
   readonly contents: TlsContents
   /**
-   * The public keys of the authorities that sign client certificates, by the bytes of the key as text. An authority
-   * keeps its key when it renews its certificate.
+   * The public keys of the authorities that sign client certificates, keyed by the bytes of the key as text. An
+   * authority keeps its key when it renews its certificate.
    */
   readonly authorities: ReadonlyMap<string, KeyObject>
   /** Epoch ms at which the server's own certificate expires. */
@@ -59,7 +59,7 @@ export function checkedMaterial(contents: TlsContents): TlsMaterial {
   return { contents, authorities, expiresAt: own.validToDate.getTime() }
 }
 
-/** Returns the options of a TLS server that the files determine. */
+/** Returns the options of a TLS server that come from the files. */
 export function secureContext({ certificate, key, clientAuthorities }: TlsContents) {
   return { cert: certificate, key, ca: clientAuthorities }
 }

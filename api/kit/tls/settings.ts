@@ -9,8 +9,8 @@ export interface TlsSettings {
   readonly port: number
   readonly files: TlsFiles
   /**
-   * Accepted names. A client certificate must have one of them. If empty, every certificate of the authorities is
-   * accepted.
+   * Names of which a client certificate must have at least one. If the list is empty, every certificate from the
+   * authorities is accepted.
    */
   readonly clientNames: readonly string[]
 }

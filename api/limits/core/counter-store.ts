@@ -41,8 +41,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   /** Decides with counters on one shard, in a single atomic step. */
   function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
     const node = scripts.nodeOf(group)
-    // No request waits for returned units. A store that hangs accepts the units later. A store that is down has lost
-    // the counter or will lose it.
+    // No request waits until units are returned, and a failure does no harm: a store that hangs accepts the units
+    // later, and a store that is down has lost the counter or will lose it.
     if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
     const admission = batches.circuitOf(node).admit()
     if (admission === 'skip') return CIRCUIT_OPEN
@@ -95,8 +95,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   }
 
   /**
-   * Handles an answer that came too late. The requests were decided without it and stay counted. No lease uses the
-   * slices that the answer grants, so the slices are given back.
+   * Handles an answer that came too late. The requests were decided without this answer and stay counted. No lease uses
+   * the slices that the answer grants, so the slices are given back.
    */
   function giveBackUnclaimed(asks: readonly Ask[], readings: readonly Reading[]): void {
     for (const [index, { mode, counter }] of asks.entries()) {

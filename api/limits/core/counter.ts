@@ -46,7 +46,9 @@ export type FailureReason = 'timeout' | 'unreachable' | 'error_reply' | 'circuit
 
 export interface Undecided {
   readonly undecided: FailureReason
-  /** The asks that were decided nevertheless, by another shard or from a slice of this instance. */
+  /**
+   * The asks of an undecided request that were decided nevertheless, by another shard or from a slice of this instance.
+   */
   readonly decided?: ReadonlyMap<Ask, Reading>
   /**
    * Whether the store was asked for a slice. If so, the store will not count the request itself, even if its answer

@@ -26,7 +26,7 @@ export function matchesPath({ kind, path: own }: EndpointPattern, path: string):
 
 /** Returns whether any path matches both patterns, regardless of the method. */
 export function sharesPaths(one: EndpointPattern, other: EndpointPattern): boolean {
-  // A prefix is also a path that matches itself. The empty prefix of `*` begins every other prefix.
+  // A prefix, read as a path, matches its own pattern. The empty prefix of `*` is the beginning of every other prefix.
   return matchesPath(one, other.path) || matchesPath(other, one.path)
 }
 

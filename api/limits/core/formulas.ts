@@ -17,9 +17,12 @@ export interface WindowCounts {
 
 /** A caller's use of a rule's limit. */
 export interface LimitStatus {
-  /** Number of requests that currently count: the estimate for the window, or the tokens missing from the bucket. */
+  /**
+   * Number of requests that are counted at this time: the estimate for the window, or the tokens missing from the
+   * bucket.
+   */
   readonly estimate: number
-  /** Number of requests that are left after this request. It is a whole number and at least 0. */
+  /** Number of requests that are left after this request, a whole number of at least 0. */
   readonly remaining: number
   /** Epoch seconds of the end of the window, or of the time when the bucket is full. */
   readonly resetAt: number

@@ -11,7 +11,10 @@ const GREATEST_SLICE = 0.01
 const ALL_SLICES = 0.04
 /** The share of a counter's requests that an instance assumes to be its own until it has measured this share. */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
-/** Minimum interval for measuring the share. If there are many instances, each of them asks the store rarely. */
+/**
+ * Minimum interval for measuring the share. The interval is longer if the instance asks the store less often, as it
+ * does when there are many instances.
+ */
 const SHARE_INTERVAL_MS = 20
 /**
  * Interval at which an instance asks the store again after a refusal, so that it notices resets, and units that other
@@ -48,7 +51,7 @@ export interface LeaseEntry {
   readAt: number
   /** Time until which requests are certainly refused, unless other instances return units or the counter is reset. */
   refusedUntil: number
-  /** Number of units at which requests are refused. */
+  /** Requests for at least this number of units are refused until `refusedUntil`. */
   refusedUnits: number
   /** Time from which the instance asks the store whether units are available again. No request waits for the answer. */
   recheckAt: number

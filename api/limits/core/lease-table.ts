@@ -36,7 +36,7 @@ const HASH_SLOTS = 65_536
 
 export function leaseTable(): LeaseTable {
   const entries = new Map<string, LeaseEntry>()
-  /** Number of requests for untracked counters since the last sweep, by hash slot. */
+  /** Number of requests for untracked counters since the last sweep, in each hash slot. */
   const untracked = new Uint8Array(HASH_SLOTS)
 
   function countRequest({ mode, counter }: Ask, now: number, isNew: boolean): LeaseEntry | undefined {

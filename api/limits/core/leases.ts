@@ -8,7 +8,7 @@ import { withTimeout } from './with-timeout.ts'
 /** A counter store that decides requests for hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
   /**
-   * Returns units that are not being spent to the store. Runs every SWEEP_MS.
+   * Gives unspent units back to the store. Runs every SWEEP_MS.
    * @returns false when there is nothing to sweep until the next decision
    */
   sweep(): boolean
@@ -98,7 +98,8 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
   }
 
   /**
-   * Decides a request whose counter is not tracked, as most are. The store decides, and only refusals are remembered.
+   * Decides a request whose counter is not tracked, which is the usual case. The store decides, and only refusals are
+   * remembered.
    */
   function decideUntracked(ask: Ask, now: number): Outcome | Promise<Outcome> {
     const outcome = store.decide([ask])
@@ -128,7 +129,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     return outcome instanceof Promise && attempts === 0 ? withTimeout(outcome, since + timeoutMs - monotonic()) : outcome
   }
 
-  /** Spends units of slices for the asks that have them, and asks the store for the other asks. */
+  /** Spends units from slices for the asks whose counters have a slice, and asks the store about the other asks. */
   function spend(
     asks: readonly Ask[],
     found: readonly (LeaseEntry | undefined)[],
@@ -147,7 +148,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     const outcome = store.decide(open.map((index) => asks[index]))
     return outcome instanceof Promise ? outcome.then(joined) : joined(outcome)
 
-    /** Adds the units that were spent from slices. They stay spent even if the store does not decide. */
+    /** Adds the units that were spent from slices. These units stay spent even if the store does not decide. */
     function withSpent(answered: Undecided): Undecided {
       if (open.length === asks.length) return answered
       const spent = asks.flatMap((ask, index) => (plans[index] === 'spend' ? [[ask, readings[index]] as const] : []))

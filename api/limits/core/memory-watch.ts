@@ -1,4 +1,4 @@
-/** Watches how full Redis is. It uses no timer, so that an idle process does not wake up. */
+/** Watches how full Redis is. The watch uses no timer, so that an idle process does not wake up. */
 export interface MemoryWatch {
   /**
    * Whether Redis was almost full when it last answered. If this answer is old, reading the property also sends a new
@@ -47,7 +47,7 @@ export function memoryWatch({ read, monotonic, onChange }: MemoryWatchOptions): 
       if (isShort !== before) onChange(isShort, ratio)
       return ratio
     } catch {
-      // If Redis does not respond, requests will notice it. The last known state stays in use.
+      // If Redis does not respond, the requests themselves detect the failure. The last known state stays in use.
       return undefined
     }
   }

@@ -32,8 +32,8 @@ export interface RateLimitOptions {
    */
   readonly trustedProxies?: readonly string[]
   /**
-   * Prefix of the key of every counter. It keeps apps with the same rule ids on one Redis from sharing counters. It
-   * must not contain braces.
+   * Prefix of the key of every counter. Different prefixes keep apps that use the same rule ids and the same Redis from
+   * sharing counters. A prefix must not contain braces.
    * @default 'limits'
    */
   readonly keyPrefix?: string
@@ -45,7 +45,7 @@ export interface RateLimitOptions {
   readonly leases?: boolean
   /** Called for each exhausted rule, whether it refuses the request or only logs. */
   onViolation?(status: RuleStatus, caller: LimitedCaller): void
-  /** Called for each failure of Redis. During a failure, this process decides by its own counts. */
+  /** Called for each failure of Redis. During a failure, this process decides with its own counts. */
   onFailure?: CounterStoreOptions['onFailure']
   /**
    * Called at most once a second while Redis does not decide, with the number of requests that Redis has not decided.
@@ -64,8 +64,8 @@ const WARNING = 'RateLimitWarning'
 
 /**
  * Creates a middleware that limits the rates of requests to any Hono app. A request over its limit gets a 429. Other
- * responses get the rate-limit headers. If Redis does not respond within 5 ms, this process decides by its own counts.
- * If the middleware itself throws, the request proceeds. Preflight requests of browsers are not counted.
+ * responses get the rate-limit headers. If Redis does not respond within 5 ms, this process falls back to its own
+ * counts. If the middleware itself throws, the request proceeds. Preflight requests of browsers are not counted.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options
@@ -153,8 +153,8 @@ function isPreflight(c: Context): boolean {
 }
 
 /**
- * Creates an error body in the form of the API. It has a `request_id` if the app uses Hono's request-id middleware
- * before this middleware.
+ * Creates an error body in the form of the API. The body has a `request_id` if the app uses Hono's request-id
+ * middleware before this middleware.
  */
 function refusalBody(c: Context, status: RuleStatus) {
   const requestId: unknown = c.get('requestId')

@@ -4,8 +4,8 @@ import { capacityOf, elapsedUs, estimateOf, refilled, US_PER_SECOND, windowIndex
 import { recentCounters } from './recent-counters.ts'
 
 /**
- * This instance's own counts, which decide while the store does not. They start from the last counts that the store
- * returned, and keep every caller within its limit in this instance.
+ * This instance's own counts, which decide while the store does not. The counts start from the last counts that the
+ * store returned, and keep every caller within its limit in this instance.
  */
 export interface OwnCounts extends Debts {
   /** Updates the counts from an answer of the store. A late answer may be older than the known state. */
@@ -17,7 +17,7 @@ export interface OwnCounts extends Debts {
 }
 
 export interface OwnCountsOptions {
-  /** Epoch ms. It is used only until the first answer, which contains the store's time. */
+  /** Returns epoch ms. Used only until the first answer of the store, which contains the store's time. */
   now(): number
   /** Monotonic ms. */
   monotonic(): number
@@ -25,8 +25,8 @@ export interface OwnCountsOptions {
 
 const US_PER_MS = 1_000
 /**
- * Share of a limit below which counts are not remembered. An instance that decides by its own counts may exceed a limit
- * by this share.
+ * Share of a limit below which counts are not remembered. An instance that decides with its own counts may exceed a
+ * limit by this share.
  */
 const NEGLIGIBLE = 1 / 64
 
@@ -66,7 +66,7 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
   function decide(asks: readonly Ask[], { undecided, decided, isUncounted = false }: Undecided): readonly Reading[] {
     const nowUs = clockUs + Math.round((monotonic() - clockAt) * US_PER_MS)
     const readings = asks.map((ask) => decided?.get(ask) ?? read(ask, nowUs))
-    // If a request is refused here, units that other shards have already taken for it stay taken.
+    // If this instance refuses a request, units that other shards have already taken for the request stay taken.
     if (asks.some(({ mode, units }, index) => mode === 'hard' && readings[index].taken < units)) return readings
     for (const [index, { counter }] of asks.entries()) {
       if (decided?.has(asks[index]) !== true) take(counter, readings[index], isUncounted || undecided !== 'timeout')
@@ -91,7 +91,7 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
   }
 
   /**
-   * Takes the units of a request about which this process decided itself.
+   * Takes the units of a request that this process decided itself.
    * @param isOwed false if the store will still count the units itself, because only its answer is late
    */
   function take(counter: Counter, { taken, nowUs, held, heldBefore }: Reading, isOwed: boolean): void {

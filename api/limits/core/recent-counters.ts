@@ -16,7 +16,7 @@ export interface RecentCounters {
 }
 
 /**
- * Number of slots. Together they take 2 MB. Even if there are twice as many callers, more than half of them are known.
+ * Number of slots, which take 2 MB together. Even if there are twice as many callers, more than half of them are known.
  */
 const SLOTS = 65_536
 /** Fields of a slot: the key's hash (0 for an empty slot), `held`, `heldBefore` and `atUs`. */

@@ -7,11 +7,11 @@ import type { Limit } from './formulas.ts'
 export interface CompiledRule {
   readonly rule: LimitRule
   readonly limit: Limit
-  /** A name for the rule's key. Rules that count by the same parts have the same name. */
+  /** A name for the rule's key. Rules whose keys have the same parts have the same name. */
   readonly keyName: string
   /**
-   * Returns whether the rule applies to a caller. A rule by address alone applies only to callers without an API key, a
-   * user and a client certificate.
+   * Returns whether the rule applies to a caller. A rule whose key is only the address applies only to callers without
+   * an API key, a user and a client certificate.
    */
   appliesTo(caller: LimitedCaller): boolean
   /**

@@ -106,8 +106,8 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
     scripts.run(call.keys, argumentsOf(call)).then(onAnswer, onError)
 
     /**
-     * Waits for an immediate before a batch counts as late. If this process was busy, the answer may be unread in the
-     * socket, and Node reads it before immediates run.
+     * Waits for a `setImmediate` callback before a batch counts as late. If this process was busy, the answer may still
+     * be unread in the socket, and Node reads sockets before it runs such callbacks.
      */
     function onDeadline(): void {
       setImmediate(() => fail('timeout', undefined))
@@ -158,8 +158,8 @@ function newBatch(node: string, kind: BatchKind): Batch {
 }
 
 /**
- * Recognises errors of Redis by their name. Their class cannot be compared, because the caller may use another copy of
- * ioredis.
+ * Recognises errors of Redis by their name. The classes of errors cannot be compared, because the caller may use a
+ * different copy of ioredis.
  */
 function isErrorReply(error: Error): boolean {
   return error.name === 'ReplyError'

@@ -19,12 +19,12 @@ export interface LimitSettings {
   rules(): RuleTable
   /** Returns whether all rules that `rule` returns already apply to requests. */
   areRulesInForce(): boolean
-  /** Returns all rules, including seeded and inactive ones. Throws ApiError `not_ready`. */
+  /** Returns all rules, including seeded and inactive rules. Throws ApiError `not_ready`. */
   allRules(): LimitRule[]
   /** Returns a rule. Throws ApiError `not_ready`. */
   rule(ruleId: string): LimitRule | undefined
   readonly clients: ApiClients
-  /** Returns all API keys, including revoked ones. Throws ApiError `not_ready`. */
+  /** Returns all API keys, including revoked keys. Throws ApiError `not_ready`. */
   allClients(): LimitClient[]
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<void>
@@ -38,7 +38,7 @@ export interface LimitSettingsOptions {
   readonly metrics: Registry
 }
 
-/** An id that no schema has. With it, each value is resolved from the schema with which the value was written. */
+/** An id that no schema has. With this id, each value is resolved from the schema with which the value was written. */
 const READ_ONLY_SCHEMA = -1
 const MS_PER_SECOND = 1_000
 

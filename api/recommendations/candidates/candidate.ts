@@ -1,4 +1,7 @@
-/** The sources of candidates. If several sources name an item, the first of them in this order explains it. */
+/**
+ * The sources of candidates. If several sources name an item, the explanation comes from the source that is first in
+ * this list.
+ */
 export const CHANNELS = ['neighbours', 'vector', 'category', 'preference', 'editorial', 'trending', 'popular', 'exploration'] as const
 export type Channel = (typeof CHANNELS)[number]
 
@@ -6,7 +9,9 @@ export type Channel = (typeof CHANNELS)[number]
 export interface Candidate {
   readonly row: number
   readonly itemId: bigint
-  /** The channel that explains the item, which is the first in the order of CHANNELS that named it. */
+  /**
+   * The channel that explains the item. Of the channels that named the item, it is the first in the order of CHANNELS.
+   */
   channel: Channel
   /** The item of the user's history that made this item a candidate. */
   sourceItemId: bigint | undefined

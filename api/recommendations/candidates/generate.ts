@@ -28,10 +28,7 @@ export interface CandidateRequest {
   readonly context: RecommendationContext
   /** The item that the list is about. */
   readonly anchor: bigint | undefined
-  /**
-   * Neighbours of items, by item. They are the neighbours of the anchor, or of the last ten items if there is no
-   * anchor.
-   */
+  /** Neighbours, keyed by item: those of the anchor, or those of the user's last ten items if there is no anchor. */
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
   readonly model: RecommendationModel | undefined
   /** The user's vector; undefined if there is no model or the model knows none of the user's items. */
@@ -43,7 +40,7 @@ const BY_ITEMS = 200
 const TRENDING = 50
 const EDITORIAL = 50
 const PER_PREFERENCE = 30
-/** Factor by which each of the last five items counts less than the item after it. */
+/** Share of the weight of an item that the next older item has, among the user's last five items. */
 const OLDER_ITEM = 0.8
 
 /** Collects the candidates of a request from all channels. Items that are seen, hidden or inactive are left out. */
@@ -110,7 +107,10 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     }
   }
 
-  /** Adds the product with the user's vector to candidates of other channels, for which it is just as meaningful. */
+  /**
+   * Adds the product with the user's vector to the candidates of other channels, for which the product is just as
+   * meaningful.
+   */
   function addProducts(): void {
     if (model === undefined || vector === undefined) return
     for (const candidate of set.all()) {

@@ -15,8 +15,8 @@ export interface SimilarItem {
 /** Minimum similarity of a neighbour. A lower similarity may be chance. */
 const MIN_SIMILARITY = 1e-4
 /**
- * Number of views that are added to the count of each item, so that few views do not give a high similarity. On
- * MovieLens, ranking by near pairs then reaches a hit rate at 20 of 0.303 instead of 0.28.
+ * Number of views that are added to the count of each item, so that few views do not give a high similarity. With this
+ * prior, ranking by near pairs reaches a hit rate at 20 of 0.303 on MovieLens, instead of 0.28.
  */
 const PRIOR_ENTERED = 5
 /** Similarity of items in the same category, which is used if nothing else is known. */

@@ -25,7 +25,9 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
     if (details.length > 0) throw new ApiError(errors.invalid_request, { details })
   }
 
-  /** Returns the id of an event in a request with an Idempotency-Key. It does not depend on the time of the request. */
+  /**
+   * Returns the id of an event in a request with an Idempotency-Key. The id does not depend on the time of the request.
+   */
   function idOf(key: string | undefined, index: number, { item_id, event_type }: EventBody): string | undefined {
     return key === undefined ? undefined : `key-${hashOf([key, index, String(item_id), event_type])}`
   }

@@ -47,7 +47,7 @@ export const hideRoute = defineRoute({
   summary: 'Never recommend an item again',
   description: 'Only the newest 1,000 items that a user is not interested in are remembered. Repeating the request changes nothing.',
   auth: { kind: 'user' },
-  body: z.strictObject({ item_id: idField('What must not be recommended.') }).openapi('NotInterested'),
+  body: z.strictObject({ item_id: idField('The item that must not be recommended.') }).openapi('NotInterested'),
   bodyExample: { item_id: '318' },
   answers: { 202: { description: 'taken', schema: accepted } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],

@@ -71,7 +71,9 @@ export function idIndex(): IdIndex {
   }
 }
 
-/** An id and its two halves, in one shared buffer. It splits an id without creating further big integers. */
+/**
+ * An id and its two halves, in one shared buffer. The shared buffer splits an id without creating further big integers.
+ */
 const whole = new BigInt64Array(1)
 const lowHalf = new Uint32Array(whole.buffer)
 const highHalf = new Int32Array(whole.buffer)

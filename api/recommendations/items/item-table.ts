@@ -57,9 +57,12 @@ const PRIOR_RATINGS = 5
 const PRIOR_STARS = 3.5
 const PRIOR_EVENTS = 20
 const PRIOR_PURCHASES = 0.4
-/** Number of interactions below which an item is new. Its given popularity then replaces its statistics. */
+/** Number of interactions below which an item is new. For a new item, the given popularity replaces the statistics. */
 export const NEW_ITEM_INTERACTIONS = 100
-/** Number of interactions at which the given popularity of an item no longer counts, and only its statistics do. */
+/**
+ * Number of interactions from which only the statistics of an item determine its popularity, and no longer the given
+ * popularity.
+ */
 const KNOWN_ITEM_INTERACTIONS = 500
 /** Number of views to which a given popularity of 1 corresponds. */
 const GIVEN_POPULARITY_VIEWS = 50

@@ -6,8 +6,8 @@ export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */
   ofGenre(genre: number): readonly number[]
   /**
-   * Rows of the most popular active items with a trait, best first. There are too many traits to list the items of all
-   * of them, so a list is made after the first request for it.
+   * Rows of the most popular active items with a trait, best first. There are too many traits to keep a list for each
+   * of them, so a list is made only after its first request.
    */
   ofTrait(trait: Trait): readonly number[]
   /** Rows of the most popular active items. */
@@ -18,8 +18,8 @@ export interface Leaders {
 
 const KEPT_MS = 60_000
 /**
- * How long a pass for the list of a further trait waits after the last pass. A pass over a million items takes half a
- * second.
+ * Minimum time between the last pass and a pass for the list of a newly requested trait. A pass over a million items
+ * takes half a second.
  */
 const NEW_TRAIT_MS = 15_000
 /** Maximum number of traits whose items are listed: those that were requested last. */
@@ -33,7 +33,7 @@ const CONFIDENCE = Math.SQRT2 / 10
 const PRIOR_SHOWN = 10
 const PRIOR_CHOSEN = 0.5
 
-/** Number of items that are visited without a pause, in a millisecond or two. */
+/** Number of items that are visited without a pause, which takes a millisecond or two. */
 const ROWS_AT_ONCE = 8_192
 
 export interface LeadersOptions {
@@ -52,7 +52,7 @@ export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
   let madeOf = 0
   let isMaking = false
   let made: MadeLeaders = { byGenre: new Map(), byTrait: new Map(), overall: [], explored: [] }
-  /** The listed traits, the one that was requested last at the end. */
+  /** The listed traits. The trait that was requested last is at the end. */
   const wanted = new Set<Trait>()
 
   function want(trait: Trait): void {
@@ -167,7 +167,10 @@ function visitor(items: ItemTable, time: number, wanted: ReadonlySet<Trait>) {
   }
 }
 
-/** Returns an optimistic estimate of the rate at which an item is chosen: the bound of UCB1, with prior times shown. */
+/**
+ * Returns an optimistic estimate of the rate at which an item is chosen: the bound of UCB1, including assumed prior
+ * impressions.
+ */
 function boundOf(shown: number, chosen: number, logShown: number): number {
   const times = shown + PRIOR_SHOWN
   return (chosen + PRIOR_CHOSEN) / times + CONFIDENCE * Math.sqrt(logShown / times)

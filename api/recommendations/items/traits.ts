@@ -2,8 +2,8 @@ import type { RecommendationItem, StatedPreference } from '../../../schemas/reco
 import { genreOf } from './genre.ts'
 
 /**
- * A property that a preference can name: an attribute with its value, or a category. It is stored as a hash of 32 bits,
- * so a preference meets a wrong item once in 500 million items.
+ * A property that a preference can name: an attribute with its value, or a category. A trait is stored as a hash of 32
+ * bits, so about one in 500 million items meets a preference by mistake.
  */
 export type Trait = number
 
@@ -13,7 +13,10 @@ type Described = Pick<RecommendationItem, 'attributes' | 'category_path'>
 export const MAX_TRAITS = 8
 /** No item has this trait. */
 export const NO_TRAIT: Trait = 0
-/** The names under which a preference means the genre of an item, by which lists are mixed. */
+/**
+ * Names of attributes by which a preference refers to the genre of an item, which is also the genre by which lists are
+ * mixed.
+ */
 const GENRE_NAMES: ReadonlySet<string> = new Set(['genre', 'genres'])
 const CATEGORY_NAME = 'category'
 const FNV_OFFSET = 0x811c_9dc5
@@ -23,14 +26,14 @@ export function isAboutGenre({ category }: Pick<StatedPreference, 'category'>): 
   return GENRE_NAMES.has(category)
 }
 
-/** Returns the trait for a name and a value, by FNV-1a. */
+/** Returns the trait for a name and a value, computed with FNV-1a. */
 export function traitOf(name: string, value: string): Trait {
   let hash = FNV_OFFSET
   for (const byte of Buffer.from(`${name}\0${value}`)) hash = Math.imul(hash ^ byte, FNV_PRIME)
   return hash >>> 0 || 1
 }
 
-/** Returns the traits of an item: its categories, and then its attributes by their names. */
+/** Returns the traits of an item: its categories, and then its attributes, sorted by name. */
 export function traitsOf(item: Described): Trait[] {
   return pairsOf(item).map(([name, value]) => traitOf(name, value))
 }

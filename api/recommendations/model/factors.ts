@@ -11,7 +11,8 @@ export interface Factors {
 }
 
 /**
- * Factors, and the length of each row. They are separate, because callers need the lengths only while opening a model.
+ * Factors, and the length of each row. The lengths are separate from the factors, because callers need them only while
+ * opening a model.
  */
 export interface OpenFactors {
   readonly factors: Factors
@@ -19,13 +20,16 @@ export interface OpenFactors {
 }
 
 /**
- * Maximum number of rows that a process caches. They take 12 MB. The operating system also caches the whole file, once
- * per host.
+ * Maximum number of rows that a process caches. These rows take 12 MB. The operating system also caches the whole file,
+ * once per host.
  */
 const CACHED_ROWS = 24_576
 const NOTHING = -1
 const BYTES_PER_HALF = 2
-/** Number of rows that are checked without a pause, in a few milliseconds. Requests are answered in the pauses. */
+/**
+ * Number of rows that are checked without a pause, which takes a few milliseconds. Requests are answered during the
+ * pauses.
+ */
 export const CHECKED_ROWS = 4_096
 
 /** Error for factors that must not be used. */

@@ -1,6 +1,6 @@
 import type { RecommendationModel } from './model.ts'
 
-/** The parts of a model. An answer can do without either of them. */
+/** The parts of a model. A list can be computed without either part. */
 export type ModelPart = 'vectors' | 'ranking'
 
 export interface GuardedModel extends RecommendationModel {

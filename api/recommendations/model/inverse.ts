@@ -1,8 +1,8 @@
 import { setImmediate as otherWork } from 'node:timers/promises'
 
 /**
- * Number of columns of 256 rows that are eliminated without a pause, in about two milliseconds. Requests are answered
- * in the pauses.
+ * Number of columns of 256 rows that are eliminated without a pause, which takes about two milliseconds. Requests are
+ * answered during the pauses.
  */
 const COLUMNS_AT_ONCE = 16
 

@@ -12,8 +12,8 @@ export interface RecommendationModel {
    */
   foldIn(history: readonly { readonly itemId: bigint; readonly weight: number }[]): Float32Array | undefined
   /**
-   * Returns the items with the greatest products with the vector, best first. The product is the same as in
-   * `productWith`.
+   * Returns the items whose factors have the greatest products with the vector, best first. The product is the same as
+   * in `productWith`.
    */
   nearest(vector: Float32Array, count: number): { readonly itemId: bigint; readonly similarity: number }[]
   /** Returns the items with the greatest cosine to the given item, best first. */
@@ -23,7 +23,9 @@ export interface RecommendationModel {
    * is known about the item, so the product ranks much better than the cosine.
    */
   productWith(vector: Float32Array, itemId: bigint): number | undefined
-  /** Returns the vector (length 1) of a trained item, or the vector by content of a newer item that was added. */
+  /**
+   * Returns the vector (length 1) of a trained item, or the vector of a newer item that was computed from its content.
+   */
   vectorOf(itemId: bigint): Float32Array | undefined
   addItem(item: {
     readonly itemId: bigint

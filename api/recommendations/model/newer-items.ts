@@ -16,8 +16,8 @@ export interface NewerItems {
 }
 
 /**
- * Maximum number of kept items. They take about 6 MB of text. Most catalogues gain fewer items between two training
- * runs.
+ * Maximum number of kept items. These items take about 6 MB of text. Most catalogues gain fewer items between two
+ * training runs.
  */
 const KEPT_ITEMS = 20_000
 /** Requests are answered after this many items. */

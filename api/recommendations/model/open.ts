@@ -19,7 +19,7 @@ export interface OpenModel extends RecommendationModel {
 /** Initial number of rows for the factors of a user's items. */
 const FOLDED_ROWS = 128
 
-/** Number of values that are checked without a pause, in a millisecond or two. */
+/** Number of values that are checked without a pause, which takes a millisecond or two. */
 const CHECKED_NUMBERS = 1 << 20
 
 /** The properties of a bundle that are needed to open its vectors. */

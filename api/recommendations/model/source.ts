@@ -14,7 +14,10 @@ import type { OpenModel } from './open.ts'
 
 export interface FollowedModels extends ModelSource {
   readonly probe: ReadinessProbe
-  /** Adds a changed item to the models. They compute vectors from its content if they were not trained on it. */
+  /**
+   * Adds a changed item to the models. A model that was not trained on the item computes a vector from the content of
+   * the item.
+   */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
   /** Returns the record of the trained models; undefined before the first training. */
   history(): ModelHistory | undefined

@@ -6,7 +6,7 @@ export interface NearRow {
   readonly value: number
 }
 
-/** How results are ranked: by the inner product with the query, or by its cosine if the query has length 1. */
+/** How results are ranked: by the inner product with the query, or by the cosine if the query has length 1. */
 export type NearBy = 'product' | 'cosine'
 
 /** Finds the vectors with the greatest inner products. Keys are counted from 0. */
@@ -34,7 +34,7 @@ const EXPANSION_ADD = 128
  * vectors, because its results only become candidates, and a list may need the similar items of five items.
  */
 const LOOKED_AT: Readonly<Record<NearBy, number>> = { product: 1_024, cosine: 512 }
-/** Minimum number of vectors that a search expands. It expands at least as many vectors as it returns. */
+/** Minimum number of vectors that a search expands. A search always expands at least as many vectors as it returns. */
 const LEAST_EXPANSION = 64
 const ONE_THREAD = 1
 const FIRST_ROOTS = 1_024
@@ -49,7 +49,7 @@ export function newVectorIndex(dimensions: number): VectorIndex {
 
 /**
  * Opens a saved index by mapping its file. No vectors may be added to this index.
- * @param lengths lengths of the vectors in the index, by their keys
+ * @param lengths lengths of the vectors in the index, indexed by key
  */
 export function viewVectorIndex(path: string, dimensions: number, lengths: Float32Array): VectorIndex {
   const index = emptyIndex(dimensions)
@@ -72,7 +72,7 @@ function emptyIndex(dimensions: number): Index {
 /**
  * Creates an index over vectors that are stored with the square roots of their lengths. With their full lengths, search
  * paths would lead only to the longest vectors. With equal lengths, a search would find the nearest vectors by angle.
- * @param known square roots of the lengths of the vectors, by their keys
+ * @param known square roots of the lengths of the vectors, indexed by key
  */
 function over(index: Index, dimensions: number, known: Float32Array): VectorIndex {
   let roots = known

@@ -19,18 +19,22 @@ export interface WholeSearchOptions {
 }
 
 /**
- * Maximum number of vectors. With more, the comparison with all vectors takes longer than a search in the index, and
- * its numbers take more than 16 MB.
+ * Maximum number of vectors. With more vectors, the comparison with all of them takes longer than a search in the index
+ * and needs more than 16 MB of numbers.
  */
 export const MOST_WHOLE = 65_536
 /** Greatest number in 8 bits. */
 const MOST = 127
 /**
- * Number of vectors that the search by 8-bit numbers returns per wanted vector. They are then ranked by their factors.
+ * Number of vectors that the search by 8-bit numbers returns per wanted vector. These vectors are then ranked by their
+ * factors.
  */
 const LOOKED_PER_WANTED: Readonly<Record<NearBy, number>> = { product: 2.5, cosine: 1.5 }
 const ONE_THREAD = 1
-/** Number of rows that are converted without a pause, in a millisecond or two. Requests are answered in the pauses. */
+/**
+ * Number of rows that are converted without a pause, which takes a millisecond or two. Requests are answered during the
+ * pauses.
+ */
 const ROWS_AT_ONCE = 512
 const METRICS: Readonly<Record<NearBy, MetricKind>> = { product: MetricKind.IP, cosine: MetricKind.Cos }
 

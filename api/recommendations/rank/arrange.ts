@@ -154,7 +154,7 @@ function withExplored(ordered: readonly Arranged[], explored: readonly Scored[])
   return list
 }
 
-/** Moves items of a genre that already has three of the first 20 positions behind the first 20. */
+/** Moves an item behind the first 20 positions if its genre already has three of these positions. */
 function capped(items: ItemTable, ordered: readonly Arranged[]): ArrangedList {
   const counts = new Map<number, number>()
   const top: Arranged[] = []

@@ -2,11 +2,11 @@ import type { ItemTable } from '../items/item-table.ts'
 import { isAboutGenre, MAX_TRAITS, NO_TRAIT, type Trait, traitOf } from '../items/traits.ts'
 import type { RequestUser } from '../users/request-user.ts'
 
-/** A user's preference for each genre, by the number of the genre. */
+/** A user's preference for each genre, keyed by the number of the genre. */
 export interface Tastes {
   /** Share of each genre among the items of the session. The shares add up to 1. */
   readonly session: ReadonlyMap<number, number>
-  /** Share of each genre among the positive interactions of the user's last 100. */
+  /** Share of each genre among the positive interactions within the user's last 100 interactions. */
   readonly history: ReadonlyMap<number, number>
   /** Weights of stated preferences for genres. */
   readonly genres: ReadonlyMap<number, number>
@@ -30,7 +30,7 @@ export function tastesOf(items: ItemTable, { session, history, preferences }: Re
   return { session: sharesOf(items, session), history: sharesOf(items, liked), genres, traits }
 }
 
-/** Returns how much the stated preferences speak for an item, -1 to 1. */
+/** Returns how strongly the stated preferences favour an item, from -1 to 1. */
 export function preferenceFor(items: ItemTable, { genres, traits }: Tastes, row: number): number {
   let weight = genres.get(items.genreAt(row)) ?? 0
   for (let place = 0; traits.size > 0 && place < MAX_TRAITS; place++) {

@@ -21,8 +21,8 @@ export interface BoundedReadsOptions {
 const LATE = Symbol('late')
 
 /**
- * Creates reads with a time limit and a circuit. If Redis hangs, each request would wait for the whole time limit once
- * per round trip, and the circuit prevents this. If Redis cannot be reached, reads fail at once even without the
+ * Creates reads with a time limit and a circuit. If Redis hangs, each request would wait for the whole time limit in
+ * every round trip. The circuit prevents this wait. If Redis cannot be reached, reads fail at once even without the
  * circuit. The circuit covers all of Redis. If a single server of a cluster hangs, only its users and items are
  * delayed.
  */

@@ -26,7 +26,10 @@ export interface RestOfList {
 /** docs/services/recommendations.md#pages */
 const VALID_MS = 30 * 60_000
 const MAX_ITEMS = 50
-/** Longer than any token of MAX_ITEMS items. The signature of a longer text is not computed. */
+/**
+ * Maximum length of a token, which exceeds the length of every token with MAX_ITEMS items. For a longer text, not even
+ * the signature is computed.
+ */
 const MAX_CHARACTERS = 12_000
 const FOREIGN = 'The page_token is not one of ours.'
 const id = z.string().regex(/^-?\d{1,19}$/)

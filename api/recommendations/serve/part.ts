@@ -34,8 +34,8 @@ const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
   post_play: 'because_you_watched',
 }
 /**
- * Maximum number of answers that wait for Kafka. They take about 50 MB. Further answers are dropped and counted,
- * because no request waits for them.
+ * Maximum number of answers that wait for Kafka. This many answers take about 50 MB. Further answers are dropped and
+ * counted, because no request waits for them.
  */
 const MOST_WAITING_ANSWERS = 10_000
 const LAST_ANSWERS_MS = 2_000
@@ -90,7 +90,7 @@ export function servePart(deps: ServePartDeps): ServePart {
     }
   }
 
-  /** Completes the relative addresses of images that this API serves with its public URL. */
+  /** Adds the API's public URL to the relative address of an image that this API serves. */
   function absolute(url: string | null): string | null {
     return url?.startsWith('/') ? `${publicUrl}${url}` : url
   }

@@ -5,7 +5,7 @@ import { unknownUser } from '../users/request-user.ts'
 
 export interface RehearsalDeps {
   readonly items: Pick<ItemTable, 'size' | 'idAt'>
-  /** Probes of everything in memory that lists need. */
+  /** Probes of all in-memory data that lists need. */
   readonly needs: readonly ReadinessProbe[]
   /** Resolves once no model is being fetched or opened. */
   settled(): Promise<unknown>
@@ -36,8 +36,8 @@ const HOUR_MS = 3_600_000
 
 /**
  * Makes lists for invented users before the process reports that it is ready. V8 compiles a function only after many
- * calls. Without a rehearsal, the first users of a process would wait for this, because lists take ten times as long
- * before their code is compiled, and requests then queue up.
+ * calls. Before their code is compiled, lists take ten times as long. Without a rehearsal, the requests of the first
+ * users of a process would therefore queue up.
  */
 export function rehearsal(deps: RehearsalDeps): ReadinessProbe {
   let stage: 'waiting' | 'running' | 'over' = 'waiting'
@@ -51,7 +51,7 @@ export function rehearsal(deps: RehearsalDeps): ReadinessProbe {
         await deps.otherWork()
       }
     } finally {
-      // A failed rehearsal only makes the first lists slow. It must not keep the process from answering.
+      // A failed rehearsal only makes the first lists slow, so it must not keep the process from becoming ready.
       stage = 'over'
     }
   }

@@ -57,7 +57,7 @@ export const recommendationsRoute = defineRoute({
     page_token: z.string().optional().openapi({
       description: '`page_token` of the previous page, which is valid for 30 minutes. It replaces all other parameters except `limit`.',
     }),
-    diversity: booleanParameter({ default: false, description: 'Whether items that are similar to earlier ones are moved down.' }),
+    diversity: booleanParameter({ default: false, description: 'Whether items that are similar to earlier items are moved down.' }),
     explain: booleanParameter({
       default: false,
       description: 'Whether each item has its channel, features and rank by score. Requires the scope `internal`.',

@@ -22,7 +22,7 @@ import type { LastLists } from './last-lists.ts'
 import type { ListedItem, RestOfList } from './page-token.ts'
 import type { ShownItems } from './shown-items.ts'
 
-/** Parts without which an answer can be computed: docs/services/recommendations.md#degraded */
+/** Parts that may be missing when an answer is computed: docs/services/recommendations.md#degraded */
 export const DEGRADATIONS = ['features', 'neighbours', 'vectors', 'ranking', 'titles', 'model_age'] as const
 export type Degradation = (typeof DEGRADATIONS)[number]
 
@@ -78,8 +78,8 @@ const NOTHING: ReadonlySet<ModelPart> = new Set()
 const MODEL_PARTS = 2
 
 /**
- * Creates the server of lists. A list takes three round trips to Redis: features, neighbours and titles. If one of them
- * fails, the list is computed without its data.
+ * Creates the server of lists. A list takes three round trips to Redis: features, neighbours and titles. If one of the
+ * round trips fails, the list is computed without the data of that round trip.
  */
 export function listServer(deps: ServeDeps) {
   const { views, facts, tables, models, shown, last, reads, now, log } = deps
@@ -161,8 +161,8 @@ export function listServer(deps: ServeDeps) {
   }
 
   /**
-   * Makes the list that an invented user would get. It reads the same data from Redis as any other list, and keeps
-   * nothing about the user.
+   * Makes the list that an invented user would get. The function reads the same data from Redis as any other list, and
+   * keeps nothing about the user.
    */
   async function rehearse(user: RequestUser, limit: number): Promise<ServedList> {
     const request = { userId: user.id, recType: 'personalized', context: 'homepage', itemId: undefined, diversity: false, limit } as const

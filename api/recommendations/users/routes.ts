@@ -19,7 +19,7 @@ const preference = z
       .max(CATEGORY_CHARACTERS)
       .openapi({ description: '`genre`, `category`, or the name of an attribute such as `brand`.', example: 'genre' }),
     value: z.string().min(1).max(VALUE_CHARACTERS).openapi({ example: 'Comedy' }),
-    weight: z.number().min(-1).max(1).openapi({ description: 'Below 0: rather not.', example: 1 }),
+    weight: z.number().min(-1).max(1).openapi({ description: 'A weight below 0 means that you want fewer of these items.', example: 1 }),
   })
   .openapi('Preference')
 

@@ -33,7 +33,7 @@ export interface IntakeDeps {
 
 /** Maximum size of a form field other than the content. All options are short. */
 const MAX_FIELD_BYTES = 4_096
-/** Maximum number of parts. It is more than a form can need, because no field may be given twice. */
+/** Maximum number of parts. No form needs this many, because no field may be given twice. */
 const MAX_PARTS = 32
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
 /** Media types of bodies that consist only of the content. The second type is curl's default. */
@@ -60,8 +60,8 @@ export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDep
 }
 
 /**
- * Returns a draft that accepts a small buffer of content, and then waits for a slot before it accepts more. If it loses
- * its slot to another request, it is deleted at once, and the sender gets `request_timeout`.
+ * Returns a draft that accepts a small buffer of content, and then waits for a slot before it accepts more. A draft
+ * that loses its slot to another request is deleted at once, and the sender gets `request_timeout`.
  */
 function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraft {
   let slot: Slot | undefined
@@ -69,7 +69,7 @@ function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraf
 
   function giveWay(): void {
     isCut = true
-    // If deletion fails here, the error is reported when the draft is discarded again after the body.
+    // If deletion fails here, the error is reported when the draft is discarded again after the end of the body.
     draft.discard().catch(() => undefined)
   }
 

@@ -154,7 +154,7 @@ export function jsonContentReader(): JsonContentReader {
       try {
         fields = JSON.parse(text)
       } catch {
-        // V8's message quotes the body, and its position is not that in the body of the client.
+        // V8's message quotes the body, and the position in the message does not match the body that the client sent.
         throw invalidJson('a syntax error outside of content')
       }
       assertCleanText(fields)

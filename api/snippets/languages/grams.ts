@@ -6,7 +6,7 @@ import { LINE_START, type Requirement, requirementOf } from './required.ts'
  */
 export type Grams = Uint8Array
 
-/** Returns whether the pattern may match a text with these grams. Only the answer false is certain. */
+/** Returns whether the pattern may match a text with these grams. Only the result false is certain. */
 export type MayMatch = (grams: Grams) => boolean
 
 /**
@@ -15,7 +15,7 @@ export type MayMatch = (grams: Grams) => boolean
  */
 const SLOTS = 32_768
 const MASK = SLOTS - 1
-/** Multiplier of the hash. It is an odd number that is larger than the codes of common characters. */
+/** Multiplier of the hash, an odd number that is larger than the codes of common characters. */
 const SPREAD = 1_009
 const NEW_LINE = LINE_START.charCodeAt(0)
 const TAB = 9

@@ -96,7 +96,7 @@ function note(html: string): string {
 
 /**
  * Wraps each line, so that the style sheet can number the lines. Copied text has no line numbers. A trailing line break
- * is ignored. The lines after those that `linesOf` separates are shown without numbers.
+ * is ignored. Lines that `linesOf` does not separate are shown without numbers.
  */
 function numbered(html: string): string {
   const { lines, rest } = linesOf(html)

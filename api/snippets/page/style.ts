@@ -46,7 +46,9 @@ const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).di
 export const STYLE_ELEMENT = `<style>${STYLE}</style>`
 export const SCRIPT_ELEMENT = `<script>${SCRIPT}</script>`
 
-/** Content security policy. It allows only the style and the script above, regardless of a snippet's content. */
+/**
+ * Content security policy. The policy allows only the style and the script above, regardless of a snippet's content.
+ */
 export const PAGE_POLICY = [
   "default-src 'none'",
   `style-src ${hashOf(STYLE)}`,

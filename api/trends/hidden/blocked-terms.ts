@@ -5,12 +5,13 @@ import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 
 /**
- * The terms that administrators have blocked, as this process knows them now. A change reaches the process within a
+ * This process's current copy of the terms that administrators have blocked. A change reaches the process within a
  * second.
  */
 export interface BlockedTerms {
   /**
-   * Blocked terms, by folded term. Throws ApiError `not_ready` until the terms are read, or a snapshot of them is used.
+   * Blocked terms, keyed by folded term. Throws ApiError `not_ready` until the terms have been read or a snapshot of
+   * them is in use.
    */
   readonly entries: ReadonlyMap<string, BlockedTerm>
   /** Increases with every change. */

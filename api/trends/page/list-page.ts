@@ -72,9 +72,7 @@ function row(
 ${days === undefined ? '' : html`<td>${curve(days.get(term) ?? [])}</td>`}</tr>`
 }
 
-/**
- * Returns the names as HTML. In lists that were stored before the field existed, it is missing, so there are no names.
- */
+/** Returns the names as HTML. Lists that were stored before the field existed have no names. */
 function names(what: string, all: readonly string[] = []): Html | '' {
   if (all.length === 0) return ''
   const more = all.length > SHOWN_NAMES ? ` and ${all.length - SHOWN_NAMES} more` : ''

@@ -99,7 +99,7 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
   ]
 }
 
-/** Returns the first value of a parameter. Empty fields, which forms also send, count as omitted. */
+/** Returns the first value of a parameter. Empty fields, which forms also send, are treated as omitted. */
 function one(value: Parameter): string | undefined {
   return [value ?? []].flat().find((each) => each !== '')
 }

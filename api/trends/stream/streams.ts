@@ -55,7 +55,7 @@ interface Channel {
   readonly readers: Set<StreamReader>
   /** The ETag of the list that was sent last. */
   sent: string | typeof STALE | undefined
-  /** This list; undefined if no list was sent. */
+  /** The list that was sent last; undefined if no list was sent. */
   body: Uint8Array | undefined
   event: Uint8Array
   looking: Promise<void> | undefined
@@ -107,7 +107,7 @@ export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOp
     }
   }
 
-  /** A list becomes too old as well while newer lists cannot be read. */
+  /** Returns whether the list of a channel is too old, which also happens while newer lists cannot be read. */
   function isTooOld({ body }: Channel): boolean {
     if (body === undefined) return false
     const { as_of } = JSON.parse(Buffer.from(body).toString()) as { readonly as_of: string }

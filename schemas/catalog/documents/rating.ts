@@ -1,4 +1,4 @@
-/** Number of assumed prior ratings. They pull the mean of few ratings towards the prior mean. */
+/** Number of assumed prior ratings. These ratings pull the mean of few ratings towards the prior mean. */
 const PRIOR_RATINGS = 10
 export const PRIOR_MEAN = 3.5
 

@@ -4,7 +4,7 @@ import type { CatalogPricePeriod, CatalogProduct, CatalogProductState } from '..
 export interface StoredProduct extends Omit<CatalogProduct, 'seller_id'> {
   /** Decimal, because it may exceed 2^53. */
   readonly seller_id: string
-  /** Limited-time prices that have not ended, by variant_id. Variants without limited-time prices are absent. */
+  /** Limited-time prices that have not ended, keyed by variant_id. Variants without limited-time prices are absent. */
   readonly periods: { readonly [variantId: string]: readonly StoredPeriod[] }
 }
 

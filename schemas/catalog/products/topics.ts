@@ -12,7 +12,7 @@ const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
 /**
  * Requests about products; key: product_id in decimal. The broker sets the timestamps, because claims for skus expire
- * by the broker's clock.
+ * according to the broker's clock.
  */
 export const productCommands: Topic<string, Command<CatalogProductCommand>> = commandTopic('product-commands', {
   value: avro('catalog/CatalogProductCommand'),

@@ -6,7 +6,7 @@ import type { Topic } from '../../topic.ts'
 import { BY_SKU } from '../partitions.ts'
 import type { SkuCommand, SkuOwner, SkuUse } from '../types.ts'
 
-/** Requests about skus of the same partition; key: one of the skus. Claims end by the broker's clock. */
+/** Requests about skus of the same partition; key: one of the skus. Claims expire according to the broker's clock. */
 export const skuCommands: Topic<string, Command<SkuCommand>> = commandTopic('sku-commands', {
   value: avro('catalog/SkuCommand'),
   ...BY_SKU,

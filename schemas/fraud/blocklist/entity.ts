@@ -22,7 +22,7 @@ export interface BlockedEntity {
 const ENTRY_ID_CHARACTERS = 32
 const ENTRY_ID = /^[0-9a-f]{32}$/
 
-/** @returns undefined if the value is not valid for the type */
+/** Returns the entity that a value identifies, in canonical form; undefined if the value is not valid for the type. */
 export function blockedEntity(type: FraudBlocklistType, value: string, hashes: Pick<PersonalHashes, 'email'>): BlockedEntity | undefined {
   if (type === 'EMAIL') {
     const address = canonicalEmail(value)

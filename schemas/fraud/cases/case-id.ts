@@ -12,7 +12,7 @@ const SEQUENCES = 1n << SEQUENCE_BITS
 const MAX_ID = (1n << 63n) - 1n
 
 /**
- * Returns a new id, greater than the last one of the partition, even if the clock goes back.
+ * Returns a new id, greater than the last id of the partition, even if the clock goes back.
  * @param last the newest id of this partition; undefined if there is none
  * @param now epoch ms
  * @throws RangeError for a partition that does not fit

@@ -29,9 +29,12 @@ export interface ModelManifest {
    */
   readonly typical: readonly (number | null)[]
   readonly golden: GoldenVectors
-  /** Data and date of the training, as text for people. */
+  /** Data and date of the training, as human-readable text. */
   readonly trained_on: string
-  /** The part of a policy that fits this model's scores. */
+  /**
+   * Probabilities at which this model alone raises the score of a transaction to a level. A policy for this model
+   * contains these thresholds.
+   */
   readonly alone: AloneThresholds
 }
 
@@ -61,7 +64,7 @@ export function parseManifest(text: string): ModelManifest {
   return manifest
 }
 
-/** Yields the checks of a manifest. Later checks rely on earlier ones, so the checks are evaluated one by one. */
+/** Yields the checks of a manifest. Later checks rely on earlier checks, so the checks are evaluated one by one. */
 function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault: string]> {
   const { name, version, file, sha256, input, output, features, typical, golden, trained_on, alone } = manifest
   yield [MODELS.includes(name), `name must be one of ${MODELS.join(', ')}.`]

@@ -50,7 +50,7 @@ export function hasEventWithin(bytes: Buffer, from: number, to: number, time: nu
   return false
 }
 
-/** Returns where, in a range of the bytes, the rows from a time on begin. */
+/** Returns the position, in a range of the bytes, of the first row at or after a time. */
 export function eventsFrom(bytes: Buffer, from: number, to: number, time: number): number {
   let low = 0
   let high = (to - from) / EVENT_BYTES
@@ -91,7 +91,7 @@ export function withEvents(rows: Buffer, added: readonly EventRow[]): Buffer {
   return merged
 }
 
-/** Writes a row at a position in bytes. */
+/** Writes a row at a byte position of the buffer. */
 export function writeEvent(rows: Buffer, at: number, event: EventRow): void {
   writeUint48(rows, event.at, at)
   writeUint48(rows, event.id, at + ID_AT)

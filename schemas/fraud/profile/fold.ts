@@ -124,7 +124,7 @@ export function countAmounts(profile: Amounts, count: number, units: number): vo
   profile.m2_usd += (delta * delta * before * count) / profile.txn_count
 }
 
-/** Keeps transactions individually as far as the shape allows, and adds all others to the sums. */
+/** Keeps transactions individually as far as the shape allows, and adds all other transactions to the sums. */
 function keepEvents(profile: FraudProfile, { exactMs, mostEvents, levels }: ProfileShape, added: readonly FraudEvent[]): void {
   if (mostEvents === 0) {
     profile.sums = withSums(profile.sums, added.map(asSum), levels, profile.newest_at)

@@ -72,7 +72,7 @@ export function foldPackedVerdict(packed: PackedProfile, kind: EntityKind, verdi
   Object.assign(packed, packProfile(foldVerdict(unpackProfile(packed), kind, verdict)))
 }
 
-/** Replaces the list of included transactions by those in the given rows. */
+/** Replaces the list of included transactions with the transactions in the given rows. */
 export function setIncluded(packed: PackedProfile, rows: Buffer, included: readonly number[]): void {
   const { includedAt } = parseProfile(packed)
   out.length = 0
@@ -83,7 +83,7 @@ export function setIncluded(packed: PackedProfile, rows: Buffer, included: reado
 
 /**
  * Profiles are written one after another into larger buffers, because a separate buffer for each would cost as much as
- * the fold. While a single profile of a buffer is cached, the whole buffer stays in memory, so buffers are only twice
+ * the fold. As long as any profile in a buffer is cached, the whole buffer stays in memory, so buffers are only twice
  * as large as those of Node's pool.
  */
 const ARENA_BYTES = 16_384
@@ -125,7 +125,10 @@ function newRows(old: Buffer, from: number, to: number, rows: Buffer, counted: r
   return added.sort(byTime).filter((at, index) => index === 0 || byTime(added[index - 1], at) !== 0)
 }
 
-/** @param added sorted transactions, none of which the profile contains */
+/**
+ * Adds transactions to a profile.
+ * @param added sorted transactions, none of which the profile contains
+ */
 function fold(packed: PackedProfile, parts: ProfileParts, shape: ProfileShape, rows: EventRows, added: readonly number[]): void {
   const { bytes } = rows
   const old = packed.bytes

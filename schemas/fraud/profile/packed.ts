@@ -34,7 +34,10 @@ export const packedProfiles = packedFormat((bytes, start, end): PackedProfile =>
   return packed
 })
 
-/** @param create returns the object for bytes that may be those of a profile */
+/**
+ * Creates a format that leaves profiles encoded.
+ * @param create returns the object for bytes that may be those of a profile
+ */
 export function packedFormat<P extends PackedProfile>(create: (bytes: Buffer, start: number, end: number) => P): ValueFormat<P> {
   return {
     schema: format.schema,

@@ -27,7 +27,7 @@ export function withPlaces(rows: Buffer, events: readonly FraudEvent[], most: nu
   return newestRows(rows, added, most)
 }
 
-/** Returns the newest rows among the given rows and further rows in any order. */
+/** Returns the newest `most` rows of `rows` and `others`, sorted by time. */
 export function newestRows(rows: Buffer, others: readonly Buffer[], most: number): Buffer {
   const all = [...rowsOf(rows), ...others]
   return Buffer.concat(all.sort(Buffer.compare).slice(-most))

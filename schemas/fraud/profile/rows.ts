@@ -6,10 +6,11 @@ import { PER_DEGREE } from './places.ts'
 import { readUint48 } from './uint48.ts'
 
 /**
- * Transactions between the stages of the pipeline, in rows of 48 bytes. A row begins like those of a profile's newest
- * transactions (events.ts: 18 bytes), so that they are copied as they are. Then follow latitude and longitude in
- * millionths of a degree (4 bytes each), the hashes of user, device, IP, card and merchant (4 bytes each, 0 without
- * one), flags, and the kinds of those entities whose profiles change. Numbers are big-endian.
+ * Transactions between the stages of the pipeline, in rows of 48 bytes. The first 18 bytes have the same format as the
+ * rows of a profile's newest transactions (events.ts), so that they can be copied unchanged. The other bytes contain
+ * latitude and longitude in millionths of a degree (4 bytes each), the hashes of user, device, IP, card and merchant (4
+ * bytes each, 0 for an absent entity), flags, and the kinds of those entities whose profiles change. Numbers are
+ * big-endian.
  */
 export const ROW_BYTES = 48
 
@@ -75,7 +76,7 @@ export function unitsAt(rows: Buffer, at: number): number {
   return readUint48(rows, at + UNITS_AT)
 }
 
-/** Returns the hash of the entity that the transaction names; -1 if it names none of this kind. */
+/** Returns the hash of the entity that the transaction names; -1 if the transaction names no entity of this kind. */
 export function hashAt(rows: Buffer, at: number, kind: number): number {
   if ((rows[at + FLAGS_AT] & (1 << kind)) === 0) return -1
   const from = at + HASHES_AT + kind * HASH_BYTES

@@ -13,6 +13,7 @@ export interface RunningFold {
    */
   readonly current: FraudProfile
   /**
+   * Adds transactions to the profile.
    * @param events transactions that were not added before, although the profile may include them already
    */
   add(events: readonly FraudEvent[]): void
@@ -26,9 +27,10 @@ interface SeenEntities {
 }
 
 /**
- * Gives the same profile as a single `foldEvents` of all transactions, except for rounding in mean and deviation. To do
- * so, it remembers transactions and entities that leave the profile while others are added. A profile that has reached
- * its limits would no longer recognise them: it would count such a transaction again, and such an entity as new.
+ * Creates a fold that results in the same profile as a single `foldEvents` of all transactions, except for rounding in
+ * mean and deviation. The fold remembers transactions and entities that leave the profile while others are added.
+ * Otherwise, a profile that has reached its limits would count such a transaction again, and would count such an entity
+ * as new.
  * @param start the profile without these transactions
  */
 export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFold {

@@ -20,14 +20,17 @@ export interface Sighting {
 /** Number of sightings above which an index of the rows costs less than a search through the rows for each sighting. */
 const MOST_SEARCHES = 4
 
-/** Returns when each entity of the rows was first and last seen, by its hash. */
+/** Returns when each entity of the rows was first and last seen, keyed by the hash of the entity. */
 export function sightingsIn(rows: Buffer): Map<number, readonly [first: number, last: number]> {
   const seen = new Map<number, readonly [number, number]>()
   for (let row = 0; row < rows.length; row += SEEN_BYTES) seen.set(rows.readUInt32BE(row), [firstOf(rows, row), lastOf(rows, row)])
   return seen
 }
 
-/** @param newest greatest time of the profile's transactions, from which ages are counted */
+/**
+ * Returns the rows with sightings added, and without rows that are too old or too many.
+ * @param newest greatest time of the profile's transactions, from which ages are counted
+ */
 export function withSightings(rows: Buffer, sightings: readonly Sighting[], limit: SeenLimit, newest: number): Buffer {
   const next = Buffer.allocUnsafe(rows.length + sightings.length * SEEN_BYTES)
   const kept = addSightings(next, rows.copy(next), sightings, limit, newest)
@@ -84,7 +87,9 @@ export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number)
   return row >= 0 && firstOf(rows, row) <= t && lastOf(rows, row) > t - windowMs
 }
 
-/** Returns -1 if no row has this hash. Compares a single byte first, because nearly all other rows differ in it. */
+/**
+ * Returns -1 if no row has this hash. Compares a single byte first, because nearly all other rows differ in this byte.
+ */
 function rowOf(rows: Buffer, end: number, hash: number): number {
   const lowest = hash & LOW_BYTE
   for (let row = 0; row < end; row += SEEN_BYTES) if (rows[row + FIRST_AT - 1] === lowest && rows.readUInt32BE(row) === hash) return row
@@ -106,8 +111,8 @@ function lastOf(rows: Buffer, row: number): number {
 }
 
 /**
- * Removes rows up to a time. If there are still too many rows, also removes those that were seen longest ago. Modifies
- * the rows in place and returns their new end.
+ * Removes rows up to a time. If there are still too many rows, also removes the rows that were seen longest ago.
+ * Modifies the rows in place and returns their new end.
  */
 function withoutOld(rows: Buffer, end: number, horizon: number, most: number): number {
   const excess = end / SEEN_BYTES - most

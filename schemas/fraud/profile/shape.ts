@@ -10,8 +10,9 @@ export const MONTH_MS = 30 * DAY_MS
 export const KNOWN_MS = 90 * DAY_MS
 
 /**
- * How much longer than its window data is kept. The newest transaction may come from a clock that is five minutes fast.
- * An ordinary transaction may then be five minutes older, and its windows begin five minutes earlier.
+ * Time for which data is kept beyond the length of its window. The newest transaction may come from a clock that is
+ * five minutes fast. An ordinary transaction may then be five minutes older, and its windows begin five minutes
+ * earlier.
  */
 const SLACK_MS = 10 * MINUTE_MS
 
@@ -22,7 +23,7 @@ export interface SumLevel {
   readonly keptMs: number
 }
 
-/** The limits of remembered entities of another kind: for how long they are remembered, and how many. */
+/** The limits for remembered entities of another kind: how long they are remembered, and how many of them. */
 export interface SeenLimit {
   readonly keptMs: number
   /** Maximum number of entities. When there are more, the entities that were seen longest ago are forgotten. */
@@ -35,7 +36,7 @@ export interface ProfileShape {
   readonly exactMs: number
   /** With more, the oldest ones become sums. */
   readonly mostEvents: number
-  /** The levels, from fine to coarse. The span of each level is a multiple of the previous level's. */
+  /** The levels, from fine to coarse. The span of each level is a multiple of the span of the previous level. */
   readonly levels: readonly SumLevel[]
   readonly seen: Readonly<Partial<Record<EntityKind, SeenLimit>>>
   /** Number of user ids that are kept in full. */

@@ -34,7 +34,7 @@ export interface RuleOutcome {
 
 /**
  * Evaluates a rule set. Rules never prevent a decision: a rule that throws does not match. `clock` returns monotonic
- * ms. It limits only shadow rules, so the results of live rules depend on nothing but the input.
+ * ms. This clock limits only shadow rules, so the results of live rules depend on nothing but the input.
  */
 export function evaluateRules(ruleSet: RuleSet, input: RuleInput, tallies: RuleTallies, clock: () => number): RuleOutcome {
   const matched: Rule[] = []

@@ -1,10 +1,10 @@
 import type { Field, FieldValue } from './field.ts'
 import { FIELDS, type FieldName, fieldOf } from './fields.ts'
 
-/** The values of one transaction by slot; `undefined` for a missing value. */
+/** The values of one transaction, indexed by slot; `undefined` for a missing value. */
 export type Facts = readonly (FieldValue | undefined)[]
 
-/** Values by field name, for tests and back-tests. */
+/** Values keyed by field name, for tests and back-tests. */
 export type FactsByName = Readonly<Partial<Record<FieldName, FieldValue>>>
 
 /** Values by list name, for `inList`. */

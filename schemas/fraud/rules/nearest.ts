@@ -2,7 +2,7 @@ import { editDistance } from '../../edit-distance.ts'
 
 /** Maximum share of a name's characters that may differ in a suggestion. */
 const MAX_DIFFERENT_SHARE = 0.4
-/** Maximum length of names that are compared. Without it, a name of 4,000 letters would cost too much time. */
+/** Maximum length of names that are compared. Without this limit, a name of 4,000 letters would cost too much time. */
 const MAX_COMPARED_CHARACTERS = 60
 
 /** Returns the candidate that is most similar to the name, ignoring case; undefined if none is similar. */

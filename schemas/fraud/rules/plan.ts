@@ -19,8 +19,8 @@ export interface RulePlan {
 }
 
 /**
- * A part of a condition. It is false if its column's number is outside of [low, high], and missing if the number is
- * NaN.
+ * A part of a condition. The part is false if the number in its column is outside of [low, high], and missing if the
+ * number is NaN.
  */
 interface Bound {
   readonly column: number
@@ -87,10 +87,10 @@ interface Columns {
   /** The slot of each column's field; undefined for a column with a closure. */
   readonly slots: (number | undefined)[]
   readonly closures: (TruthOf | undefined)[]
-  /** The number of each text with which conditions compare. */
+  /** Number assigned to each text with which conditions compare fields. */
   readonly texts: Map<string, number>
   ofField(field: NodeOf<'field'>): number
-  /** Returns the column of a condition of any kind: 1 for true, 0 for false. */
+  /** Returns the column of a condition of any kind. The number in the column is 1 for true and 0 for false. */
   ofCondition(node: Node): number
 }
 

@@ -19,13 +19,13 @@ export function factsOfTransaction(transaction: ScoredTransaction): Facts {
   return row
 }
 
-/** Returns a function that reads one field of a transaction. It returns undefined if the value is missing. */
+/** Returns a function that reads one field of a transaction, or returns undefined if the value is missing. */
 export function valueReader(field: Field): (transaction: ScoredTransaction) => FieldValue | undefined {
   const read = readerOf(field.source)
   return (transaction) => factOf(field, read(transaction))
 }
 
-/** Converts a path of two or three names into a function without a loop. */
+/** Converts a path of two or three names into a function that reads the path without a loop. */
 function readerOf(source: Source): Read {
   if (typeof source === 'function') return source
   const [part, name, inner] = source.split('.') as [keyof ScoredTransaction, string, string?]

@@ -14,8 +14,8 @@ export interface CompiledRule {
 }
 
 /**
- * A rule whose condition this version of the program rejects, although an earlier version accepted it. It is never
- * evaluated.
+ * A rule whose condition this version of the program rejects, although an earlier version accepted it. Such a rule is
+ * never evaluated.
  */
 export interface BrokenRule {
   readonly rule: Rule

@@ -11,7 +11,7 @@ export interface Rule {
   readonly name: string
   readonly condition: string
   readonly action: RuleAction
-  /** Priority of the rule, an integer. Of the rules that match, the one with the lowest number decides. */
+  /** Priority of the rule, an integer. Of the rules that match, the rule with the lowest number decides. */
   readonly priority: number
   /** False if the rule is stored but not evaluated. */
   readonly enabled: boolean

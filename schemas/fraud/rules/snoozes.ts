@@ -23,7 +23,7 @@ export interface Snooze {
   readonly until: number
 }
 
-/** End times of snoozes, by rule and entity. */
+/** End times of snoozes, keyed by rule and then by entity. */
 export type Snoozes = ReadonlyMap<string, ReadonlyMap<string, number>>
 
 export const NO_SNOOZES: Snoozes = new Map()

@@ -19,8 +19,9 @@ export interface RuleTally {
   /** Evaluations whose result was missing. */
   readonly missing: number
   /**
-   * Number of times that each value was absent when the result was missing, by field name. `list:<name>` is a list that
-   * does not exist, and `arithmetic` is a division by zero or an overflow. One evaluation may count for several values.
+   * Number of times that each value was absent when the result was missing, keyed by field name. `list:<name>` is a
+   * list that does not exist, and `arithmetic` is a division by zero or an overflow. One evaluation may count for
+   * several values.
    */
   readonly missing_by: ReadonlyMap<string, number>
 }
@@ -46,7 +47,10 @@ class Counters {
 export class RuleTallies {
   readonly #ruleSet: RuleSet
   readonly #counters: readonly Counters[]
-  /** Evaluations of all rules, in one array because every transaction increments the counters of nearly all rules. */
+  /**
+   * Number of evaluations of each rule. All rules share one array, because every transaction increments the counters of
+   * nearly all rules.
+   */
   readonly #evaluated: Float64Array
 
   constructor(ruleSet: RuleSet) {
@@ -55,7 +59,10 @@ export class RuleTallies {
     this.#evaluated = new Float64Array(ruleSet.rules.length)
   }
 
-  /** @param index the index of the compiled rule */
+  /**
+   * Counts an evaluation of a rule.
+   * @param index the index of the compiled rule
+   */
   evaluated(index: number): void {
     this.#evaluated[index]++
   }

@@ -1,6 +1,6 @@
 import { syntaxFault } from './syntax-fault.ts'
 
-/** Words that are never names. They are not case-sensitive. */
+/** Words that are never names, in upper or lower case. */
 export const KEYWORDS = ['AND', 'OR', 'NOT', 'IN', 'BETWEEN', 'IS', 'MISSING', 'TRUE', 'FALSE'] as const
 export type Keyword = (typeof KEYWORDS)[number]
 

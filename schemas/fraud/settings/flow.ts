@@ -21,7 +21,7 @@ type Done<T> = T & { readonly revision: number }
 
 /** The answer to a change of settings. */
 export type FraudSettingsAnswer =
-  /** The rules were changed. `rule` is the changed rule, or null if several changed. */
+  /** The rules were changed. `rule` is the changed rule, or null if several rules were changed. */
   | Done<{ readonly outcome: 'rules'; readonly rule: FraudRule | null; readonly ruleset_version: number }>
   | Done<{ readonly outcome: 'list'; readonly list: ListSummary }>
   | Done<{ readonly outcome: 'snooze'; readonly snooze: FraudSnooze }>

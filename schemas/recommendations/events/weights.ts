@@ -10,8 +10,8 @@ const NEUTRAL_STARS = 2.5
 const SECONDS_PER_DWELL = 30
 const MAX_DWELL_WEIGHT = 2
 /**
- * Minimum share of an item that a user must have watched for the item to count as watched. Below it, the user has only
- * tried the item, which may be recommended again.
+ * Minimum share of an item that a user must have watched for the item to count as watched. Below this share, the user
+ * has only tried the item, which may be recommended again.
  */
 const WATCHED_SHARE = 0.3
 

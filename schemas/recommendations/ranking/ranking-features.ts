@@ -40,7 +40,7 @@ export type RankingFeature = (typeof RANKING_FEATURES)[number]
 /** Doubles per row. */
 export const RANKING_WIDTH = RANKING_FEATURES.length
 
-/** The places where lists are shown. Rows contain their indexes, so never change the order. */
+/** The places where lists are shown. Rows contain the indexes of these contexts, so never change the order. */
 export const CONTEXTS = ['homepage', 'post_play', 'product_page'] as const
 export type RecommendationContext = (typeof CONTEXTS)[number]
 
@@ -84,8 +84,9 @@ export interface RankedMatch {
   /** Sum of the strengths of the candidate as a neighbour of the user's last ten items. Newer items count more. */
   readonly neighbourScore: number
   /**
-   * The greatest of these strengths (`neighbourBest`), the strength with which the newest item names the candidate
-   * (`neighbourLast`), and how many of the ten items name the candidate (`neighbourCount`).
+   * The greatest strength with which one of the last ten items names the candidate (`neighbourBest`), the strength with
+   * which the newest item names the candidate (`neighbourLast`), and how many of the ten items name the candidate
+   * (`neighbourCount`).
    */
   readonly neighbourBest: number
   readonly neighbourLast: number

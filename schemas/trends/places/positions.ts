@@ -6,7 +6,7 @@ export interface Position {
   readonly long: number
 }
 
-/** The centres of the 500 cities by woeid. The world and the countries have no position. */
+/** The centres of the 500 cities, keyed by woeid. The world and the countries have no position. */
 export const positions: ReadonlyMap<number, Position> = new Map(
   Object.entries(table).map(([woeid, [lat, long]]) => [Number(woeid), { lat, long }]),
 )

@@ -16,7 +16,7 @@ export interface Region {
 
 export const WORLDWIDE = 1
 
-/** All 551 regions: the world, then 50 countries, then 500 cities, each by woeid. */
+/** All 551 regions: the world, then 50 countries, then 500 cities, each group sorted by woeid. */
 export const regions: readonly Region[] = table as Region[]
 
 const byWoeid: ReadonlyMap<number, Region> = new Map(regions.map((region) => [region.woeid, region]))

@@ -32,14 +32,14 @@ export interface FacetSearch {
   /** Selects the products that are counted. */
   readonly query: Query
   /**
-   * Returns the clauses that count.
+   * Returns the aggregation clauses, which count the products of each value.
    * @param most number of values that each shard reports, unless a facet needs fewer
    */
   aggregations(most: number): Query
 }
 
 /**
- * Returns a search that only counts.
+ * Returns a search that has counts but no hits in its answer.
  * @param most number of values that each shard reports, unless a facet needs fewer
  */
 export function countingSearch({ isTotal, query, aggregations }: FacetSearch, most: number): Query {
@@ -47,7 +47,7 @@ export function countingSearch({ isTotal, query, aggregations }: FacetSearch, mo
 }
 
 /**
- * Returns the clauses that make a search for hits also count. That search must find the same products as the
+ * Returns the clauses that add the counts to a search for hits. The search for hits must find the same products as the
  * FacetSearch.
  */
 export function pageCounts({ isTotal, aggregations }: FacetSearch, most: number): Query {
@@ -55,8 +55,8 @@ export function pageCounts({ isTotal, aggregations }: FacetSearch, most: number)
 }
 
 /**
- * Returns the searches for the total and the facets, the search for the total first. A facet counts under all filters
- * except its own, so each facet that has a filter needs a separate search.
+ * Returns the searches for the total and the facets, the search for the total first. Each facet is counted under all
+ * filters except its own, so each facet that has a filter needs a separate search.
  */
 export function facetSearches(plan: TextPlan | undefined, filters: Filters): FacetSearch[] {
   const text = plan && textQuery(plan)

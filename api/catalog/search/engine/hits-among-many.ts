@@ -33,8 +33,8 @@ export type HitsFinder = (hits: HitsSearch, further: readonly Query[]) => Promis
 
 /**
  * Finds the same hits as `hitsSearch`, but does not score products whose other factors of relevance are too low. The
- * first search uses a limit that is probably low enough. If it was too high, a second search uses a limit that is
- * certainly low enough.
+ * first search uses a limit that is probably low enough. If that limit turns out to be too high, a second search uses a
+ * limit that is certainly low enough.
  */
 export function hitsAmongMany(index: ProductIndex): HitsFinder {
   let likely = FIRST_LIMIT

@@ -72,6 +72,6 @@ export function selecting(text: TextQuery | undefined, filters: readonly Query[]
   const { must, minimumShouldMatch, should } = text
   const matching = isScored ? must : must.map(unscored)
   const required = minimumShouldMatch === undefined ? matching : [{ bool: { should: matching, minimum_should_match: minimumShouldMatch } }]
-  // The index stores no words of products that are not public, so a match of words also excludes those products.
+  // The index stores words of public products only, so a search for words needs no filter that excludes other products.
   return isScored ? { bool: { must: required, should, filter: filters } } : { bool: { filter: [...required, ...filters] } }
 }

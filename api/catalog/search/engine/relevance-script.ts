@@ -3,7 +3,8 @@ import { recencyScale, TEXT_HALF, WEIGHTS } from '../../../../state/indexes/cata
 import type { Query } from './query.ts'
 
 /**
- * Values on which relevance depends, apart from the product and the query. They are the same for all pages of a search.
+ * Values on which relevance depends, apart from the product and the query. These values are the same for all pages of a
+ * search.
  */
 export interface RelevanceMoment {
   /** Epoch ms of a full minute. */

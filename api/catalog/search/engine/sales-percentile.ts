@@ -1,6 +1,9 @@
 import type { ProductIndex } from './product-index.ts'
 
-/** How long the percentile is kept. It changes slowly, because the sales of a single product hardly affect it. */
+/**
+ * How long the percentile is kept. The percentile changes slowly, because the sales of a single product hardly affect
+ * it.
+ */
 const RENEWED_AFTER_MS = 10 * 60_000
 const PERCENT = 99
 

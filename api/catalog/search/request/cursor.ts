@@ -6,7 +6,7 @@ import type { RelevanceMoment } from '../engine/relevance-script.ts'
 import type { Breadth } from '../text/plan.ts'
 import type { SearchRequest } from './search-request.ts'
 
-/** What is needed to find the next page, in addition to the parameters of the search. */
+/** The data needed to find the next page, in addition to the parameters of the search. */
 export interface Cursor {
   readonly after: After
   readonly moment: RelevanceMoment
@@ -17,7 +17,8 @@ export interface Cursor {
 const MOST_CORRECTED = 30
 const FINGERPRINT_CHARACTERS = 16
 /**
- * Earliest valid time of a cursor. With a much earlier time, the sales of a product would exceed the greatest number.
+ * Earliest valid time of a cursor. With a much earlier time, the sales of a product would exceed the largest number
+ * that a double can represent.
  */
 const EARLIEST = Date.UTC(2020, 0)
 const finite = z.number()

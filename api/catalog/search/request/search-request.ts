@@ -11,7 +11,7 @@ export interface Filters {
   readonly brands: readonly string[]
   /** Stars as they are shown. */
   readonly ratingMin?: number
-  /** Values of each attribute, by its name in lower case. */
+  /** Required values, keyed by the attribute's name in lower case. */
   readonly attributes: ReadonlyMap<string, readonly string[]>
 }
 

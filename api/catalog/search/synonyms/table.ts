@@ -5,9 +5,12 @@ import { heldAsIs } from '../../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../../service.ts'
 import { type Synonyms, synonymsOf } from '../text/synonyms.ts'
 
-/** All groups of synonyms, as this process knows them now. A change reaches every process within a second. */
+/** This process's current copy of all groups of synonyms. A change reaches every process within a second. */
 export interface SynonymTable {
-  /** The groups, by name. Reading them throws ApiError `not_ready` until the groups are read, or a snapshot is used. */
+  /**
+   * The groups, keyed by name. Reading this property throws ApiError `not_ready` until the groups have been read or a
+   * snapshot is in use.
+   */
   readonly groups: ReadonlyMap<string, SynonymGroup>
   readonly synonyms: Synonyms
   readonly probes: readonly ReadinessProbe[]

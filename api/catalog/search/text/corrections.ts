@@ -9,21 +9,22 @@ const TWO_EDITS_CHARACTERS = 6
 /** Number of candidates per word that the search server returns, sorted by similarity and then by frequency. */
 const CANDIDATES = 12
 /**
- * Factor of frequency that makes a word doubtful. A word that occurs in products may still be a mistake if a word that
+ * Ratio of frequencies that makes a word doubtful. A word that occurs in products may still be a mistake if a word that
  * differs by one letter is this many times as frequent.
  */
 const TIMES_AS_FREQUENT = 100
 /**
- * Cost of one letter of difference. It outweighs a frequency that is e^4 (55) times as high. No other value did better
- * on the judgments.
+ * Cost of one letter of difference. This cost outweighs a frequency that is e^4 (55) times as high. No other value did
+ * better on the judgments.
  */
 const EDIT_COST = 4
 /** Maximum number of corrections that a search tries for a misspelt word. */
 const MOST_CORRECTIONS = 2
 
 /**
- * Maximum count of products with a word. Only a word in TIMES_AS_FREQUENT times as many products could correct such a
- * frequent word, and no small catalogue has such a word. Counting further would cost as much as a search.
+ * Number of products with a word at which counting stops. A word this frequent could be corrected only to a word that
+ * is TIMES_AS_FREQUENT times as frequent, and small catalogues have no such word. Counting further would cost as much
+ * as a search.
  */
 const COMMON = 1_000
 
@@ -104,7 +105,7 @@ export function wordReports(
   )
 }
 
-/** Returns the probable meanings of each misspelt word, best first. Words that are probably correct are left out. */
+/** Returns the probable corrections of each misspelt word, best first. Words that are probably correct are left out. */
 export function correctionsOf(reports: ReadonlyMap<string, WordReport>): ReadonlyMap<string, readonly string[]> {
   const corrections = new Map<string, readonly string[]>()
   for (const [text, { found, candidates }] of reports) {

@@ -2,8 +2,8 @@ import type { Query } from '../engine/query.ts'
 import { type Breadth, type PlannedPart, type PlannedWord, plannedWords, type TextPlan } from './plan.ts'
 
 /**
- * Weight of each kind of match in the text score, relative to a word in the title. The weights were learnt on a part of
- * the judgments: npm run bench:search-quality
+ * Weight of each kind of match in the text score, relative to a word in the title. The weights were learnt from a part
+ * of the judgments: npm run bench:search-quality
  */
 export const TEXT_BOOSTS = {
   /** A correction of a misspelt word. */
@@ -17,13 +17,13 @@ export const TEXT_BOOSTS = {
   description: 0.2,
   /** Added for the unit of a measure, if its number matches as well. */
   measure: 0.15,
-  /** For words such as "with" and "for", which say little. */
+  /** For words such as "with" and "for", which carry little meaning. */
   function: 0.3,
-  /** Added if the word has the same form. */
+  /** Added if the product contains the word in the same form as the query. */
   exact: 0.2,
   /** In addition, for neighbouring words. */
   pair: 0.15,
-  /** Added for a word that says what the product is. */
+  /** Added for a word that names the kind of product. */
   head: 0.1,
 } as const
 
@@ -42,7 +42,7 @@ export interface TextQuery {
   readonly should: readonly Query[]
 }
 
-/** Returns the clauses of a plan. The user's words are only used as text to be matched. */
+/** Returns the clauses of a plan. The user's words are used only as text to match, never as query syntax. */
 export function textQuery(plan: TextPlan, boosts: TextBoosts = TEXT_BOOSTS): TextQuery {
   const words = plannedWords(plan)
   const required = plan.parts.filter(isRequired)

@@ -23,7 +23,7 @@ export class ReplayError extends Error {
 }
 
 /**
- * Time limit of a back-test. With a million transactions and 500 rules, it takes minutes on an idle machine. It takes
+ * Time limit of a back-test. A back-test of a million transactions with 500 rules takes minutes on an idle machine, and
  * several times as long while scoring needs the CPU, because scoring has priority.
  */
 const DEADLINE_MS = 20 * 60_000
@@ -37,7 +37,8 @@ export function startReplay(
   onProgress: (progress: ReplayProgress) => void,
   deadlineMs = DEADLINE_MS,
 ): RunningReplay {
-  // The environment is empty. The process needs only the secrets of ClickHouse, which are in the order.
+  // The environment is empty, because the process needs no secrets except those of ClickHouse, which the order
+  // contains.
   const child = fork(MODULE, {
     execArgv: [`--max-old-space-size=${MAX_HEAP_MIB}`],
     env: {},

@@ -43,10 +43,7 @@ async function columnsOf(models: ReadonlyMap<number, LoadedModel>, numbers: Mode
   return columns
 }
 
-/**
- * Returns the rows to explain. Among the rows with a score above a threshold, they are the rows with the highest
- * scores.
- */
+/** Returns the rows to explain, which are the highest-scoring rows above a threshold. */
 function explainedRows(models: ReadonlyMap<number, LoadedModel>, champion: ModelNumbers, columns: readonly Float32Array[], count: number) {
   const above: { readonly row: number; readonly score: number }[] = []
   for (let row = 0; row < count; row++) {

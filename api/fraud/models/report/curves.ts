@@ -22,7 +22,7 @@ export interface Curves {
 const FALSE_POSITIVES = 0.01
 const CALIBRATION_BINS = 10
 
-/** Computes the curves from a histogram. All transactions in a bin count as if they had the same score. */
+/** Computes the curves from a histogram. All transactions in a bin are treated as if they had the same score. */
 export function curvesOf(bins: readonly ScoreBin[]): Curves {
   const normal = sum(bins, (bin) => bin.normal)
   const frauds = sum(bins, (bin) => bin.frauds)
