@@ -7,6 +7,7 @@ import { readApiConfig } from '../../api/config.ts'
 import { API_HEAP_ENV, API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { localConfig } from '../../deploy/local/config.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
+import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
 
@@ -149,6 +150,12 @@ describe.each(containers)('$name', (container) => {
     expect(container.command).toEqual(['node', ...(HEAP_FLAGS[program(container)] ?? []), program(container)])
     expect(container.env).toMatchObject(program(container) === 'api/main.ts' ? API_HEAP_ENV : {})
   })
+})
+
+test('workers of Compose, which share a machine with the APIs, have the nice values of npm start', () => {
+  const workers = ownServices.map(composeContainer).filter(({ env }) => env.WORKER_ROLE !== undefined)
+  const nice = workers.map(({ env }) => [env.WORKER_ROLE, Number(env.WORKER_NICE ?? 0)])
+  expect(Object.fromEntries(nice)).toEqual(WORKER_NICE)
 })
 
 test.each(REQUIRED_SECRETS)('without %s, production does not start', (name) => {
