@@ -26,7 +26,7 @@ export const userId = z
   .string()
   .regex(UUID, 'must be a UUID')
   .transform((text) => text.toLowerCase())
-  .openapi({ type: 'string', format: 'uuid', description: 'A user.', example: '3f2a6c1e-8b1d-4c0f-9a86-d1f0c4e7b25a' })
+  .openapi({ type: 'string', format: 'uuid', description: 'The id of a user.', example: '3f2a6c1e-8b1d-4c0f-9a86-d1f0c4e7b25a' })
 
 const inCodePoints = (most: number, least = 0) =>
   z

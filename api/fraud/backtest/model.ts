@@ -33,14 +33,14 @@ export type RuleDraft = z.output<typeof NewRuleBody>
 export type BacktestRequest = z.output<typeof BacktestBody>
 
 export const BacktestStartedSchema = z
-  .object({ job_id: z.string().openapi({ description: 'for GET /api/v1/rules/backtest/{job_id}' }) })
+  .object({ job_id: z.string().openapi({ description: 'id with which GET /api/v1/rules/backtest/{job_id} returns the job' }) })
   .openapi('FraudBacktestStarted')
 
 const share = (what: string) => z.number().openapi({ description: `${what}, 0 to 1` })
 const decision = z.enum(['APPROVE', 'REVIEW', 'BLOCK'])
 const cell = {
   count: z.int(),
-  examples: z.array(z.string()).openapi({ description: `transaction_ids, at most ${MAX_EXAMPLES}` }),
+  examples: z.array(z.string()).openapi({ description: `transaction_ids of examples, at most ${MAX_EXAMPLES}` }),
 }
 
 const DecisionCountsSchema = z
@@ -115,10 +115,10 @@ export const BacktestJobSchema = z
   .object({
     job_id: z.string(),
     status: z.enum(['running', 'done', 'failed']),
-    progress: share('part that is done'),
+    progress: share('share of the job that is done'),
     started_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
-    reason: z.string().nullable().openapi({ description: 'why it failed' }),
+    reason: z.string().nullable().openapi({ description: 'why the job failed; null unless it failed' }),
     report: BacktestReportSchema.nullable(),
   })
   .openapi('FraudBacktest')

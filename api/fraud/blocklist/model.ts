@@ -54,7 +54,7 @@ export type NewEntry = z.output<typeof NewEntryBody>
 export const BulkBody = z
   .strictObject({
     entries: z
-      .array(z.unknown().openapi({ description: 'As in the body of `POST /api/v1/blocklist`.' }))
+      .array(z.unknown().openapi({ description: 'An entry, as in the body of `POST /api/v1/blocklist`.' }))
       .min(1)
       .max(MAX_BULK_ENTRIES),
   })
@@ -66,7 +66,9 @@ export const EntrySchema = z
     entity_type: entityType,
     entity_value: z
       .string()
-      .openapi({ description: 'The value in canonical form. Of an e-mail address, only the first character and the domain are shown.' }),
+      .openapi({
+        description: 'The value in canonical form. If the value is an e-mail address, only its first character and its domain are shown.',
+      }),
     reason: z.string(),
     blocked_by: z.string(),
     ttl_hours: z.int().nullable(),
@@ -103,7 +105,7 @@ export const listQuery = z.object({
     .string()
     .refine(isBlocklistPlace, 'must be the `next` of an earlier page')
     .optional()
-    .openapi({ description: 'The `next` of the previous page.' }),
+    .openapi({ description: 'The value of `next` in the previous page.' }),
   limit: pageLimitParameter('entries'),
 })
 

@@ -38,7 +38,7 @@ const country = z
   .string('must be a country code of two letters')
   .transform((code) => code.trim().toUpperCase())
   .refine((code) => /^[A-Z]{2}$/.test(code), 'must be a country code of two letters')
-  .openapi({ description: 'ISO 3166-1 alpha-2.', example: 'DE' })
+  .openapi({ description: 'Country code according to ISO 3166-1 alpha-2.', example: 'DE' })
 
 const wholeNumber = z
   .number('must be a whole number from 0')

@@ -33,7 +33,7 @@ export const SnoozeSchema = z
     snooze_id: z.string(),
     rule_id: z.string(),
     entity_type: entityType,
-    entity_value: z.string().openapi({ description: 'For EMAIL the hash of the address.' }),
+    entity_value: z.string().openapi({ description: 'The value. For EMAIL, this is the hash of the address.' }),
     until: z.string(),
     reason: z.string().nullable(),
     created_by: z.string(),
