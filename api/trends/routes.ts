@@ -124,8 +124,8 @@ export const closestRoute = defineRoute({
   description: 'Returns the nearest of the 500 cities, however far away it is. `parent` is the country of the city.',
   auth: { kind: 'optional' },
   query: z.object({
-    lat: degreesParameter(90, 'Degrees north.').openapi({ example: 40.7 }),
-    long: degreesParameter(180, 'Degrees east.').openapi({ example: -73.9 }),
+    lat: degreesParameter(90, 'Latitude in degrees north.').openapi({ example: 40.7 }),
+    long: degreesParameter(180, 'Longitude in degrees east.').openapi({ example: -73.9 }),
   }),
   answers: {
     200: {

@@ -64,11 +64,9 @@ export const EntrySchema = z
   .object({
     entry_id: z.string(),
     entity_type: entityType,
-    entity_value: z
-      .string()
-      .openapi({
-        description: 'The value in canonical form. If the value is an e-mail address, only its first character and its domain are shown.',
-      }),
+    entity_value: z.string().openapi({
+      description: 'The value in canonical form. If the value is an e-mail address, only its first character and its domain are shown.',
+    }),
     reason: z.string(),
     blocked_by: z.string(),
     ttl_hours: z.int().nullable(),
@@ -92,7 +90,7 @@ export const BulkSchema = z
           description:
             '`exists`: the entity already has an equal entry. `conflict`: the entity has an entry with other attributes, which is unchanged. `invalid`: see `details`.',
         }),
-        entry_id: z.string().nullable().openapi({ description: 'null if the entry is invalid.' }),
+        entry_id: z.string().nullable().openapi({ description: 'Id of the entry; null if the entry is invalid.' }),
         details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
       }),
     ),
