@@ -26,7 +26,7 @@ export const userId = z
   .string()
   .regex(UUID, 'must be a UUID')
   .transform((text) => text.toLowerCase())
-  .openapi({ type: 'string', format: 'uuid', description: 'A user.', example: '3f2a6c1e-8b1d-4c0f-9a86-d1f0c4e7b25a' })
+  .openapi({ type: 'string', format: 'uuid', description: 'The id of a user.', example: '3f2a6c1e-8b1d-4c0f-9a86-d1f0c4e7b25a' })
 
 const inCodePoints = (most: number, least = 0) =>
   z
@@ -49,16 +49,16 @@ const birthDate = z.iso
   .openapi({ description: 'The birth date. The user must be at least 18 years old today, in UTC.', example: '1990-05-01' })
 
 const profileFields = {
-  display_name: text(MAX_NAME, 'The name that others see.', 1),
+  display_name: text(MAX_NAME, 'The name that other users see.', 1),
   birth_date: birthDate,
   gender: text(MAX_GENDER, 'Free text. Users without a gender are found only by users who seek everybody.', 1).nullable(),
   seeking_gender: z
-    .array(text(MAX_GENDER, 'A gender to find.', 1))
+    .array(text(MAX_GENDER, 'A gender that the user seeks.', 1))
     .max(MAX_SEEKING)
     .openapi({ description: 'Genders of the users in the feed. If empty, the feed contains users of all genders.' }),
   bio: text(MAX_BIO, 'A text about the user.').nullable(),
-  min_age_pref: age('Minimum age to find.'),
-  max_age_pref: age('Maximum age to find.'),
+  min_age_pref: age('Minimum age of candidates, in years.'),
+  max_age_pref: age('Maximum age of candidates, in years.'),
   max_dist_km: z.int().min(1).max(MAX_DISTANCE_KM).openapi({ description: 'Maximum distance of candidates, in kilometres.' }),
   is_active: z.boolean().openapi({ description: "If false, the user appears in nobody's feed." }),
   photo_urls: z.array(photoUrl).max(MAX_PHOTOS).openapi({ description: 'Addresses of pictures, the most important picture first.' }),
@@ -80,8 +80,8 @@ export const ProfilePatchBody = z
   .openapi('MatchProfilePatch')
 
 const time = z.iso.datetime().openapi({ example: '2026-01-01T00:00:00.000Z' })
-const latitude = z.number().min(-90).max(90).openapi({ description: 'Degrees north.', example: 37.77 })
-const longitude = z.number().min(-180).max(180).openapi({ description: 'Degrees east.', example: -122.42 })
+const latitude = z.number().min(-90).max(90).openapi({ description: 'Latitude in degrees north.', example: 37.77 })
+const longitude = z.number().min(-180).max(180).openapi({ description: 'Longitude in degrees east.', example: -122.42 })
 
 export const ProfileSchema = z
   .object({
@@ -214,7 +214,7 @@ export const SearchExplanationSchema = z
           passed: z.int(),
           excluded: z
             .record(z.string(), z.int())
-            .openapi({ description: 'Number of excluded users, by the first filter that excludes them.' }),
+            .openapi({ description: 'Number of excluded users, keyed by the first filter that excludes them.' }),
           people: z
             .array(z.object({ user_id: userId, excluded_by: z.string().nullable() }))
             .openapi({ description: 'The first ten users who were found in this cell.' }),
@@ -225,6 +225,6 @@ export const SearchExplanationSchema = z
   .openapi('SearchExplanation')
 
 export const feedPlace = {
-  lat: degreesParameter(90, 'Degrees north of the place to search around.').optional(),
-  lon: degreesParameter(180, 'Degrees east.').optional(),
+  lat: degreesParameter(90, 'Latitude of the place to search around, in degrees north.').optional(),
+  lon: degreesParameter(180, 'Longitude of the place to search around, in degrees east.').optional(),
 }

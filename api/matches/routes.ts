@@ -237,7 +237,7 @@ export const notifyRoute = defineRoute({
   operationId: 'notifyMatch',
   summary: 'Report a match',
   description:
-    'For match detectors and operators. Each user gets at most one push notification per match, even if the match is reported repeatedly.',
+    'This endpoint is for match detectors and operators. Each user gets at most one push notification per match, even if the match is reported repeatedly.',
   auth: { kind: 'scope', scope: 'internal' },
   idempotent: true,
   body: NotifyBody,

@@ -58,7 +58,10 @@ export const TrendListSchema = z
     ttl_s: z.int().openapi({ example: 60 }),
     location: z.object({ woeid: z.int(), name: z.string() }).openapi({ example: { woeid: 1, name: 'Worldwide' } }),
     complete: z.boolean().openapi({ description: 'Whether all partitions of the pipeline have contributed.' }),
-    missing_partitions: z.int().min(0).openapi({ description: 'Number of partitions that have not contributed.', example: 0 }),
+    missing_partitions: z
+      .int()
+      .min(0)
+      .openapi({ description: 'Number of partitions of the pipeline that have not contributed.', example: 0 }),
     personalized: z.boolean().openapi({ description: "Whether the list was reranked by the caller's interests." }),
     trends: z.array(TrendEntrySchema),
   })
@@ -95,7 +98,7 @@ export const LocationSchema = z
     name: z.string(),
     type: z.enum(['Supername', 'Country', 'Town']),
     parent: z.int().nullable().openapi({ description: 'Woeid of the enclosing region.' }),
-    country_code: z.string().nullable().openapi({ description: 'ISO 3166-1 alpha-2.' }),
+    country_code: z.string().nullable().openapi({ description: 'Country code according to ISO 3166-1 alpha-2.' }),
   })
   .openapi('Location')
 

@@ -42,10 +42,13 @@ export const RefreshBody = z
           term: z
             .string()
             .min(1)
-            .openapi({ description: `At most ${MAX_TERM_CODE_POINTS} characters.` }),
+            .openapi({ description: `The hashtag or phrase, of at most ${MAX_TERM_CODE_POINTS} characters.` }),
           count: z.int().min(0),
           velocity: z.number().min(0),
-          sample_ids: z.array(SampleId).max(MAX_SAMPLES_SENT).openapi({ description: 'The first 3 are kept.' }),
+          sample_ids: z
+            .array(SampleId)
+            .max(MAX_SAMPLES_SENT)
+            .openapi({ description: 'Ids of tweets with the term. The first 3 ids are kept.' }),
         }),
       )
       .max(MAX_ENTRIES)

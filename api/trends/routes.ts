@@ -124,8 +124,8 @@ export const closestRoute = defineRoute({
   description: 'Returns the nearest of the 500 cities, however far away it is. `parent` is the country of the city.',
   auth: { kind: 'optional' },
   query: z.object({
-    lat: degreesParameter(90, 'Degrees north.').openapi({ example: 40.7 }),
-    long: degreesParameter(180, 'Degrees east.').openapi({ example: -73.9 }),
+    lat: degreesParameter(90, 'Latitude in degrees north.').openapi({ example: 40.7 }),
+    long: degreesParameter(180, 'Longitude in degrees east.').openapi({ example: -73.9 }),
   }),
   answers: {
     200: {
@@ -143,9 +143,9 @@ export const pastRoute = defineRoute({
   path: '/v1/trends/{woeid}/past',
   countsAs: '/v1/trends/{woeid}/past',
   operationId: 'pastTrends',
-  summary: 'Get a list of the past',
+  summary: 'Get an earlier list',
   description:
-    'Returns the newest snapshot from the 3 minutes before `at`. There is a snapshot for each minute of the last 90 days, except for minutes in which a fault of the service prevented it.',
+    'Returns the newest snapshot from the 3 minutes before `at`. There is a snapshot for each minute of the last 90 days, unless a fault of the service prevented it.',
   auth: { kind: 'optional' },
   params: z.object({
     woeid: z
@@ -180,7 +180,7 @@ export const historyRoute = defineRoute({
   operationId: 'termHistory',
   summary: 'Get the volume history of a term',
   description:
-    'Returns how often the term occurred in each step. A step without events has the volume 0, so all steps of a term that never occurred have the volume 0. The last step is the current step, whose volume may still grow. A history has at most 10,000 steps.',
+    'Returns how often the term occurred in each step. A step without events has the volume 0. If the term never occurred, all steps have the volume 0. The last step is still in progress, so its volume may grow. A history has at most 10,000 steps.',
   auth: { kind: 'optional' },
   params: z.object({
     term: z.string().openapi({
@@ -213,7 +213,7 @@ export const refreshRoute = defineRoute({
   operationId: 'refreshTrends',
   summary: 'Replace the list of a location',
   description:
-    'Publishes a list that another system has computed, in the same way as a list of the trends pipeline. Of two lists, the list with the newer window_end is shown. If the lists have the same window_end, the posted list is shown. An older list is accepted but has no effect. Ranks follow the order of the entries.',
+    'Publishes a list that another system has computed, in the same way as a list from the trends pipeline. The location shows the list with the newest window_end. If a posted list and a pipeline list have the same window_end, the posted list is shown. A list that is older than the shown list is accepted but has no effect. Ranks follow the order of the entries.',
   auth: { kind: 'scope', scope: 'internal' },
   body: RefreshBody,
   bodyExample: {

@@ -9,14 +9,14 @@ import { DAY_HOURS, NO_BASELINE } from './term-state.ts'
 import { hourOfMinute, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
 /**
- * All data about a term with a single contribution, for one region. Nearly all candidates of quiet regions are such
- * terms, and a state with buckets for each would cost most of a renewal.
+ * A rare term that has only a single contribution, as one region sees it. Nearly all candidates of quiet regions are
+ * such terms. If a state with buckets were built for each of them, this would take most of the time of a renewal.
  */
 export interface OnlyTweet {
   readonly spelling: string
   readonly minute: number
   readonly tweet: SampleTweet
-  /** The hour from which the region tracks the term; 0: not yet. */
+  /** The hour since which the region has tracked the term; 0 if the region does not track it yet. */
   readonly trackedHour: number
 }
 

@@ -13,13 +13,22 @@ const time = (what: string) => z.iso.datetime({ offset: true }).openapi({ descri
 export const BacktestBody = z
   .object({
     rule: NewRuleBody.optional().openapi({
-      description: 'a draft that is added to the rules in force, or replaces the rule with the same id',
+      description: 'A draft that is added to the rules in force. If a rule with the same id exists, the draft replaces it.',
     }),
-    rules: z.array(NewRuleBody).max(MAX_DRAFTS).optional().openapi({ description: 'drafts that replace all rules' }),
-    ruleset_version: z.int().min(0).optional().openapi({ description: 'a version of the rules that can be restored' }),
-    from: time('beginning of the period; included'),
-    to: time('end of the period; excluded'),
-    sample: z.int().min(1).max(MAX_SAMPLE).default(DEFAULT_SAMPLE).openapi({ description: 'maximum number of transactions' }),
+    rules: z.array(NewRuleBody).max(MAX_DRAFTS).optional().openapi({ description: 'Drafts that replace all rules in force.' }),
+    ruleset_version: z
+      .int()
+      .min(0)
+      .optional()
+      .openapi({ description: 'The version of the rules to test. It must be a version that can be restored.' }),
+    from: time('Beginning of the period, inclusive.'),
+    to: time('End of the period, exclusive.'),
+    sample: z
+      .int()
+      .min(1)
+      .max(MAX_SAMPLE)
+      .default(DEFAULT_SAMPLE)
+      .openapi({ description: 'Maximum number of transactions on which the rules are tested.' }),
   })
   .refine(({ rule, rules, ruleset_version }) => [rule, rules, ruleset_version].filter((given) => given !== undefined).length <= 1, {
     error: 'At most one of rule, rules and ruleset_version may be given; without any, the rules in force are tested.',
@@ -33,14 +42,14 @@ export type RuleDraft = z.output<typeof NewRuleBody>
 export type BacktestRequest = z.output<typeof BacktestBody>
 
 export const BacktestStartedSchema = z
-  .object({ job_id: z.string().openapi({ description: 'for GET /api/v1/rules/backtest/{job_id}' }) })
+  .object({ job_id: z.string().openapi({ description: 'Id of the job, for `GET /api/v1/rules/backtest/{job_id}`.' }) })
   .openapi('FraudBacktestStarted')
 
-const share = (what: string) => z.number().openapi({ description: `${what}, 0 to 1` })
+const share = (what: string) => z.number().openapi({ description: `${what}, from 0 to 1.` })
 const decision = z.enum(['APPROVE', 'REVIEW', 'BLOCK'])
 const cell = {
   count: z.int(),
-  examples: z.array(z.string()).openapi({ description: `transaction_ids, at most ${MAX_EXAMPLES}` }),
+  examples: z.array(z.string()).openapi({ description: `Transaction ids of at most ${MAX_EXAMPLES} examples.` }),
 }
 
 const DecisionCountsSchema = z
@@ -49,16 +58,25 @@ const DecisionCountsSchema = z
     review: z.int(),
     block: z.int(),
     requires_3ds: z.int(),
-    review_rate: share('REVIEW decisions of all'),
-    block_rate: share('BLOCK decisions of all'),
+    review_rate: share('Share of REVIEW among all decisions'),
+    block_rate: share('Share of BLOCK among all decisions'),
   })
   .openapi('FraudDecisionCounts')
 
 const QualitySchema = z
   .object({
-    recall: z.number().nullable().openapi({ description: 'share of the known fraud that got these decisions; null if no fraud is known' }),
-    precision: z.number().nullable().openapi({ description: 'share of fraud among the labelled transactions that got these decisions' }),
-    false_positive_rate: z.number().nullable().openapi({ description: 'share of the legitimate transactions that got these decisions' }),
+    recall: z
+      .number()
+      .nullable()
+      .openapi({ description: 'Share of the known fraud for which these decisions were made; null if no fraud is known.' }),
+    precision: z
+      .number()
+      .nullable()
+      .openapi({ description: 'Share of fraud among the labelled transactions for which these decisions were made.' }),
+    false_positive_rate: z
+      .number()
+      .nullable()
+      .openapi({ description: 'Share of the legitimate transactions for which these decisions were made.' }),
   })
   .openapi('FraudBacktestQuality')
 
@@ -69,13 +87,13 @@ const RuleResultSchema = z
     mode: z.enum(['live', 'shadow']),
     evaluated: z.int(),
     matched: z.int(),
-    decided: z.int().openapi({ description: 'number of matches in which the rule had precedence' }),
+    decided: z.int().openapi({ description: 'Number of matches in which the rule had precedence, so that its action was applied.' }),
     matched_fraud: z.int(),
     matched_legitimate: z.int(),
     snoozed: z.int(),
     failed: z.int(),
     missing: z.int(),
-    missing_by: z.record(z.string(), z.int()).openapi({ description: 'how often each field was absent when the rule had no result' }),
+    missing_by: z.record(z.string(), z.int()).openapi({ description: 'How often each field was absent when the rule had no result.' }),
   })
   .openapi('FraudBacktestRule')
 
@@ -83,28 +101,32 @@ const BacktestReportSchema = z
   .object({
     from: z.iso.datetime(),
     to: z.iso.datetime(),
-    available: z.int().openapi({ description: 'approximate number of transactions in the period' }),
-    transactions: z.int().openapi({ description: 'number of transactions on which the rules were tested' }),
-    ruleset_version: z.int().nullable().openapi({ description: 'the version that was tested; null if drafts were tested' }),
-    policy_version: z.int().openapi({ description: 'version of the policy that the back-test uses, which was in force when it began' }),
-    as_of: z.iso.datetime().openapi({ description: 'the back-test uses the lists, snoozes and policy that were in force at this time' }),
-    notes: z.array(z.string()).openapi({ description: 'reasons why the comparison is limited' }),
-    blocklisted: z.int().openapi({ description: 'number of transactions that the blocklist decided, which stay blocked' }),
-    other_policy: z.int().openapi({ description: 'number of transactions that were decided under another version of the policy' }),
-    would_be: DecisionCountsSchema.openapi({ description: 'decisions of the tested rules' }),
-    logged: DecisionCountsSchema.openapi({ description: 'decisions that were made at the time of the transactions' }),
+    available: z.int().openapi({ description: 'Approximate number of transactions in the period.' }),
+    transactions: z.int().openapi({ description: 'Number of transactions on which the rules were tested.' }),
+    ruleset_version: z.int().nullable().openapi({ description: 'Version of the rules that was tested; null if drafts were tested.' }),
+    policy_version: z
+      .int()
+      .openapi({ description: 'Version of the policy that was in force when the back-test began. The back-test uses this version.' }),
+    as_of: z.iso.datetime().openapi({ description: 'The back-test uses the lists, snoozes and policy that were in force at this time.' }),
+    notes: z.array(z.string()).openapi({ description: 'Reasons why the comparison is limited.' }),
+    blocklisted: z
+      .int()
+      .openapi({ description: 'Number of transactions that the blocklist blocked. They stay blocked, whatever the rules are.' }),
+    other_policy: z.int().openapi({ description: 'Number of transactions that were decided under another version of the policy.' }),
+    would_be: DecisionCountsSchema.openapi({ description: 'Decisions of the tested rules.' }),
+    logged: DecisionCountsSchema.openapi({ description: 'Decisions that were made at the time of the transactions.' }),
     confusion: z
       .array(z.object({ decision, label: z.enum(['fraud', 'legitimate', 'unlabelled']), ...cell }).openapi('FraudBacktestCell'))
-      .openapi({ description: 'decisions of the tested rules, broken down by the verdicts of analysts' }),
+      .openapi({ description: 'Decisions of the tested rules, broken down by the verdicts of analysts.' }),
     quality: z.object({ review_or_block: QualitySchema, block: QualitySchema }),
     changes: z
       .array(z.object({ logged: decision, would_be: decision, ...cell }).openapi('FraudBacktestChange'))
-      .openapi({ description: 'decisions that would be different' }),
+      .openapi({ description: 'Transactions for which the tested rules would make another decision.' }),
     changed: z.int(),
-    changed_3ds: z.object(cell).openapi({ description: 'transactions for which only requires_3ds would change' }),
+    changed_3ds: z.object(cell).openapi({ description: 'Transactions for which only `requires_3ds` would change.' }),
     rules: z.array(RuleResultSchema),
     set_aside: z.array(z.object({ rule_id: z.string(), faults: z.array(z.string()) })).openapi({
-      description: 'rules of a stored version that were not evaluated, because the service no longer accepts them',
+      description: 'Rules of a stored version that were not evaluated, because the service no longer accepts them.',
     }),
   })
   .openapi('FraudBacktestReport')
@@ -115,10 +137,10 @@ export const BacktestJobSchema = z
   .object({
     job_id: z.string(),
     status: z.enum(['running', 'done', 'failed']),
-    progress: share('part that is done'),
+    progress: share('Share of the job that is done'),
     started_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
-    reason: z.string().nullable().openapi({ description: 'why it failed' }),
+    reason: z.string().nullable().openapi({ description: 'Why the job failed; null unless it failed.' }),
     report: BacktestReportSchema.nullable(),
   })
   .openapi('FraudBacktest')

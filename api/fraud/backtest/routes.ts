@@ -12,7 +12,7 @@ export const startBacktestRoute = defineRoute({
   operationId: 'startFraudBacktest',
   summary: 'Test rules on logged transactions',
   description:
-    'Starts a job that evaluates rules on an even sample of logged transactions. The rules can be a draft, drafts of all rules, a stored version, or the rules in force. The features of each transaction come from the log. The current lists, snoozes and policy are used.',
+    'Starts a job that evaluates rules on a uniform sample of logged transactions. The rules can be a draft, drafts of all rules, a stored version, or the rules in force. The features of each transaction come from the log. The current lists, snoozes and policy are used.',
   auth: OPERATIONS,
   idempotent: true,
   body: BacktestBody,
@@ -37,7 +37,7 @@ export const readBacktestRoute = defineRoute({
   path: '/api/v1/rules/backtest/{job_id}',
   operationId: 'readFraudBacktest',
   summary: 'Get the state and report of a back-test',
-  description: 'Every API process can answer the request. The report is kept for 24 hours.',
+  description: 'Any API process can answer the request, not only the process that runs the job. The report is kept for 24 hours.',
   auth: OPERATIONS,
   params: z.object({ job_id: z.string().min(1).max(50).openapi({ example: 'hQ0hM4kCT0y2g3wq5M9ZzQ' }) }),
   answers: { 200: { description: 'The job.', schema: BacktestJobSchema } },

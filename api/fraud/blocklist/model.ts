@@ -54,7 +54,7 @@ export type NewEntry = z.output<typeof NewEntryBody>
 export const BulkBody = z
   .strictObject({
     entries: z
-      .array(z.unknown().openapi({ description: 'As in the body of `POST /api/v1/blocklist`.' }))
+      .array(z.unknown().openapi({ description: 'An entry, as in the body of `POST /api/v1/blocklist`.' }))
       .min(1)
       .max(MAX_BULK_ENTRIES),
   })
@@ -64,9 +64,9 @@ export const EntrySchema = z
   .object({
     entry_id: z.string(),
     entity_type: entityType,
-    entity_value: z
-      .string()
-      .openapi({ description: 'The value in canonical form. Of an e-mail address, only the first character and the domain are shown.' }),
+    entity_value: z.string().openapi({
+      description: 'The value in canonical form. If the value is an e-mail address, only its first character and its domain are shown.',
+    }),
     reason: z.string(),
     blocked_by: z.string(),
     ttl_hours: z.int().nullable(),
@@ -90,7 +90,7 @@ export const BulkSchema = z
           description:
             '`exists`: the entity already has an equal entry. `conflict`: the entity has an entry with other attributes, which is unchanged. `invalid`: see `details`.',
         }),
-        entry_id: z.string().nullable().openapi({ description: 'null if the entry is invalid.' }),
+        entry_id: z.string().nullable().openapi({ description: 'Id of the entry; null if the entry is invalid.' }),
         details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
       }),
     ),
@@ -103,7 +103,7 @@ export const listQuery = z.object({
     .string()
     .refine(isBlocklistPlace, 'must be the `next` of an earlier page')
     .optional()
-    .openapi({ description: 'The `next` of the previous page.' }),
+    .openapi({ description: 'The value of `next` in the previous page.' }),
   limit: pageLimitParameter('entries'),
 })
 

@@ -26,7 +26,9 @@ function text(most: number, least = 0) {
 }
 
 export const transactionId = text(MAX_TRANSACTION_ID, 1).openapi({ description: 'The id of a scored transaction.', example: 't7' })
-export const caseId = z.string().openapi({ description: 'A 64-bit integer in decimal.', example: '918273645546372819' })
+export const caseId = z
+  .string()
+  .openapi({ description: 'The id of a case, which is a 64-bit integer in decimal notation.', example: '918273645546372819' })
 export const caseStatus = z.enum(CASE_STATUSES)
 export const analyst = text(MAX_NAME, 1)
 
@@ -59,7 +61,7 @@ export const FeedbackBody = z
       .array(text(MAX_EVIDENCE_LENGTH, 1))
       .max(MAX_EVIDENCE)
       .optional()
-      .openapi({ description: 'Such as addresses of documents.' }),
+      .openapi({ description: 'Evidence for the verdict, such as links to documents.' }),
   })
   .openapi('FraudFeedback')
 
@@ -84,7 +86,7 @@ export const CaseSchema = z
     risk_factors: z.array(z.object({ factor: z.string(), contribution: z.number() })),
     amount: z.number(),
     currency: z.string(),
-    version: z.int().openapi({ description: 'Grows with every change.' }),
+    version: z.int().openapi({ description: 'Increases with every change.' }),
   })
   .openapi('FraudCase')
 
@@ -118,7 +120,7 @@ export const CaseListSchema = z
     total: z.int(),
     complete: z.boolean().openapi({
       description:
-        'Whether the list is complete. false if ClickHouse does not respond, so that cases closed more than 30 days ago are missing.',
+        'Whether the list is complete. If ClickHouse does not respond, the value is false, and cases that were closed more than 30 days ago are missing.',
     }),
   })
   .openapi('FraudCaseList')

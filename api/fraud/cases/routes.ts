@@ -54,7 +54,7 @@ export const patchCaseRoute = defineRoute({
   path: '/api/v1/cases/{case_id}',
   operationId: 'changeCase',
   summary: 'Change a case',
-  description: 'A final status is a verdict and counts as feedback. Correcting a verdict requires notes.',
+  description: 'A final status is a verdict and is recorded as feedback. Correcting a verdict requires notes.',
   auth: ANALYST,
   idempotent: true,
   params,

@@ -18,14 +18,14 @@ export const AssignmentSchema = z
   .object({
     champion: VersionsSchema,
     challenger: z
-      .object({ versions: VersionsSchema, since: time, days: z.number().openapi({ description: 'length of the trial so far' }) })
+      .object({ versions: VersionsSchema, since: time, days: z.number().openapi({ description: 'Length of the trial so far, in days.' }) })
       .nullable(),
-    policy: z.looseObject({ version: z.int() }).openapi({ description: 'the thresholds and weights in force' }),
+    policy: z.looseObject({ version: z.int() }).openapi({ description: 'The thresholds and weights in force.' }),
   })
   .openapi('FraudModelAssignment')
 
 export const ModelsSchema = AssignmentSchema.extend({
-  scoring: VersionsSchema.nullable().openapi({ description: 'the models that score in this process now; null if there are none' }),
+  scoring: VersionsSchema.nullable().openapi({ description: 'The models that this process now uses for scoring; null if there are none.' }),
   available: z.array(
     z.object({ name: z.string(), version, sha256: z.string(), trained_on: z.string(), shipped: z.boolean() }).openapi('FraudModel'),
   ),

@@ -10,7 +10,7 @@ import type { FraudIpFacts, FraudProfile } from '../../../schemas/fraud/types.ts
 import type { HeldEntity } from '../../../state/views/fraud/enrich.ts'
 
 const count = z.int().min(0)
-const usd = z.number().openapi({ description: 'USD' })
+const usd = z.number().openapi({ description: 'Amount in USD.' })
 const time = z.string().nullable().openapi({ format: 'date-time' })
 const tier = z.enum(['NORMAL', 'ELEVATED', 'HIGH'])
 const known = z.boolean().nullable()
@@ -39,7 +39,7 @@ const DeviceProfileSchema = z
   .object({
     fingerprint_id: z.string(),
     first_seen: time,
-    user_ids: z.array(z.string()).openapi({ description: 'The most recently seen users, at most 32.' }),
+    user_ids: z.array(z.string()).openapi({ description: 'Ids of the most recently seen users, at most 32.' }),
     txn_count_24h: count,
     fraud_assoc_count: count,
     risk_tier: tier,
@@ -53,7 +53,7 @@ const IpProfileSchema = z
     is_vpn: known,
     is_tor: known,
     is_datacenter: known,
-    user_ids_24h: z.array(z.string()).openapi({ description: 'The most recently seen users of the last 24 hours, at most 32.' }),
+    user_ids_24h: z.array(z.string()).openapi({ description: 'Ids of the most recently seen users of the last 24 hours, at most 32.' }),
     distinct_users_24h: count,
     txn_count_1h: count,
     fraud_assoc_count: count,

@@ -8,16 +8,16 @@ export const STATS_MS = 7 * DAY_MS
 const count = (what: string) => z.int().openapi({ description: what })
 
 const counts = {
-  evaluated: count('evaluations, failed ones included'),
-  matched: count('matches, without those that a snooze suppressed'),
-  decided: count('matches in which the rule had precedence over all others that matched'),
-  snoozed: count('matches that a snooze suppressed'),
-  failed: count('evaluations that failed, which never match'),
-  skipped: count('times that a shadow rule was left out, because the shadow rules of a transaction took too long'),
-  missing: count('evaluations whose result was missing, which never match'),
+  evaluated: count('Number of evaluations, including evaluations that failed.'),
+  matched: count('Number of matches, except for matches that a snooze suppressed.'),
+  decided: count('Number of matches in which the rule had precedence over all other matching rules.'),
+  snoozed: count('Number of matches that a snooze suppressed.'),
+  failed: count('Number of evaluations that failed. A failed evaluation never matches.'),
+  skipped: count('How often the rule was skipped in shadow mode, because the shadow rules of a transaction took too long.'),
+  missing: count('Number of evaluations without a result. An evaluation without a result never matches.'),
   missing_by: z.record(z.string(), z.int()).openapi({
     description:
-      'How often each field was absent when the result was missing. `list:<name>` means a list that does not exist, and `arithmetic` means a division by zero.',
+      'How often each field was absent when an evaluation had no result. `list:<name>` means a list that does not exist, and `arithmetic` means a division by zero.',
     example: { 'payer.account_age_days': 12 },
   }),
 }
@@ -27,13 +27,15 @@ const RuleCountsSchema = z.object(counts).openapi('FraudRuleCounts')
 export const RuleStatsSchema = z
   .object({
     rule_id: z.string(),
-    since: z.iso.datetime().openapi({ description: 'beginning of the first hour' }),
+    since: z.iso.datetime().openapi({ description: 'Beginning of the first hour.' }),
     until: z.iso.datetime(),
-    live: RuleCountsSchema.openapi({ description: 'counts of the rule while it was live' }),
-    shadow: RuleCountsSchema.openapi({ description: 'counts of the rule in shadow mode, in which it changed no decision' }),
+    live: RuleCountsSchema.openapi({ description: 'Counts for the time when the rule was live.' }),
+    shadow: RuleCountsSchema.openapi({
+      description: 'Counts for the time when the rule was in shadow mode, in which it changed no decision.',
+    }),
     hourly: z
       .array(z.object({ hour: z.iso.datetime(), mode: z.enum(['live', 'shadow']), ...counts }).openapi('FraudRuleHour'))
-      .openapi({ description: 'hours with evaluations, oldest first' }),
+      .openapi({ description: 'Hours in which the rule was evaluated, oldest first.' }),
   })
   .openapi('FraudRuleStats')
 

@@ -78,7 +78,7 @@ export const replaceRuleRoute = defineRoute({
   operationId: 'replaceFraudRule',
   summary: 'Replace a rule',
   description:
-    'Replaces all fields of a rule. Omitted fields get their defaults, so a disabled rule becomes enabled unless the body says `enabled: false`.',
+    'Replaces all fields of a rule. Omitted fields get their defaults, so a disabled rule becomes enabled unless the body contains `enabled: false`.',
   auth: OPERATORS,
   params: ruleParams,
   maxBodyBytes: MAX_BODY_BYTES,

@@ -38,7 +38,7 @@ const country = z
   .string('must be a country code of two letters')
   .transform((code) => code.trim().toUpperCase())
   .refine((code) => /^[A-Z]{2}$/.test(code), 'must be a country code of two letters')
-  .openapi({ description: 'ISO 3166-1 alpha-2.', example: 'DE' })
+  .openapi({ description: 'Country code according to ISO 3166-1 alpha-2.', example: 'DE' })
 
 const wholeNumber = z
   .number('must be a whole number from 0')
@@ -54,7 +54,11 @@ function degrees(most: number) {
 const Timestamp = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time with its offset from UTC, such as 2026-01-15T12:00:00Z' })
   .transform((time) => Date.parse(time))
-  .openapi({ type: 'string', format: 'date-time', description: 'At most 7 days in the past and at most 5 minutes in the future.' })
+  .openapi({
+    type: 'string',
+    format: 'date-time',
+    description: 'Time of the transaction, at most 7 days in the past and at most 5 minutes in the future.',
+  })
 
 const part = 'must be an object'
 
@@ -68,7 +72,7 @@ export const ScoreRequestSchema = z
         .number('must be a number from 0')
         .min(0, 'must be a number from 0')
         .transform((amount) => amount + 0)
-        .openapi({ type: 'number', minimum: 0, description: 'In the currency of the transaction.' }),
+        .openapi({ type: 'number', minimum: 0, description: 'Amount in the currency of the transaction.' }),
       currency: z
         .string('must be an ISO 4217 code')
         .refine(isCurrency, 'is not a currency that this service knows; use an ISO 4217 code in capitals')

@@ -23,7 +23,7 @@ export const NewSnoozeBody = z
       description: 'The value as in scoring requests. For EMAIL, it may also be the hash of the address that a transaction shows.',
       example: 'u1',
     }),
-    hours: z.int().min(1).max(MAX_HOURS).openapi({ description: 'At most 720.', example: 24 }),
+    hours: z.int().min(1).max(MAX_HOURS).openapi({ description: 'Length of the snooze in hours, at most 720.', example: 24 }),
     reason: z.string().trim().min(1).max(MAX_REASON).nullable().default(null),
   })
   .openapi('NewFraudSnooze')
@@ -33,7 +33,7 @@ export const SnoozeSchema = z
     snooze_id: z.string(),
     rule_id: z.string(),
     entity_type: entityType,
-    entity_value: z.string().openapi({ description: 'For EMAIL the hash of the address.' }),
+    entity_value: z.string().openapi({ description: 'The value. For EMAIL, this is the hash of the address.' }),
     until: z.string(),
     reason: z.string().nullable(),
     created_by: z.string(),

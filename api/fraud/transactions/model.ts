@@ -17,7 +17,7 @@ export const TransactionSchema = z
     }),
     ip: z.record(z.string(), value).openapi({ description: 'What was known about the IP address.' }),
     answer: ScoreAnswerSchema,
-    shadow_rules: z.array(z.string()).openapi({ description: 'The rules in shadow that matched.' }),
+    shadow_rules: z.array(z.string()).openapi({ description: 'The rules in shadow mode that matched.' }),
     scored_at: z.string(),
     feedback: z
       .record(z.string(), z.unknown())

@@ -1,7 +1,10 @@
 import { openRocksdbBackend } from '../../../../state/stores/rocksdb-backend.ts'
 import { TOPOLOGY } from '../harness.ts'
 
-/** Writes to many stores and partitions. Prints by how many bytes the memory outside the V8 heap grew at most. */
+/**
+ * This program writes rows to many stores and partitions. It prints the maximum growth of the memory outside the V8
+ * heap, in bytes.
+ */
 const STORES = 40
 const PARTITIONS = 8
 const VALUE_BYTES = 200
