@@ -4,7 +4,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { BUFFER_HEAP_ENV, BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { memoryLimit } from '../harness/memory-limit.ts'
 import { cpuSeconds, peakRssMib, writtenBytes } from '../harness/process-stats.ts'
 import { PeerMissingError } from '../peer-missing.ts'
@@ -129,7 +129,7 @@ function nodeProgram(file: string, { memoryMib }: WorkerEnvironment, nodeArgumen
           `--max-old-space-size=${Math.ceil(memoryMib * HEAP_SHARE)}`,
           `--max-semi-space-size=${SEMI_SPACE_MIB}`,
         ]
-  return { command: process.execPath, args: [...BUFFER_HEAP_FLAGS, ...limits, ...nodeArguments, file], settings: {} }
+  return { command: process.execPath, args: [...BUFFER_HEAP_FLAGS, ...limits, ...nodeArguments, file], settings: BUFFER_HEAP_ENV }
 }
 
 function run(processes: number, worker: WorkerEnvironment, program: Program): Running {

@@ -7,14 +7,13 @@ import { apiTransport } from '../../api/kit/kafka.ts'
 import { createLogger } from '../../api/kit/logging.ts'
 import { packedTableOpener } from '../../api/kit/packed/open.ts'
 import type { PackedTable } from '../../api/kit/packed/packed-table.ts'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { Transport } from '../../kafka/transport.ts'
 import { blocklistKey, entryIdOf } from '../../schemas/fraud/blocklist/entity.ts'
 import { fraudBlocklist } from '../../schemas/fraud/blocklist/topics.ts'
 import type { FraudBlocklistEntry } from '../../schemas/fraud/types.ts'
 import { topicProducer } from '../../tools/topic-producer.ts'
-import { startApiProcess, startNode } from '../harness/node-process.ts'
+import { startApiProcess, startWorkerProcess } from '../harness/node-process.ts'
 import { type BenchServers, startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 import { median, quantile, row } from '../harness/table.ts'
 
@@ -79,7 +78,7 @@ async function openReader({ addresses }: BenchServers, folder: string): Promise<
 
 async function enforcement(servers: BenchServers, changes: number, say: (text: string) => void): Promise<void> {
   const { env } = servers
-  const worker = await startNode('pipelines/main.ts', BUFFER_HEAP_FLAGS, { ...env, PIPELINES: 'fraud-blocklist' }, 'host_started')
+  const worker = await startWorkerProcess([], { ...env, PIPELINES: 'fraud-blocklist' })
   const api = await startApiProcess([], { ...env, API_SERVICES: 'fraud', API_PORT: '0' })
   const readers = await Promise.all(
     Array.from({ length: READERS }, (_, index) => openReader(servers, join(env.MILLRACE_HOME, `reader-${index}`))),

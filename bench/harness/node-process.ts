@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { API_HEAP_ENV, API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { inheritedEnv } from '../../deploy/local/config.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
+import { BUFFER_HEAP_ENV, BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -36,6 +37,11 @@ export function startNode(
 /** Starts an API process with the same flags as `npm start`, and the same limit of heaps. */
 export function startApiProcess(flags: readonly string[], env: Record<string, string>): Promise<NodeProcess> {
   return startNode('api/main.ts', [...API_HEAP_FLAGS, ...flags], { ...API_HEAP_ENV, ...env }, 'api_started')
+}
+
+/** Starts a worker process with the same flags and environment as `npm start`. */
+export function startWorkerProcess(flags: readonly string[], env: Record<string, string>): Promise<NodeProcess> {
+  return startNode('pipelines/main.ts', [...BUFFER_HEAP_FLAGS, ...flags], { ...BUFFER_HEAP_ENV, ...env }, 'host_started')
 }
 
 /** Starts any program that logs its address as JSON, in the same way as `startNode`. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Admin } from '@platformatic/kafka'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { BUFFER_HEAP_ENV, BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { lags } from '../trends/progress.ts'
 import { benchTransport } from './broker.ts'
 import { profileTo, startNode } from './node-process.ts'
@@ -45,13 +45,13 @@ export async function runTopology({ addresses, home }: BenchServers, options: To
   const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [addresses.kafka] })
   const transport = benchTransport(addresses.kafka)
   await transport.connect()
-  const worker = await startNode('bench/harness/topology-process.ts', [...BUFFER_HEAP_FLAGS, ...profileTo(prof)], {}, 'topology_started', [
-    addresses.kafka,
-    addresses.registry,
-    join(home.state, group),
-    options.module,
-    options.export,
-  ])
+  const worker = await startNode(
+    'bench/harness/topology-process.ts',
+    [...BUFFER_HEAP_FLAGS, ...profileTo(prof)],
+    BUFFER_HEAP_ENV,
+    'topology_started',
+    [addresses.kafka, addresses.registry, join(home.state, group), options.module, options.export],
+  )
   try {
     const startedAt = worker.line.at as number
     const cpuBefore = cpuSeconds(worker.pid)

@@ -4,7 +4,7 @@ import { closeSync, openSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { inheritedEnv } from '../../deploy/local/config.ts'
 import { freePort } from '../../deploy/local/ports.ts'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { BUFFER_HEAP_ENV, BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { ROOT } from './node-process.ts'
 import type { BenchServers } from './servers.ts'
 
@@ -41,6 +41,7 @@ export async function startWorker(
   const child = spawn(process.execPath, [...BUFFER_HEAP_FLAGS, ...nodeArguments, MAIN], {
     env: {
       ...inheritedEnv(),
+      ...BUFFER_HEAP_ENV,
       ...env,
       PIPELINES: pipeline,
       WORKER_SLOT: String(slot),

@@ -1,10 +1,8 @@
-import { API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
 import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { seedProducts } from '../../tests/api/catalog/seed-products.ts'
 import { liftSeededLimits } from '../harness/lift-limits.ts'
-import { startNode, untilReady } from '../harness/node-process.ts'
+import { startApiProcess, startWorkerProcess, untilReady } from '../harness/node-process.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
 /** One API, one worker that decides commands, and the servers that they need. */
@@ -29,8 +27,8 @@ export async function startInventoryServers(folder: string, products: Parameters
   await seedProducts({ kafka: addresses.kafka, registry: addresses.registry }, products)
   const started: { stop(): Promise<void> }[] = []
 
-  async function start(main: string, flags: readonly string[], settings: Record<string, string>, event: string) {
-    const process = await startNode(main, flags, { ...env, LOG_LEVEL: 'info', ...settings }, event)
+  async function start(program: typeof startApiProcess, settings: Record<string, string>) {
+    const process = await program([], { ...env, LOG_LEVEL: 'info', ...settings })
     started.unshift(process)
     return process
   }
@@ -42,8 +40,8 @@ export async function startInventoryServers(folder: string, products: Parameters
 
   try {
     const settings = { PIPELINES: 'catalog-products,catalog-inventory', WORKER_ROLE: 'deciding', WORKER_NICE: String(WORKER_NICE.deciding) }
-    const worker = await start('pipelines/main.ts', BUFFER_HEAP_FLAGS, settings, 'host_started')
-    const api = await start('api/main.ts', API_HEAP_FLAGS, { API_SERVICES: 'catalog', API_PORT: '0' }, 'api_started')
+    const worker = await start(startWorkerProcess, settings)
+    const api = await start(startApiProcess, { API_SERVICES: 'catalog', API_PORT: '0' })
     const [apiUrl, workerUrl] = [api.line.url as string, `http://127.0.0.1:${worker.line.health_port}`]
     await untilReady(workerUrl)
     const identity = { subject: 'bench', scope: 'internal', issuer: 'millrace', audience: 'millrace' }

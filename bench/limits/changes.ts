@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { inheritedEnv } from '../../deploy/local/config.ts'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
-import { type NodeProcess, ROOT, startApiProcess, startNode, untilReady } from '../harness/node-process.ts'
+import { type NodeProcess, ROOT, startApiProcess, startWorkerProcess, untilReady } from '../harness/node-process.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
 const run = promisify(execFile)
@@ -94,7 +93,7 @@ async function startNodes(folder: string): Promise<Servers> {
     await base.stop()
   }
   try {
-    const worker = await startNode('pipelines/main.ts', BUFFER_HEAP_FLAGS, { ...env, PIPELINES: 'limits' }, 'host_started')
+    const worker = await startWorkerProcess([], { ...env, PIPELINES: 'limits' })
     nodes.push(worker)
     for (let node = 0; node < NODES; node++) {
       nodes.push(await startApiProcess([], { ...env, API_SERVICES: 'limits', API_PORT: '0' }))

@@ -1,8 +1,7 @@
 import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { brokerProxy } from '../../tests/kafka/client/broker-proxy.ts'
 import { liftSeededLimits } from '../harness/lift-limits.ts'
-import { startApiProcess, startNode, untilReady } from '../harness/node-process.ts'
+import { startApiProcess, startWorkerProcess, untilReady } from '../harness/node-process.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
 /** An instance of the API. */
@@ -32,12 +31,13 @@ export async function startLinksServers(folder: string, host: string): Promise<L
   const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
   const { addresses, pids, env, stop } = servers
   await liftSeededLimits(servers)
-  const worker = await startNode(
-    'pipelines/main.ts',
-    BUFFER_HEAP_FLAGS,
-    { ...env, PIPELINES: 'links', WORKER_ROLE: 'deciding', WORKER_NICE: String(WORKER_NICE.deciding), LOG_LEVEL: 'info' },
-    'host_started',
-  )
+  const worker = await startWorkerProcess([], {
+    ...env,
+    PIPELINES: 'links',
+    WORKER_ROLE: 'deciding',
+    WORKER_NICE: String(WORKER_NICE.deciding),
+    LOG_LEVEL: 'info',
+  })
   const proxy = await brokerProxy(addresses.kafka, { remember: false })
 
   // Starts an API that logs one line per request, as in production. The log goes to a pipe, which this process reads.

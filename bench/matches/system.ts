@@ -4,7 +4,6 @@ import { Admin } from '@platformatic/kafka'
 import { Redis } from 'ioredis'
 import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
 import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
 import type { Transport } from '../../kafka/transport.ts'
@@ -12,7 +11,7 @@ import { expectedDataFolder } from '../../scripts/config.ts'
 import { loadPeople, type People } from '../../tools/people/people.ts'
 import { benchTransport } from '../harness/broker.ts'
 import { liftSeededLimits } from '../harness/lift-limits.ts'
-import { type NodeProcess, profileTo, startApiProcess, startNode, untilReady } from '../harness/node-process.ts'
+import { type NodeProcess, profileTo, startApiProcess, startWorkerProcess, untilReady } from '../harness/node-process.ts'
 import { cpuSeconds } from '../harness/process-stats.ts'
 import { type BenchServers, startServers } from '../harness/servers.ts'
 import { lags } from '../trends/progress.ts'
@@ -77,12 +76,7 @@ export async function startMatchesSystem(folder: string, options: MatchesSystemO
         STATE_DIR: join(folder, 'state', role),
         LOG_LEVEL: 'info',
       }
-      const worker = await startNode(
-        'pipelines/main.ts',
-        [...BUFFER_HEAP_FLAGS, ...profile],
-        { ...env, ...settings, ...options.workerEnv },
-        'host_started',
-      )
+      const worker = await startWorkerProcess(profile, { ...env, ...settings, ...options.workerEnv })
       workers.push(worker)
       stopping.push(() => worker.stop())
     }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { API_HEAP_ENV, API_HEAP_FLAGS } from '../../api/heap-flags.ts'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { BUFFER_HEAP_ENV, BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { CLICKHOUSE_USER } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig } from './config.ts'
@@ -81,6 +81,7 @@ function pipelinesProcess(
     env: {
       ...serverEnv(servers),
       ...(config.pipelines === undefined ? {} : { PIPELINES: config.pipelines }),
+      ...BUFFER_HEAP_ENV,
       WORKER_ROLE: role,
       WORKER_SLOT: String(slot),
       WORKER_NICE: String((role === 'bulk' ? config.workerNice : undefined) ?? WORKER_NICE[role]),

@@ -8,7 +8,7 @@ import { API_HEAP_ENV, API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { localConfig } from '../../deploy/local/config.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
 import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { BUFFER_HEAP_ENV, BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -32,6 +32,7 @@ const OF_OTHERS = new Set([
   'NODE_COMPILE_CACHE',
   'UV_THREADPOOL_SIZE',
   'MALLOC_ARENA_MAX',
+  'MALLOC_MMAP_THRESHOLD_',
   'AWS_REGION',
   'AWS_ACCESS_KEY_ID',
   'AWS_SECRET_ACCESS_KEY',
@@ -124,6 +125,7 @@ const containers = [
 ]
 const program = ({ command }: Container) => command.at(-1) ?? ''
 const HEAP_FLAGS: Record<string, readonly string[]> = { 'pipelines/main.ts': BUFFER_HEAP_FLAGS, 'api/main.ts': API_HEAP_FLAGS }
+const HEAP_ENV: Record<string, Env> = { 'pipelines/main.ts': BUFFER_HEAP_ENV, 'api/main.ts': API_HEAP_ENV }
 const READERS: Record<string, (env: Env) => unknown> = {
   'api/main.ts': readApiConfig,
   'pipelines/main.ts': readPipelinesConfig,
@@ -146,9 +148,9 @@ describe.each(containers)('$name', (container) => {
     for (const path of folders.flatMap((name) => container.env[name] ?? [])) expect(path).toMatch(MILLRACE_HOME)
   })
 
-  test('starts a program of the image, workers and APIs with their flags, and APIs with a limit of heaps', () => {
+  test('starts a program of the image, workers and APIs with their flags and limits of heaps', () => {
     expect(container.command).toEqual(['node', ...(HEAP_FLAGS[program(container)] ?? []), program(container)])
-    expect(container.env).toMatchObject(program(container) === 'api/main.ts' ? API_HEAP_ENV : {})
+    expect(container.env).toMatchObject(HEAP_ENV[program(container)] ?? {})
   })
 })
 

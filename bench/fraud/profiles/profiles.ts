@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
 import { registryClient } from '../../../kafka/registry.ts'
 import type { Transport } from '../../../kafka/transport.ts'
 import { txnScored } from '../../../schemas/fraud/topics.ts'
@@ -16,7 +15,7 @@ import { loadInput } from '../../engine/load.ts'
 import { measureRun } from '../../engine/measure.ts'
 import engineDeclaration from '../../engine/run.command.ts'
 import { benchTransport } from '../../harness/broker.ts'
-import { startNode, untilReady } from '../../harness/node-process.ts'
+import { startWorkerProcess, untilReady } from '../../harness/node-process.ts'
 import { machineLoad } from '../../harness/process-stats.ts'
 import { type BenchServers, startServers } from '../../harness/servers.ts'
 import { median, quantile, row } from '../../harness/table.ts'
@@ -157,7 +156,7 @@ function sendOne(producer: TopicProducer<string, ReturnType<typeof scoredPayment
 /** Measures the time from sending a user's first payment until the profile is in Redis, under a steady load. */
 async function measureArrival(servers: BenchServers, transport: Transport, folder: string, say: Say): Promise<void> {
   const settings = { PIPELINES: 'fraud-profiles', STATE_DIR: join(folder, 'state', 'bulk'), LOG_LEVEL: 'info' }
-  const worker = await startNode('pipelines/main.ts', BUFFER_HEAP_FLAGS, { ...servers.env, ...settings }, 'host_started')
+  const worker = await startWorkerProcess([], { ...servers.env, ...settings })
   const redis = new Redis(servers.addresses.redis)
   const registry = registryClient({ url: servers.addresses.registry })
   const producer = await topicProducer(txnScored)(transport, registry)

@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import { STAGES } from '../../../api/fraud/score/stages.ts'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import { WORKER_NICE } from '../../../deploy/local/worker-nice.ts'
-import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
 import { fraudServices } from '../../../pipelines/fraud/service.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { benchTransport } from '../../harness/broker.ts'
-import { profileTo, startApiProcess, startNode, untilReady } from '../../harness/node-process.ts'
+import { profileTo, startApiProcess, startWorkerProcess, untilReady } from '../../harness/node-process.ts'
 import { childPids, cpuSeconds, peakRssMib } from '../../harness/process-stats.ts'
 import { untilQuiet } from '../../harness/quiet.ts'
 import { type BenchServers, startServers } from '../../harness/servers.ts'
@@ -154,12 +153,7 @@ async function startSystem(folder: string, options: ScoreOptions, say: Say): Pro
         STATE_DIR: join(folder, 'state', role),
         LOG_LEVEL: 'info',
       }
-      const worker = await startNode(
-        'pipelines/main.ts',
-        [...BUFFER_HEAP_FLAGS, ...profileTo(options.prof)],
-        { ...servers.env, ...settings },
-        'host_started',
-      )
+      const worker = await startWorkerProcess(profileTo(options.prof), { ...servers.env, ...settings })
       stopping.push(worker.stop)
       pids.push([`${role} worker`, worker.pid])
       workers.push(`http://127.0.0.1:${worker.line.health_port}`)

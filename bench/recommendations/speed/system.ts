@@ -6,12 +6,11 @@ import { Redis } from 'ioredis'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { WORKER_NICE } from '../../../deploy/local/worker-nice.ts'
-import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
 import { registryClient } from '../../../kafka/registry.ts'
 import { benchTransport } from '../../harness/broker.ts'
 import { interrupted } from '../../harness/folder.ts'
 import { liftSeededLimits } from '../../harness/lift-limits.ts'
-import { type NodeProcess, profileTo, startApiProcess, startNode, untilReady } from '../../harness/node-process.ts'
+import { type NodeProcess, profileTo, startApiProcess, startWorkerProcess, untilReady } from '../../harness/node-process.ts'
 import { cpuSeconds } from '../../harness/process-stats.ts'
 import { type BenchServers, startServers } from '../../harness/servers.ts'
 import { lags } from '../../trends/progress.ts'
@@ -79,12 +78,7 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     const env = { ...servers.env, LOG_LEVEL: 'warn', RECOMMENDATIONS_TRAIN_HOURS: '0' }
     const profile = profileTo(values.prof)
     const workerSettings = { PIPELINES: 'recommendations', STATE_DIR: servers.home.state, WORKER_NICE: String(WORKER_NICE.bulk) }
-    const worker = await startNode(
-      'pipelines/main.ts',
-      [...BUFFER_HEAP_FLAGS, ...profile],
-      { ...env, ...workerSettings, LOG_LEVEL: 'info' },
-      'host_started',
-    )
+    const worker = await startWorkerProcess(profile, { ...env, ...workerSettings, LOG_LEVEL: 'info' })
     stopping.push(() => worker.stop())
     const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [servers.addresses.kafka] })
     stopping.push(() => admin.close())
