@@ -32,6 +32,10 @@ export default command({
       min: 1,
     }),
     seconds: number('Duration of the measurement of freshness; 0 skips it.', { default: 150 }),
+    renewals: integer('Number of renewals of full lists that are measured; an even number, because half of them are also snapshots.', {
+      default: 2,
+      min: 2,
+    }),
     prof: text('Writes a .cpuprofile of every worker process into this folder.', { placeholder: 'FOLDER' }),
     note: text('Appends the medians to bench/results.md under this note.'),
   },

@@ -98,8 +98,8 @@ async function throughput(workerCounts: readonly number[]): Promise<void> {
 }
 
 async function fullLists(): Promise<void> {
-  const { rate, seconds } = values
-  const figures = await withStarted(startServers, (servers) => measureFullLists(servers, { rate, seconds, nodeArguments }))
+  const { rate, seconds, renewals } = values
+  const figures = await withStarted(startServers, (servers) => measureFullLists(servers, { rate, seconds, renewals, nodeArguments }))
   const { seen, missing } = figures.freshness
   const secondsAt = (share: number) => (quantile(seen, share) / 1_000).toFixed(1)
   const parts = (cpu: FullListFigures['renewalCpu']) =>
@@ -109,6 +109,7 @@ async function fullLists(): Promise<void> {
   say('', true)
   say('551 regions of 500 terms, 1 worker:', true)
   say(`- CPU seconds per renewal of all lists (one every 30 s): ${parts(figures.renewalCpu)}`, true)
+  say(`- of these, CPU seconds of the worker in each renewal: ${figures.workerCpu.map((used) => used.toFixed(2)).join(', ')}`, true)
   say(`- at ${rate} tweets/s, CPU seconds per second: ${parts(figures.liveCpu)}`, true)
   say(
     `- event to GET /v1/trends: P50 ${secondsAt(0.5)} s, P99 ${secondsAt(0.99)} s, maximum ${secondsAt(1)} s over ${seen.length} new terms; never seen: ${missing}`,
