@@ -45,7 +45,8 @@ export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: 
     const [woeid, from, to] = JSON.parse(key) as [number, number, number]
     const found = await readSnapshot(reader, { woeid, from, to })
     // As in the history, this check follows the read, so that it notices if the table was recreated in between.
-    if ((await caughtUpPartitions(reader, trendSnapshots.name)) < facts.partitionsOf(trendOutput)) {
+    const [caughtUp] = await caughtUpPartitions(reader, trendSnapshots.name)
+    if (caughtUp < facts.partitionsOf(trendOutput)) {
       const message = 'The past lists are still being loaded. Try again shortly.'
       throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })
     }

@@ -9,6 +9,7 @@ import { appendResults, median, quantile, row } from '../harness/table.ts'
 import { type Backlog, demoBacklog, withHotTerm } from './backlog.ts'
 import { type FullListFigures, measureFullLists, untilRenewed } from './full-lists.ts'
 import { recordedBacklog } from './recorded.ts'
+import { measureRestart } from './restart.ts'
 import declaration from './run.command.ts'
 import { measureBacklog, startWorkers, type ThroughputFigures, verifyContributions } from './throughput.ts'
 
@@ -122,6 +123,13 @@ async function fullLists(): Promise<void> {
   say(`- ClickHouse rows: ${figures.snapshotRows} snapshots per minute, ${figures.volumeRows.toFixed(2)} volumes per tweet`, true)
 }
 
+async function restarts(): Promise<void> {
+  const { live: terms, baselines } = values
+  say('', true)
+  say(`1 worker with ${terms} terms that occurred once, and ${baselines} baselines:`, true)
+  await withStarted(startServers, (servers) => measureRestart(servers, { terms, baselines, nodeArguments }, say))
+}
+
 async function main(): Promise<void> {
   say('This measures the pipeline; npm run bench:trends-read measures reading the lists.')
   say(describeMachine(), true)
@@ -133,6 +141,7 @@ async function main(): Promise<void> {
   const workerCounts = values.workers.filter((count) => count > 0)
   if (workerCounts.length > 0) await throughput(workerCounts)
   if (values.seconds > 0) await fullLists()
+  if (values.live > 0) await restarts()
   appendResults('bench:trends', values.note, lines)
 }
 
