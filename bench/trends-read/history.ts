@@ -15,7 +15,10 @@ const MS_PER_MINUTE = 60_000
 const TERM = 'good morning'
 const REQUESTS = 200
 const TABLES_TIMEOUT_MS = 60_000
-/** ClickHouse merges the rows of the whole table after it was filled within a minute, which never happens in production. */
+/**
+ * Limit of the wait for merges. The table is filled within a minute, which never happens in production, and ClickHouse
+ * then merges all of its rows.
+ */
 const MERGES_TIMEOUT_MS = 150_000
 const MERGES_EVERY_MS = 1_000
 

@@ -27,7 +27,7 @@ const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
 const SMALL_USE = 8
 /**
  * After this number of small uses in succession, a table returns half of its memory. A burst, such as the first lists
- * or a backlog, would otherwise leave large tables in every store and partition for ever.
+ * or a backlog, would otherwise leave large tables in every store and partition forever.
  */
 const USES_BEFORE_SHRINKING = 16
 /** Smaller tables keep their memory. */
