@@ -92,8 +92,6 @@ export async function measureRestart(servers: BenchServers, options: RestartOpti
         `- ${what}: all tasks running after ${inSeconds(readyMs)} s; all lists fresh after ${inSeconds(freshMs)} s, when the oldest was ${inSeconds(oldestMs)} s old; event loop blocked for at most ${inSeconds(await loop.stop())} s; memory ${rssMib(worker.pid)} MiB, peak ${peakRssMib(worker.pid)}`,
         true,
       )
-      await untilRenewed(servers)
-      say(`  after two further renewals: memory ${rssMib(worker.pid)} MiB, peak ${peakRssMib(worker.pid)}`, true)
     }
   } finally {
     await worker.stop()
