@@ -18,10 +18,10 @@ const STEP = 30 * SECOND
 /** Terms have baselines and lists have labels after this number of rounds of half an hour. */
 const ROUNDS_BEFORE = 8
 const ROUND = 30 * MINUTE
-const ROUNDS_STUCK = 6
+const ROUNDS_STUCK = 4
 /** Incomplete lists are a minute late, so several of them are published between two rounds. */
 const STEPS_STUCK = 8
-const ROUNDS_AFTER = 6
+const ROUNDS_AFTER = 3
 /** Digits to which fractions are compared, because the offline computation adds numbers in a different order. */
 const DIGITS = 9
 
