@@ -27,9 +27,10 @@ const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
 const SMALL_USE = 8
 /**
  * After this number of small uses in succession, a table returns half of its memory. A burst, such as the first lists
- * or a backlog, would otherwise leave large tables in every store and partition forever.
+ * or a backlog, would otherwise leave large tables in every store and partition forever. At a commit per second, the
+ * number covers several renewals of the trends, so that a table does not shrink and grow between two of them.
  */
-const USES_BEFORE_SHRINKING = 16
+const USES_BEFORE_SHRINKING = 128
 /** Smaller tables keep their memory. */
 const MIN_SHRUNK_BYTES = 1_048_576
 /** Up to this length, a loop copies faster than a function of the runtime. */

@@ -26,7 +26,7 @@ test('a table returns the memory of a burst when it has hardly been used for som
   fill(rows, ROWS)
   const burst = rows.capacity
   expect(burst).toBeGreaterThan(8 * MIB)
-  for (let use = 0; use < 200; use++) {
+  for (let use = 0; use < 1_000; use++) {
     rows.clear()
     fill(rows, 10)
   }
@@ -41,9 +41,9 @@ test('a table that is used again and again keeps its memory, even if some uses a
   const rows = new PackedRows()
   fill(rows, ROWS)
   const before = rows.capacity
-  for (let use = 0; use < 60; use++) {
+  for (let use = 0; use < 300; use++) {
     rows.clear()
-    if (use % 15 === 0) fill(rows, ROWS)
+    if (use % 100 === 0) fill(rows, ROWS)
   }
   expect(rows.capacity).toBe(before)
 })
