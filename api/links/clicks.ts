@@ -61,7 +61,8 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
     const answer = await clickExport(tables, { code, from: start, to: end })
     // This check runs after the first page is read. If the table was recreated during the read, the check sees the new
     // table.
-    if ((await caughtUpPartitions(tables, clicksTable.name)) < facts.partitionsOf(clickDetails))
+    const [caughtUp] = await caughtUpPartitions(tables, clicksTable.name)
+    if (caughtUp < facts.partitionsOf(clickDetails))
       throw new ApiError(errors.not_ready, {
         message: 'The clicks are still being loaded. Try again shortly.',
         retryAfter: RETRY_AFTER_SECONDS,

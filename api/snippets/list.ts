@@ -99,7 +99,8 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
    * search. If the table was recreated during the search, the check sees the new table.
    */
   async function mustBeWhole(): Promise<void> {
-    if ((await caughtUpPartitions(tables, snippetsTable.name)) >= facts.partitionsOf(snippetTexts)) return
+    const [caughtUp] = await caughtUpPartitions(tables, snippetsTable.name)
+    if (caughtUp >= facts.partitionsOf(snippetTexts)) return
     const message = 'The search index is still being built. Try again shortly.'
     throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })
   }

@@ -44,8 +44,9 @@ export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: 
   async function load(key: string): Promise<Snapshot | undefined> {
     const [woeid, from, to] = JSON.parse(key) as [number, number, number]
     const found = await readSnapshot(reader, { woeid, from, to })
-    // As in the history, this check follows the read, so that it notices a table that was recreated during the read.
-    if ((await caughtUpPartitions(reader, trendSnapshots.name)) < facts.partitionsOf(trendOutput)) {
+    // As in the history, this check follows the read, so that it notices if the table was recreated in between.
+    const [caughtUp] = await caughtUpPartitions(reader, trendSnapshots.name)
+    if (caughtUp < facts.partitionsOf(trendOutput)) {
       const message = 'The past lists are still being loaded. Try again shortly.'
       throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })
     }

@@ -14,10 +14,7 @@ const RETRY_AFTER_SECONDS = 5
  * caught up.
  */
 export async function historyMustBeWhole(reader: TableReader, facts: Pick<Facts, 'partitionsOf'>): Promise<void> {
-  const [frequent, rare] = await Promise.all([
-    caughtUpPartitions(reader, trendVolumesTable.name),
-    caughtUpPartitions(reader, trendRareVolumesTable.name),
-  ])
+  const [frequent, rare] = await caughtUpPartitions(reader, trendVolumesTable.name, trendRareVolumesTable.name)
   if (frequent >= facts.partitionsOf(trendVolumes) && rare >= facts.partitionsOf(trendRareVolumes)) return
   const message = 'The history is still being built. Try again shortly.'
   throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })

@@ -28,7 +28,16 @@ export function childPids(pid: number): number[] {
 
 /** Returns the peak resident memory of a process so far, in MiB. */
 export function peakRssMib(pid: number): number {
-  const found = /^VmHWM:\s*(\d+)/m.exec(read(`/proc/${pid}/status`))
+  return statusMib(pid, 'VmHWM')
+}
+
+/** Returns the resident memory of a process, in MiB. */
+export function rssMib(pid: number): number {
+  return statusMib(pid, 'VmRSS')
+}
+
+function statusMib(pid: number, field: string): number {
+  const found = new RegExp(`^${field}:\\s*(\\d+)`, 'm').exec(read(`/proc/${pid}/status`))
   return Math.round(Number(found?.[1] ?? 0) / KIB_PER_MIB)
 }
 

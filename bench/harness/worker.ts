@@ -18,7 +18,10 @@ export interface WorkerProcess {
   check(): void
   /** Returns the size of the worker's state folder in bytes. */
   stateBytes(): number
+  readonly stateFolder: string
   stop(): Promise<void>
+  /** Ends the process at once. */
+  kill(): Promise<void>
 }
 
 const MAIN = join(ROOT, 'pipelines/main.ts')
@@ -77,7 +80,21 @@ export async function startWorker(
     clearTimeout(timer)
   }
 
-  return { pid: child.pid ?? 0, tasks, signal: (signal) => void child.kill(signal), check, stateBytes: () => bytesIn(stateFolder), stop }
+  async function kill(): Promise<void> {
+    child.kill('SIGKILL')
+    await exited
+  }
+
+  return {
+    stateFolder,
+    kill,
+    pid: child.pid ?? 0,
+    tasks,
+    signal: (signal) => void child.kill(signal),
+    check,
+    stateBytes: () => bytesIn(stateFolder),
+    stop,
+  }
 }
 
 function bytesIn(folder: string): number {

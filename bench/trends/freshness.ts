@@ -4,6 +4,7 @@ import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import { systemRuntime } from '../../runtime/system.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
 import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { type TweetProducer, tweetProducer } from '../../tools/tweets/producer.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
@@ -19,9 +20,15 @@ export interface FreshnessFigures {
 }
 
 export interface FreshnessOptions {
-  /** Number of demo tweets per second, in addition to the marked tweets. */
+  /** Number of tweets per second, in addition to the marked tweets. */
   readonly rate: number
   readonly seconds: number
+  /** Opens a stream of tweets at this rate from a time on, epoch ms. By default, these are tweets of the demo. */
+  readonly open?: (startAt: number) => TweetStream
+}
+
+export interface TweetStream {
+  next(): { readonly at: number; readonly tweet?: Tweet }
 }
 
 const SEED = 11
@@ -54,13 +61,13 @@ interface Mark {
  * term.
  */
 export async function measureFreshness(servers: BenchServers, api: string, options: FreshnessOptions): Promise<FreshnessFigures> {
-  const { rate, seconds } = options
+  const { rate, seconds, open = (startAt: number): TweetStream => demoStream({ seed: SEED, rate, startAt }) } = options
   await waitUntil(async () => (await fetch(`${api}/v1/trends?woeid=1`)).ok, { what: 'the first list', timeoutMs: READY_TIMEOUT_MS })
   const transport = kafkaTransport({ brokers: [servers.addresses.kafka], clientId: 'marks' }, { runtime: systemRuntime() })
   await transport.connect()
   const producer = await tweetProducer(transport, registryClient({ url: servers.addresses.registry }))
   const cities = regions.filter(({ type }) => type === 'Town')
-  const stream = demoStream({ seed: SEED, rate, startAt: Date.now() })
+  const stream = open(Date.now())
   const seen: number[] = []
   const outstanding = new Set<Mark>()
   const startedAt = Date.now()
@@ -78,6 +85,7 @@ export async function measureFreshness(servers: BenchServers, api: string, optio
         if (next.tweet === undefined) continue
         producer.send(next.tweet, next.at)
         events++
+        if (producer.isFull) await producer.flush()
       }
       if (now >= startedAt + marks * MARK_EVERY_MS) {
         const mark = { name: `#mark${marks}of${startedAt}`, woeid: cities[marks % cities.length].woeid, sentAt: now }

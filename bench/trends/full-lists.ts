@@ -13,6 +13,8 @@ import { measureBacklog, startWorkers, verifyContributions } from './throughput.
 export interface FullListFigures {
   /** CPU seconds that one renewal of all lists takes while no tweets arrive. */
   readonly renewalCpu: Readonly<Record<Part, number>>
+  /** CPU seconds of the worker during each renewal. */
+  readonly workerCpu: readonly number[]
   /** CPU seconds per second while tweets arrive at `rate`, including renewals. */
   readonly liveCpu: Readonly<Record<Part, number>>
   readonly peakRssMib: number
@@ -30,8 +32,6 @@ type Part = 'worker' | 'broker' | 'redis' | 'clickhouse' | 'others'
 const TERMS_PER_CITY = 500
 const LISTS = 551
 const RENEWAL_SECONDS = 30
-/** Number of renewals. It is even, because half of the renewals are snapshots, as in production. */
-const RENEWALS = 2
 const FIRST_LISTS_TIMEOUT_MS = 600_000
 /**
  * Wait after a renewal: a third of the renewal interval. After this wait, the renewal has finished and the next one is
@@ -43,7 +43,7 @@ const FULL = `SELECT count() FROM (SELECT woeid FROM trend_snapshots WHERE windo
 
 export async function measureFullLists(
   servers: BenchServers,
-  options: { readonly rate: number; readonly seconds: number; readonly nodeArguments: readonly string[] },
+  options: { readonly rate: number; readonly seconds: number; readonly renewals: number; readonly nodeArguments: readonly string[] },
 ): Promise<FullListFigures> {
   const workers = await startWorkers(servers, 1, options.nodeArguments)
   const [worker] = workers
@@ -68,8 +68,12 @@ export async function measureFullLists(
       Object.fromEntries(Object.entries(to).map(([part, seconds]) => [part, (seconds - from[part as Part]) / by])) as Record<Part, number>
     await untilRenewed(servers)
     const quiet = cpu()
-    await delay(RENEWALS * RENEWAL_SECONDS * 1_000)
-    const renewalCpu = used(quiet, cpu(), RENEWALS)
+    const workerCpu: number[] = []
+    for (let before = quiet.worker; workerCpu.length < options.renewals; before = cpuSeconds(worker.pid)) {
+      await delay(RENEWAL_SECONDS * 1_000)
+      workerCpu.push(cpuSeconds(worker.pid) - before)
+    }
+    const renewalCpu = used(quiet, cpu(), options.renewals)
     const api = await servers.startApi()
     const volumesBefore = await servers.query('SELECT count() FROM trend_volumes')
     const live = cpu()
@@ -79,6 +83,7 @@ export async function measureFullLists(
     const memory = /^used_memory:(\d+)/m.exec(await redis.info('memory'))
     return {
       renewalCpu,
+      workerCpu,
       liveCpu,
       peakRssMib: peakRssMib(worker.pid),
       stateMib: worker.stateBytes() / BYTES_PER_MIB,

@@ -39,27 +39,39 @@ const STAND_IN_VOCABULARY = 20_000
  * a generated substitute with about as many new terms is used.
  */
 export async function recordedBacklog(count: number, minutes: number, now: number): Promise<Backlog> {
+  const tweetAt = await repeatedTweets()
+  const tweets: SentTweet[] = []
+  let contributions = 0
+  for (let number = 0; number < count; number++) {
+    const at = Math.floor(now - ((count - number) / count) * minutes * MINUTE_MS)
+    tweets.push({ tweet: tweetAt(number, at), sentAt: at })
+  }
+  const byUser = new Map<string, number>()
+  for (const { tweet } of tweets) contributions += countOf(tweet, byUser)
+  return { tweets, contributions }
+}
+
+/** Returns a function that creates the tweet with a number, for a time. */
+export async function repeatedTweets(): Promise<(number: number, at: number) => Tweet> {
   const path = join(expectedDataFolder(), DATA_SETS.tweets.path)
   const originals = existsSync(path) ? await recordedTweets(path) : standIn()
   const occurrences = new Map<string, number>()
   for (const { hashtags, phrases } of originals)
     for (const term of termsOf([...hashtags, ...phrases])) occurrences.set(term, (occurrences.get(term) ?? 0) + 1)
-  const tweets: SentTweet[] = []
-  let contributions = 0
-  while (tweets.length < count) {
-    const repetition = Math.floor(tweets.length / originals.length)
-    const original = originals[tweets.length % originals.length]
-    const at = Math.floor(now - ((count - tweets.length) / count) * minutes * MINUTE_MS)
+  return function tweetAt(number, at) {
+    const repetition = Math.floor(number / originals.length)
+    const original = originals[number % originals.length]
     const renamed = (name: string) =>
       repetition > 0 && (occurrences.get(foldTerm(name) ?? '') ?? 0) < SELDOM ? `${name} ${repetition}` : name
-    const hashtags = original.hashtags.map(renamed)
-    const phrases = original.phrases.map(renamed)
-    const user_id = original.user_id + BigInt(repetition) * USERS_PER_REPETITION
-    tweets.push({ tweet: { ...original, tweet_id: tweetId(at, tweets.length), user_id, hashtags, phrases, created_at: at }, sentAt: at })
+    return {
+      ...original,
+      tweet_id: tweetId(at, number),
+      user_id: original.user_id + BigInt(repetition) * USERS_PER_REPETITION,
+      hashtags: original.hashtags.map(renamed),
+      phrases: original.phrases.map(renamed),
+      created_at: at,
+    }
   }
-  const byUser = new Map<string, number>()
-  for (const { tweet } of tweets) contributions += countOf(tweet, byUser)
-  return { tweets, contributions }
 }
 
 async function recordedTweets(path: string): Promise<Tweet[]> {

@@ -32,6 +32,13 @@ export default command({
       min: 1,
     }),
     seconds: number('Duration of the measurement of freshness; 0 skips it.', { default: 150 }),
+    steady: integer('Seconds for which recorded tweets are sent at the rate to an empty worker; 0 skips this.', { default: 0, min: 0 }),
+    live: integer('Number of terms in the window of a worker that is restarted and killed; 0 skips this.', { default: 0, min: 0 }),
+    baselines: integer('Number of baselines of this worker.', { default: 0, min: 0 }),
+    renewals: integer('Number of renewals of full lists that are measured; an even number, because half of them are also snapshots.', {
+      default: 2,
+      min: 2,
+    }),
     prof: text('Writes a .cpuprofile of every worker process into this folder.', { placeholder: 'FOLDER' }),
     note: text('Appends the medians to bench/results.md under this note.'),
   },

@@ -9,7 +9,9 @@ import { appendResults, median, quantile, row } from '../harness/table.ts'
 import { type Backlog, demoBacklog, withHotTerm } from './backlog.ts'
 import { type FullListFigures, measureFullLists, untilRenewed } from './full-lists.ts'
 import { recordedBacklog } from './recorded.ts'
+import { measureRestart } from './restart.ts'
 import declaration from './run.command.ts'
+import { measureSteady } from './steady.ts'
 import { measureBacklog, startWorkers, type ThroughputFigures, verifyContributions } from './throughput.ts'
 
 interface Column {
@@ -98,8 +100,8 @@ async function throughput(workerCounts: readonly number[]): Promise<void> {
 }
 
 async function fullLists(): Promise<void> {
-  const { rate, seconds } = values
-  const figures = await withStarted(startServers, (servers) => measureFullLists(servers, { rate, seconds, nodeArguments }))
+  const { rate, seconds, renewals } = values
+  const figures = await withStarted(startServers, (servers) => measureFullLists(servers, { rate, seconds, renewals, nodeArguments }))
   const { seen, missing } = figures.freshness
   const secondsAt = (share: number) => (quantile(seen, share) / 1_000).toFixed(1)
   const parts = (cpu: FullListFigures['renewalCpu']) =>
@@ -109,6 +111,7 @@ async function fullLists(): Promise<void> {
   say('', true)
   say('551 regions of 500 terms, 1 worker:', true)
   say(`- CPU seconds per renewal of all lists (one every 30 s): ${parts(figures.renewalCpu)}`, true)
+  say(`- of these, CPU seconds of the worker in each renewal: ${figures.workerCpu.map((used) => used.toFixed(2)).join(', ')}`, true)
   say(`- at ${rate} tweets/s, CPU seconds per second: ${parts(figures.liveCpu)}`, true)
   say(
     `- event to GET /v1/trends: P50 ${secondsAt(0.5)} s, P99 ${secondsAt(0.99)} s, maximum ${secondsAt(1)} s over ${seen.length} new terms; never seen: ${missing}`,
@@ -119,6 +122,34 @@ async function fullLists(): Promise<void> {
     true,
   )
   say(`- ClickHouse rows: ${figures.snapshotRows} snapshots per minute, ${figures.volumeRows.toFixed(2)} volumes per tweet`, true)
+}
+
+async function steady(): Promise<void> {
+  const { rate, steady: seconds } = values
+  const figures = await withStarted(startServers, (servers) => measureSteady(servers, { rate, seconds, nodeArguments }))
+  const { seen, missing, events } = figures.freshness
+  const secondsAt = (share: number) => (quantile(seen, share) / 1_000).toFixed(1)
+  say('', true)
+  say(`1 worker, ${events} recorded tweets at ${rate}/s:`, true)
+  say(
+    `- event to GET /v1/trends: P50 ${secondsAt(0.5)} s, P99 ${secondsAt(0.99)} s, maximum ${secondsAt(1)} s over ${seen.length} new terms; never seen: ${missing}`,
+    true,
+  )
+  say(
+    `- oldest list ${(figures.oldestMs / 1_000).toFixed(1)} s; worker without an answer for at most ${(figures.stallMs / 1_000).toFixed(2)} s`,
+    true,
+  )
+  say(
+    `- CPU seconds per second: worker ${figures.workerCpu.toFixed(2)}, all others ${figures.otherCpu.toFixed(2)}; worker ${figures.peakRssMib} MiB peak RSS`,
+    true,
+  )
+}
+
+async function restarts(): Promise<void> {
+  const { live: terms, baselines } = values
+  say('', true)
+  say(`1 worker with ${terms} terms that occurred once, and ${baselines} baselines:`, true)
+  await withStarted(startServers, (servers) => measureRestart(servers, { terms, baselines, nodeArguments }, say))
 }
 
 async function main(): Promise<void> {
@@ -132,6 +163,8 @@ async function main(): Promise<void> {
   const workerCounts = values.workers.filter((count) => count > 0)
   if (workerCounts.length > 0) await throughput(workerCounts)
   if (values.seconds > 0) await fullLists()
+  if (values.steady > 0) await steady()
+  if (values.live > 0) await restarts()
   appendResults('bench:trends', values.note, lines)
 }
 

@@ -22,37 +22,68 @@ export interface TermFilter {
 const BITS_PER_TERM = 16
 const PROBES = 4
 const LEAST_TERMS = 65_536
-/** Capacity of a new filter, as a multiple of the number of terms in the last scan. */
-const GROWTH = 2
 const BITS_PER_WORD = 32
 
 export function termFilter(): TermFilter {
-  let current: Uint32Array | undefined
-  let next = filterFor(LEAST_TERMS)
+  let current: GrowingFilter | undefined
+  let next = new GrowingFilter(LEAST_TERMS)
   let terms = 0
 
   return {
     mayHave(hash) {
-      return current === undefined || has(current, hash)
+      return current === undefined || current.has(hash)
     },
     add(hash) {
-      if (current !== undefined) set(current, hash)
-      set(next, hash)
+      current?.add(hash)
+      next.add(hash)
     },
     walked(hash) {
       terms++
-      set(next, hash)
+      next.add(hash)
     },
     walkCompleted() {
       current = next
-      next = filterFor(Math.max(LEAST_TERMS, terms * GROWTH))
+      next = new GrowingFilter(Math.max(LEAST_TERMS, terms))
       terms = 0
     },
   }
 }
 
-/** Creates a filter. The number of bits is a power of two, so that a mask is enough to find the position of a probe. */
-function filterFor(terms: number): Uint32Array {
+/**
+ * A Bloom filter without a limit. When a layer is full, it gets another layer of twice the size. After a start, and
+ * while the vocabulary grows, a filter of a fixed size would soon take every term for one with a row.
+ */
+class GrowingFilter {
+  /** The largest first. */
+  readonly #layers: Uint32Array[]
+  #terms: number
+  /** The number of terms that the largest layer can still take. */
+  #room: number
+
+  constructor(terms: number) {
+    this.#layers = [layerFor(terms)]
+    this.#terms = terms
+    this.#room = terms
+  }
+
+  add(hash: number): void {
+    if (this.#room === 0) {
+      this.#terms *= 2
+      this.#room = this.#terms
+      this.#layers.unshift(layerFor(this.#terms))
+    }
+    this.#room--
+    set(this.#layers[0], hash)
+  }
+
+  has(hash: number): boolean {
+    for (const layer of this.#layers) if (has(layer, hash)) return true
+    return false
+  }
+}
+
+/** Creates a layer. The number of bits is a power of two, so that a mask is enough to find the position of a probe. */
+function layerFor(terms: number): Uint32Array {
   return new Uint32Array(2 ** Math.ceil(Math.log2(terms * BITS_PER_TERM)) / BITS_PER_WORD)
 }
 

@@ -48,17 +48,35 @@ export class TrendListBytes {
     if (source === undefined) throw malformed('source', 'there is no such symbol')
     this.source = source
     this.missing_partitions = checked(readInt(body, cursor.at, length), 'missing_partitions')
-    const rest = eachItem(body, cursor.at, LEAST_ENTRY_BYTES, (at) => {
-      const ends = skipEntry(body, at)
-      this.#starts.push(at)
-      this.#ends.push(ends)
-      return ends
-    })
+    const rest = this.#findEntries(cursor.at)
     if (rest !== length) throw new CodecError(`TrendOutput: ${length - rest} bytes are left after the value`)
+  }
+
+  /** @returns where the array of entries ends */
+  #findEntries(start: number): number {
+    const { body } = this
+    let at = start
+    for (;;) {
+      const count = checked(readBlockCount(body, at, body.length, LEAST_ENTRY_BYTES), 'entries')
+      at = cursor.at
+      if (count === 0) return at
+      const until = lastBlockEnd()
+      for (let left = count; left > 0; left--) {
+        this.#starts.push(at)
+        at = skipEntry(body, at)
+        this.#ends.push(at)
+      }
+      if (until >= 0 && at !== until) throw malformed('entries', 'a block does not have its declared size')
+    }
   }
 
   get length(): number {
     return this.#starts.length
+  }
+
+  /** Visits the best entries, at most `count`, as Avro in `body`. */
+  eachOf(count: number, visit: (start: number, end: number, rank: number) => void): void {
+    for (let i = 0; i < Math.min(count, this.length); i++) visit(this.#starts[i], this.#ends[i], i + 1)
   }
 
   /** Returns the best entries, at most `count`. */
@@ -90,13 +108,13 @@ function skipEntry(body: Buffer, start: number): number {
   if (body.length - at < DOUBLES_BYTES) throw malformed('velocity', 'the bytes end within it')
   at = skipOptional(body, at + DOUBLES_BYTES, 'label', skipText)
   at = skipNumber(body, at, 'trending_since')
-  at = eachItem(body, at, 1, (item) => skipId(body, item, 'sample_tweets'))
+  at = skipArray(body, at, 'sample_tweets', skipId)
   at = skipOptional(body, at, 'rank_change', skipInt)
   at = skipOptional(body, at, 'peak_rank', skipInt)
   at = skipOptional(body, at, 'lang', skipText)
   at = skipOptional(body, at, 'users', skipNumber)
-  at = eachItem(body, at, 1, (item) => skipText(body, item, 'variants'))
-  at = eachItem(body, at, 1, (item) => skipText(body, item, 'related'))
+  at = skipArray(body, at, 'variants', skipText)
+  at = skipArray(body, at, 'related', skipText)
   return skipOptional(body, at, 'typical_tweet', skipId)
 }
 
@@ -137,21 +155,19 @@ function skipOptional(body: Buffer, at: number, field: string, skip: Skip): numb
   throw malformed(field, `branch ${branch} of a union of 2`)
 }
 
-/**
- * Visits the items of an array.
- * @param visit returns where the item ends
- * @returns where the array ends
- */
-function eachItem(body: Buffer, start: number, itemBytes: number, visit: (at: number) => number): number {
+/** @returns where the array ends */
+function skipArray(body: Buffer, start: number, field: string, skip: Skip): number {
   let at = start
-  for (;;) {
-    const count = checked(readBlockCount(body, at, body.length, itemBytes), 'entries')
+  // Most arrays are empty.
+  while (body[at] !== 0) {
+    const count = checked(readBlockCount(body, at, body.length, 1), field)
     at = cursor.at
     if (count === 0) return at
     const until = lastBlockEnd()
-    for (let left = count; left > 0; left--) at = visit(at)
-    if (until >= 0 && at !== until) throw malformed('entries', 'a block does not have its declared size')
+    for (let left = count; left > 0; left--) at = skip(body, at, field)
+    if (until >= 0 && at !== until) throw malformed(field, 'a block does not have its declared size')
   }
+  return at + 1
 }
 
 /** Returns the value that was read. Throws CodecError if the value was malformed. */

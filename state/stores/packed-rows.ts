@@ -23,6 +23,16 @@ const NO_VALUE = -1
 /** Number of slots per row. At most half of the slots are in use, so searches are short. */
 const SLOTS_PER_ROW = 2
 const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
+/** A table is hardly used if it uses less than one part in this number of its memory. */
+const SMALL_USE = 8
+/**
+ * After this number of small uses in succession, a table returns half of its memory. A burst, such as the first lists
+ * or a backlog, would otherwise leave large tables in every store and partition forever. At a commit per second, the
+ * number covers several renewals of the trends, so that a table does not shrink and grow between two of them.
+ */
+const USES_BEFORE_SHRINKING = 128
+/** Smaller tables keep their memory. */
+const MIN_SHRUNK_BYTES = 1_048_576
 /** Up to this length, a loop copies faster than a function of the runtime. */
 const SHORT_COPY_BYTES = 24
 /**
@@ -49,7 +59,7 @@ export function keyHash(buffer: Uint8Array, start: number, end: number): number 
 /**
  * A hash table of rows whose keys and values are bytes of one buffer. There is no object per row, so the garbage
  * collector has nothing to visit or to move, regardless of the number of rows. When the table is cleared, it keeps its
- * memory for further rows.
+ * memory for further rows, unless it has hardly been used for some time.
  *
  * Rows have numbers from 0. A value that is replaced leaves its bytes behind until the table is cleared.
  */
@@ -62,6 +72,8 @@ export class PackedRows {
   #fields = new Int32Array(FIRST_ROWS * FIELDS)
   /** Row numbers plus one, so that 0 is a free slot. */
   #slots = new Int32Array(FIRST_ROWS * SLOTS_PER_ROW)
+  /** How often in succession the table was hardly used. */
+  #smallUses = 0
 
   get count(): number {
     return this.#count
@@ -80,6 +92,11 @@ export class PackedRows {
   /** The memory that its rows take. */
   get size(): number {
     return this.#used + this.#count * ROW_BYTES
+  }
+
+  /** The memory that the table holds, in bytes. */
+  get capacity(): number {
+    return this.#bytes.length + this.#fields.byteLength + this.#slots.byteLength
   }
 
   get buffer(): Buffer {
@@ -188,10 +205,21 @@ export class PackedRows {
   }
 
   clear(): void {
+    const isSmall = this.#used * SMALL_USE < this.#bytes.length && this.#count * SMALL_USE < this.#fields.length / FIELDS
+    this.#smallUses = isSmall && this.capacity > MIN_SHRUNK_BYTES ? this.#smallUses + 1 : 0
     this.#used = 0
     this.#replaced = 0
     this.#count = 0
-    this.#slots.fill(0)
+    if (this.#smallUses < USES_BEFORE_SHRINKING) this.#slots.fill(0)
+    else this.#shrink()
+  }
+
+  /** Halves the memory. */
+  #shrink(): void {
+    this.#smallUses = 0
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, this.#bytes.length >>> 1))
+    this.#fields = new Int32Array(Math.max(FIRST_ROWS * FIELDS, this.#fields.length / 2))
+    this.#slots = new Int32Array(Math.max(FIRST_ROWS * SLOTS_PER_ROW, this.#slots.length / 2))
   }
 
   #append(bytes: Uint8Array, start: number, end: number): void {

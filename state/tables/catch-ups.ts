@@ -35,15 +35,17 @@ export async function recordCatchUp(client: ClickHouseClient, { table, identity,
 }
 
 const CAUGHT_UP_QUERY = `
-SELECT uniqExact(kafka_topic, kafka_partition)
+SELECT table_name, uniqExact(kafka_topic, kafka_partition)
 FROM ${CATCH_UPS_TABLE}
-WHERE table_name = {table:String}
-  AND identity IN (SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = {table:String})`
+WHERE (table_name, identity) IN (SELECT name, comment FROM system.tables WHERE database = currentDatabase() AND name IN {tables:Array(String)})
+GROUP BY table_name`
 
 /**
- * @returns the number of partitions that the table in its current identity has caught up with; 0 when there is no table
+ * @returns the number of partitions with which each table in its current identity has caught up; 0 when there is no
+ * such table
  */
-export async function caughtUpPartitions(reader: TableReader, table: string): Promise<number> {
-  const [row] = await readRows<[number]>(reader, CAUGHT_UP_QUERY, { table })
-  return row?.[0] ?? 0
+export async function caughtUpPartitions(reader: TableReader, ...tables: readonly string[]): Promise<number[]> {
+  const rows = await readRows<[table: string, partitions: number]>(reader, CAUGHT_UP_QUERY, { tables })
+  const byTable = new Map(rows)
+  return tables.map((table) => byTable.get(table) ?? 0)
 }

@@ -8,6 +8,7 @@ const TWO_32 = 2 ** 32
 /** The maximum length of a text or an array. */
 const MAX_LENGTH_BYTES = 5
 const MAX_BYTES_PER_UNIT = 3
+const INT64_BYTES = 8
 
 /** The topic and the partition that contain the records of an insert. */
 export interface InsertSource {
@@ -53,7 +54,7 @@ export class RowBinary {
 }
 
 /** Writes single values. */
-class PlainValues {
+export class PlainValues {
   readonly #out: ByteWriter
 
   constructor(out: ByteWriter) {
@@ -93,6 +94,19 @@ class PlainValues {
     out.buffer[out.length++] = rest
   }
 
+  uint8(number: number): void {
+    const out = this.#out
+    out.reserve(1)
+    out.buffer[out.length++] = number
+  }
+
+  uint16(number: number): void {
+    const out = this.#out
+    out.reserve(2)
+    out.buffer[out.length++] = number
+    out.buffer[out.length++] = number >>> 8
+  }
+
   /** Also writes Int32. */
   uint32(number: number): void {
     const out = this.#out
@@ -104,7 +118,10 @@ class PlainValues {
     buffer[out.length++] = number >>> 24
   }
 
-  /** @param number not negative, and exact in a double */
+  /**
+   * Also writes Int64 and DateTime64(3).
+   * @param number an integer that a double represents exactly
+   */
   uint64(number: number): void {
     this.uint32(number % TWO_32)
     this.uint32(Math.floor(number / TWO_32))
@@ -116,6 +133,13 @@ class PlainValues {
    */
   dateTime(time: number): void {
     this.uint32(Math.floor(time / MS_PER_SECOND))
+  }
+
+  /** Writes an Int64 that need not be exact in a double. */
+  int64(number: bigint): void {
+    const out = this.#out
+    out.reserve(INT64_BYTES)
+    out.length = out.buffer.writeBigInt64LE(number, out.length)
   }
 
   raw(bytes: Uint8Array, start: number, end: number): void {

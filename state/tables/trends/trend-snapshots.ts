@@ -1,8 +1,9 @@
 import type { TrendListBytes } from '../../../schemas/trends/trend-list-bytes.ts'
-import type { TrendEntry } from '../../../schemas/trends/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
-import type { Migration, Row, Table } from '../table.ts'
+import type { RowBinary } from '../row-binary.ts'
+import type { BinaryTable, Migration } from '../table.ts'
 import { isoMonth } from '../time.ts'
+import { ENTRY_COLUMNS, writeEntry, writeNoEntry } from './snapshot-entry.ts'
 
 /** Number of ranks whose history is kept. Deeper ranks are only candidates for personalized lists. */
 const SNAPSHOT_RANKS = 100
@@ -29,7 +30,7 @@ const TOPIC_COLUMNS = ['users Nullable(Int64)', 'variants Array(String)']
  * posted list is shorter, the remaining ranks have an empty term. In an empty list, the first rank has an empty term,
  * which distinguishes the list from a missing one.
  */
-export const trendSnapshots: Table<number, TrendListBytes> = {
+export const trendSnapshots: BinaryTable<number, TrendListBytes> = {
   name: 'trend_snapshots',
   columns: [
     'woeid Int32',
@@ -50,7 +51,8 @@ export const trendSnapshots: Table<number, TrendListBytes> = {
   partitionBy: 'toYYYYMM(window_end)',
   ttl: `window_end + INTERVAL ${RETENTION_DAYS} DAY`,
   migrations: [addition('002-entry-fields', LATER_COLUMNS), addition('003-topics', TOPIC_COLUMNS)],
-  rowsOf,
+  binaryColumns: ['woeid', 'window_end', 'rank', 'version', ...ENTRY_COLUMNS],
+  writeRows,
   partitionOf: (_woeid, list) => isoMonth(list.window_end),
 }
 
@@ -59,33 +61,25 @@ function addition(id: string, columns: readonly string[]): Migration {
   return { id, statements: ({ onCluster }) => [`ALTER TABLE trend_snapshots${onCluster} ${added}`] }
 }
 
-function rowsOf(_woeid: number, list: TrendListBytes | null): Row[] {
-  if (list === null) return []
+function writeRows(_woeid: number, list: TrendListBytes, offset: number, rows: RowBinary): void {
+  const { values } = rows
   const isPosted = list.source === 'endpoint'
-  const rows = list.first(SNAPSHOT_RANKS).map((entry, index) => rowOf(list, index + 1, entry))
+  const begin = (rank: number) => {
+    values.uint32(list.woeid)
+    values.dateTime(list.window_end)
+    values.uint16(rank)
+    values.uint8(isPosted ? 1 : 0)
+  }
+  list.eachOf(SNAPSHOT_RANKS, (start, end, rank) => {
+    begin(rank)
+    writeEntry(list.body, start, end, values)
+    rows.endRow(offset)
+  })
   const filledUpTo = isPosted ? SNAPSHOT_RANKS : 1
-  for (let rank = rows.length + 1; rank <= filledUpTo; rank++) rows.push(rowOf(list, rank, undefined))
-  return rows
-}
-
-function rowOf(list: TrendListBytes, rank: number, entry: TrendEntry | undefined): Row {
-  return {
-    woeid: list.woeid,
-    window_end: new Date(list.window_end).toISOString(),
-    rank,
-    term: entry?.term ?? '',
-    name: entry?.name ?? '',
-    tweet_volume: entry === undefined ? null : String(entry.tweet_volume),
-    velocity: entry?.velocity ?? null,
-    label: entry?.label ?? '',
-    sample_ids: entry?.sample_tweets.map(String) ?? [],
-    version: list.source === 'endpoint' ? 1 : 0,
-    volume_24h: entry === undefined ? null : String(entry.volume_24h),
-    velocity_vs_usual: entry?.velocity_vs_usual ?? null,
-    score: entry?.score ?? null,
-    trending_since: entry === undefined ? null : new Date(entry.trending_since).toISOString(),
-    users: entry === undefined || entry.users === null ? null : String(entry.users),
-    variants: entry?.variants ?? [],
+  for (let rank = list.length + 1; rank <= filledUpTo; rank++) {
+    begin(rank)
+    writeNoEntry(values)
+    rows.endRow(offset)
   }
 }
 

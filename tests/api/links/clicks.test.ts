@@ -34,7 +34,8 @@ async function clicksApi() {
   const facts = { partitionOf: () => partition, partitionsOf: () => PARTITIONS } as unknown as Facts
   const tables: TableReader = {
     async query({ query_params }) {
-      if ('table' in query_params) return { json: async <T>() => [[table.caughtUp]] as T[] }
+      if ('tables' in query_params)
+        return { json: async <T>() => (query_params.tables as string[]).map((name) => [name, table.caughtUp]) as T[] }
       table.queries.push(query_params)
       if (table.error !== undefined) throw table.error
       if (table.queries.length > table.failFrom) throw new Error('gone')

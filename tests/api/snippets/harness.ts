@@ -47,7 +47,8 @@ export async function snippetsApi(
   const found = { rows: [] as [string, number][], words: [] as string[], caughtUp: snippetTexts.partitions }
   const tables: TableReader = {
     async query({ query_params }) {
-      if ('table' in query_params) return { json: async <Row>() => [[found.caughtUp]] as Row[] }
+      if ('tables' in query_params)
+        return { json: async <Row>() => (query_params.tables as string[]).map((name) => [name, found.caughtUp]) as Row[] }
       found.words = query_params.words as string[]
       return { json: async <Row>() => found.rows as Row[] }
     },

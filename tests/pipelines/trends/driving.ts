@@ -54,3 +54,10 @@ export function leap(driver: TestDriver, ms: number): void {
   driver.advanceWallClock(ms)
   driver.settle()
 }
+
+/** Makes a task stop reading until the driver restarts. */
+export function block(driver: TestDriver, source: string, partition: number): void {
+  const task = driver.tasks.find((each) => each.part.sources.includes(source) && each.partition === partition)!
+  // A task with queued records that it does not process gets no further records.
+  Object.defineProperties(task, { queuedRecords: { value: 1 }, idles: { value: false }, run: { value: () => 'idle' } })
+}

@@ -65,9 +65,11 @@ export interface Offline {
    * Returns every region's list at a window's end, best first, with at most 500 entries. Regions without entries are
    * absent. Means, labels, baselines and `trending_since` depend on earlier lists, so they are right only if this
    * function is called for each published window in order.
+   * @param isMissing returns true for tweets of a stuck partition, which the lists lack. Such lists do not influence
+   * later ones.
    */
-  listsAt(windowEnd: number): Map<number, TrendEntry[]>
-  /** Returns the counts so far in a region, grouped by term and minute (epoch ms of its start). */
+  listsAt(windowEnd: number, isMissing?: (sent: SentTweet) => boolean): Map<number, TrendEntry[]>
+  /** Returns the counts so far in a region, by term and minute (epoch ms of its start). */
   volumes(woeid: number): Map<string, Map<number, number>>
 }
 
@@ -81,11 +83,12 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
     return counted.contributions
   }
 
-  function listsAt(windowEnd: number): Map<number, TrendEntry[]> {
-    const known = contributions().filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
+  function listsAt(windowEnd: number, isMissing?: (sent: SentTweet) => boolean): Map<number, TrendEntry[]> {
+    const known = contributions().filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS && isMissing?.(each) !== true)
     const lists = new Map<number, TrendEntry[]>()
     for (const [woeid, terms] of byRegionAndTerm(known)) {
-      const past = pastOf(woeid)
+      // An incomplete list is compared with the past, but does not become a part of it.
+      const past = isMissing === undefined ? pastOf(woeid) : structuredClone(pastOf(woeid))
       const mean = past.lists.findLast((list) => list.windowEnd <= windowEnd - MINUTE_MS)?.mean ?? 0
       const labels = past.firstList !== undefined && windowEnd - past.firstList >= LABELS_AFTER_MS
       const ranked = [...terms].flatMap(([term, all]) => {

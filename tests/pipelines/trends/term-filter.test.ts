@@ -39,3 +39,16 @@ test('terms whose rows are gone are forgotten by the next scan', () => {
   filter.walkCompleted()
   expect(filter.mayHave(name(7))).toBe(false)
 })
+
+test('a filter stays useful when the number of terms multiplies between two scans', () => {
+  const filter = termFilter()
+  filter.walkCompleted()
+  const added = 500_000
+  for (let i = 0; i < added; i++) filter.add(name(i))
+  let missed = 0
+  for (let i = 0; i < added; i++) if (!filter.mayHave(name(i))) missed++
+  expect(missed).toBe(0)
+  let mistaken = 0
+  for (let i = 0; i < TERMS; i++) if (filter.mayHave(hashOf(`other ${i}`))) mistaken++
+  expect(mistaken).toBeLessThan(TERMS / 100)
+})

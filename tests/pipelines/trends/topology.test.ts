@@ -7,7 +7,21 @@ import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
 import { trendOutput, trendRenewals, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendOutput, Tweet } from '../../../schemas/trends/types.ts'
-import { entriesOf, HOUR, leap, MINUTE, NEW_YORK, newestLists, restartIds, SECOND, START, send, UNITED_STATES, WORLD } from './driving.ts'
+import {
+  block,
+  entriesOf,
+  HOUR,
+  leap,
+  MINUTE,
+  NEW_YORK,
+  newestLists,
+  restartIds,
+  SECOND,
+  START,
+  send,
+  UNITED_STATES,
+  WORLD,
+} from './driving.ts'
 import { historyOf, publishedVolumes } from './volumes.ts'
 
 const WEEK = 168 * HOUR
@@ -352,13 +366,6 @@ test('a term that becomes frequent keeps all counts, in its lists and in the his
   for (const { woeid, volume } of publishedVolumes(driver)) greatest.set(woeid, Math.max(volume, greatest.get(woeid) ?? 0))
   expect([WORLD, UNITED_STATES, NEW_YORK, 44418].map((woeid) => greatest.get(woeid))).toEqual([59, 32, 32, 27])
 })
-
-/** Makes a task stop reading until the driver restarts. */
-function block(driver: TestDriver, source: string, partition: number): void {
-  const task = driver.tasks.find((each) => each.part.sources.includes(source) && each.partition === partition)!
-  // A task gets no further records while it has queued records that it does not process.
-  Object.defineProperties(task, { queuedRecords: { value: 1 }, idles: { value: false }, run: { value: () => 'idle' } })
-}
 
 test('when a partition of the tweets is stuck, lists are incomplete but not stale, and change neither trends nor means', () => {
   const driver = testDriver(trends, { startAt: START })

@@ -17,3 +17,14 @@ test('values have the bytes that ClickHouse expects, and each row ends with its 
   expect([...rows.bytes.subarray(first.length)]).toEqual([0xc8, 1, ...Buffer.from('x'.repeat(200)), ...place(7, 0)])
   expect([rows.count, rows.firstOffset, rows.lastOffset]).toEqual([2, 2 ** 40 + 1, 7])
 })
+
+test('integers of all sizes are little-endian, and negative ones are two’s complements', () => {
+  const { values } = new RowBinary({ topic: 't', partition: 0 })
+  values.uint8(255)
+  values.uint16(258)
+  values.uint64(-1)
+  values.uint64(-(2 ** 32) - 1)
+  values.int64(-(2n ** 63n))
+  const minusOne = new Array(8).fill(0xff)
+  expect([...values.bytes]).toEqual([255, 2, 1, ...minusOne, 0xff, 0xff, 0xff, 0xff, 0xfe, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0x80])
+})
