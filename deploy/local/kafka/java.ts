@@ -5,7 +5,6 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { REQUESTS_BEFORE_COMPILER } from '../java/compiler-priority.ts'
 import { type BrokerPorts, type BrokerSettings, brokerProperties } from './settings.ts'
 
 const run = promisify(execFile)
@@ -73,7 +72,6 @@ export function brokerCommand({ jars, properties, logFile, heapMb, archive, extr
     ...jvmArguments(logFile, archive),
     `-Xmx${heapMb}m`,
     ...OPTIMISE_LATER,
-    ...REQUESTS_BEFORE_COMPILER,
     ...extra,
     '-cp',
     join(jars, '*'),
