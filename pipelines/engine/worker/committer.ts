@@ -152,10 +152,7 @@ export function committer(deps: CommitterDeps): Committer {
    * arrive sooner if commits are fewer and larger.
    */
   function spacingMs(): number {
-    return spacingFor(tasks.running().some((task) => task.commitSoon) ? commitSoonMs : commitIntervalMs)
-  }
-
-  function spacingFor(intervalMs: number): number {
+    const intervalMs = tasks.running().some((task) => task.commitSoon) ? commitSoonMs : commitIntervalMs
     return Math.max(intervalMs, Math.min(lastTookMs * SPACING_PER_COMMIT, LONGEST_SPACING_MS))
   }
 
@@ -288,7 +285,8 @@ export function committer(deps: CommitterDeps): Committer {
       if (underWay !== undefined || !hasWork()) return Infinity
       return commitsAtOnce() ? now : lastCommitAt + spacingMs()
     },
-    collectMs: (now) => Math.max(0, spacingFor(commitSoonMs) - elapsed(lastCommitAt, now) - FETCH_BEFORE_COMMIT_MS),
+    // The spacing is not considered here, because the commit in flight may shorten it.
+    collectMs: (now) => Math.max(0, commitSoonMs - elapsed(lastCommitAt, now) - FETCH_BEFORE_COMMIT_MS),
     reset() {
       lastCommitAt = runtime.now()
       sentEarly = false
