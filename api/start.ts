@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import { registryClient } from '../kafka/registry.ts'
+import { systemTimers } from '../runtime/patient-timer.ts'
 import { systemRuntime } from '../runtime/system.ts'
 import type { ApiConfig } from './config.ts'
 import { answerCache } from './kit/answer-cache.ts'
@@ -23,6 +24,7 @@ import { packedTableOpener } from './kit/packed/open.ts'
 import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
 import { type FrontHandler, type RunningServer, startServer } from './kit/server.ts'
+import { sharedStart } from './kit/shared-start.ts'
 import { smallTableOpener } from './kit/small-table/open.ts'
 import { diskFiles } from './kit/spool/files.ts'
 import { measureSpool, spoolProbe } from './kit/spool/observe.ts'
@@ -65,7 +67,9 @@ export async function startApi(config: ApiConfig, log: Logger) {
   closing.push(facts.close)
   const channel = redisResultChannel({ url: state.redisUrl, cluster: state.redisCluster, name: randomUUID(), log })
   const bindings = redisBindings(redis.bindings)
-  const commands = createCommands({ facts, reader: redis.reader, bindings, channel, registry: metrics.registry, now })
+  // Each commit decides several commands, so commands lose little time if their records share a request to Kafka.
+  const started = sharedStart({ setTimer: systemTimers.setTimer, monotonic })
+  const commands = createCommands({ facts, reader: redis.reader, bindings, channel, started, registry: metrics.registry, now })
   closing.push(commands.close)
 
   const trusted = addressRanges(config.trustedProxies)

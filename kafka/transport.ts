@@ -111,9 +111,10 @@ export interface FetcherOptions {
   readonly idleWaitMs?: () => number
   /**
    * How long the next request for the same partitions is delayed after a response with little data, in ms, so that more
-   * records share a response. A record that arrives after a pause is still read at once. Default 0.
+   * records share a response. A record that arrives after a pause is still read at once. If this is a function, the
+   * fetcher calls it after each such response. Default 0.
    */
-  readonly collectMs?: number
+  readonly collectMs?: number | (() => number)
   /** Maximum bytes of one response. Default 16 MiB. */
   readonly maxBytes?: number
   /** Maximum bytes of one partition in one response. Default 1 MiB. */

@@ -6,7 +6,7 @@ import type { AnswerCache } from './answer-cache.ts'
 import { authorize, mayBeAnonymous, type ShownCertificate, type UserIdForm } from './auth/authorize.ts'
 import type { Caller, TokenVerifier } from './auth/verify.ts'
 import { readJsonBody } from './body.ts'
-import { bodyPieces, incomingBody, onePiece, wholeBody } from './body-stream.ts'
+import { type BodyLimits, bodyPieces, incomingBody, onePiece, wholeBody } from './body-stream.ts'
 import { type Call, RoutedCall } from './call.ts'
 import { type AddressRanges, addressRanges, clientAddress, LOOPBACK, type TrustedProxies } from './client-address.ts'
 import { answering } from './commands/idempotency.ts'
@@ -93,12 +93,12 @@ function arrivingBody(call: Call, streamed: StreamedBody | undefined, maxBytes: 
   if (streamed === undefined) return undefined
   const limits = { maxBytes, timeoutMs: streamed.timeoutMs }
   const contentType = call.header('content-type')
-  const { incoming } = call
-  if (incoming !== undefined) {
-    const whole = () => incomingBody(incoming, limits)
-    return { contentType, pieces: onePiece(whole), whole }
-  }
-  return { contentType, pieces: bodyPieces(call.request!, limits), whole: () => wholeBody(call.request!, limits) }
+  const whole = () => bodyOf(call, limits)
+  return { contentType, pieces: call.request === undefined ? onePiece(whole) : bodyPieces(call.request, limits), whole }
+}
+
+function bodyOf({ incoming, request }: Call, limits: BodyLimits): Promise<Uint8Array> {
+  return incoming === undefined ? wholeBody(request!, limits) : incomingBody(incoming, limits)
 }
 
 function tookTooLong(): ApiError {
@@ -202,7 +202,10 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const takesKey = definition.idempotent === true || definition.derivesIds === true
       const idempotencyKey = takesKey ? idempotencyKeyFrom(call.header('idempotency-key')) : undefined
       const offeredKey = definition.idempotent ? (idempotencyKey ?? randomUUID()) : undefined
-      const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(call.request!, limits), 'body')
+      const body =
+        definition.body === undefined
+          ? undefined
+          : check(definition.body, await readJsonBody(call.header('content-type'), () => bodyOf(call, limits)), 'body')
       if (body !== undefined) assertValid(body)
       const more = units === undefined || body === undefined ? 0 : units(body.value) - 1
       if (more > 0 && !isExempt) await limit(call, authorizing, isUserId, added, countsAs, more)
@@ -243,6 +246,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), async (c) => responseOf(await serve(new RoutedCall(c))))
     if (definition.isDirect !== true) return
     if (method === 'post') options.direct?.addPost(path, serve, limits.maxBytes)
+    else if (method === 'patch') options.direct?.addPatch(path, serve, limits.maxBytes)
     else options.direct?.addGet(path, serve)
   }
 

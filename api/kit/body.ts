@@ -1,4 +1,3 @@
-import { type BodyLimits, wholeBody } from './body-stream.ts'
 import { ApiError, errors, invalidRequest } from './errors.ts'
 import { assertCleanText, assertShallow, decodeUtf8 } from './text.ts'
 
@@ -7,12 +6,13 @@ const SHALLOW_BYTES = 4_096
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 
 /**
- * Reads a JSON body. Throws ApiError: 415 for another media type, 413 as soon as the body is too large (the remaining
- * bytes are not read), 408 if the body arrives too slowly, 400 if it is not valid UTF-8 or JSON.
+ * Reads a JSON body. Throws ApiError: 415 for another media type, 400 if the body is not valid UTF-8 or JSON, and the
+ * errors of `whole`.
+ * @param whole reads the body
  */
-export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
-  assertJsonType(request.headers.get('content-type'))
-  const value = parsed(await wholeBody(request, limits))
+export async function readJsonBody(contentType: string | undefined, whole: () => Promise<Uint8Array>): Promise<unknown> {
+  assertJsonType(contentType ?? null)
+  const value = parsed(await whole())
   assertCleanText(value)
   return value
 }

@@ -20,23 +20,30 @@ export interface DirectRoutes {
   /** @param path a path whose last segment is its only parameter */
   addGet(path: string, serve: ServeCall): void
   /**
+   * @param path a path whose last segment is its only parameter
+   * @param maxBytes maximum size of the body
+   */
+  addPatch(path: string, serve: ServeCall, maxBytes: number): void
+  /**
    * @param path a path without parameters
    * @param maxBytes maximum size of the body
    */
   addPost(path: string, serve: ServeCall, maxBytes: number): void
-  /** Starts to answer a request. Returns false if the request is not a plain GET or POST of one of the routes. */
+  /** Starts to answer a request. Returns false unless it is a plain GET, PATCH or POST of one of the routes. */
   start(request: IncomingMessage, response: ServerResponse): boolean
-}
-
-interface DirectGet {
-  readonly parameter: string
-  readonly serve: ServeCall
 }
 
 interface DirectPost {
   readonly serve: ServeCall
   readonly maxBytes: number
 }
+
+/** A route with a parameter. */
+interface DirectEntity extends DirectPost {
+  readonly parameter: string
+}
+
+type Entities = Map<string, DirectEntity>
 
 const NO_PARAMETERS: Readonly<Record<string, string>> = {}
 
@@ -53,19 +60,27 @@ const AUTHORIZATION = 'authorization'
 const CONTENT_TYPE = 'content-type'
 
 export function directRoutes(): DirectRoutes {
-  const gets = new Map<string, DirectGet>()
+  /** Routes with a parameter, by the part of the path before it. */
+  const gets: Entities = new Map()
+  const patches: Entities = new Map()
   const posts = new Map<string, DirectPost>()
 
-  function startGet(request: IncomingMessage, response: ServerResponse): boolean {
-    if (gets.size === 0) return false
+  function startEntity(routes: Entities, hasBody: boolean, request: IncomingMessage, response: ServerResponse): boolean {
+    if (routes.size === 0) return false
     const url = request.url as string
     const start = url.lastIndexOf('/') + 1
-    const route = gets.get(url.slice(0, start))
+    const route = routes.get(url.slice(0, start))
     if (route === undefined) return false
     const value = url.slice(start)
-    if (!NUMBER.test(value) || !isPlain(request)) return false
+    if (!NUMBER.test(value) || (hasBody && !hasPlainBody(request, route.maxBytes)) || !isPlain(request)) return false
     void answer(response, route.serve(new DirectCall(request, { [route.parameter]: value })))
     return true
+  }
+
+  function addEntity(routes: Entities, path: string, serve: ServeCall, maxBytes: number): void {
+    const [, prefix, parameter] = /^([^{}]+\/)\{([^{}]+)\}$/.exec(path) ?? []
+    if (prefix === undefined) throw new Error(`the last segment of ${path} must be its only parameter`)
+    routes.set(prefix, { parameter, serve, maxBytes })
   }
 
   function startPost(request: IncomingMessage, response: ServerResponse): boolean {
@@ -76,18 +91,23 @@ export function directRoutes(): DirectRoutes {
   }
 
   return {
-    addGet(path, serve) {
-      const [, prefix, parameter] = /^([^{}]+\/)\{([^{}]+)\}$/.exec(path) ?? []
-      if (prefix === undefined) throw new Error(`the last segment of ${path} must be its only parameter`)
-      gets.set(prefix, { parameter, serve })
-    },
+    addGet: (path, serve) => addEntity(gets, path, serve, 0),
+    addPatch: (path, serve, maxBytes) => addEntity(patches, path, serve, maxBytes),
     addPost(path, serve, maxBytes) {
       if (path.includes('{')) throw new Error(`${path} must not have parameters`)
       posts.set(path, { serve, maxBytes })
     },
     start(request, response) {
-      if (request.method === 'GET') return startGet(request, response)
-      return request.method === 'POST' && startPost(request, response)
+      switch (request.method) {
+        case 'GET':
+          return startEntity(gets, false, request, response)
+        case 'PATCH':
+          return startEntity(patches, true, request, response)
+        case 'POST':
+          return startPost(request, response)
+        default:
+          return false
+      }
     },
   }
 }

@@ -109,10 +109,12 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    */
   readonly isExemptFromLimits?: boolean
   /**
-   * Whether the HTTP server calls the route without the framework. Use this option for a route that is called very
-   * often and has no query. The option does not change the behaviour of the route. A route is either a GET or a POST:
-   * - The only parameter of a GET is the last segment of its path. The call is direct if the parameter is a number.
-   * - A POST has no parameters, and a `streamed` body. The call is direct if the length of the body is announced.
+   * Whether the HTTP server calls the route without the framework. Use it for a route that is called very often and has
+   * no query. Nothing else changes. A route is a GET, a PATCH or a POST:
+   * - The only parameter of a GET or PATCH is the last segment of its path. The call is direct if the parameter is a
+   *   number.
+   * - A POST has no parameters.
+   * - A PATCH or POST is direct if the length of its body is announced.
    */
   readonly isDirect?: boolean
   /** Default 1 MiB. */

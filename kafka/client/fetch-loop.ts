@@ -187,9 +187,11 @@ export function openFetchLoop(
     if (options.collectMs === 0) return
     const bytes = partitions.reduce((sum, { records }) => sum + records.length, 0)
     if (bytes === 0 || bytes >= FULL_RESPONSE_BYTES) return
-    const until = runtime.monotonic() + options.collectMs
+    const collectMs = typeof options.collectMs === 'function' ? options.collectMs() : options.collectMs
+    if (collectMs <= 0) return
+    const until = runtime.monotonic() + collectMs
     for (const state of states) state.collectsUntil = until
-    runtime.setTimer(options.collectMs, () => {
+    runtime.setTimer(collectMs, () => {
       // A timer may fire slightly early, so this callback compares the times for equality instead of reading the clock.
       for (const state of states) if (state.collectsUntil === until) state.collectsUntil = 0
       schedule()

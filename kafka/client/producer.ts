@@ -185,14 +185,21 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       options.onCommitStep?.('committed')
       return next
     }
-    // The coordinator must add the partitions before the records and the offsets before EndTxn. Both steps run in
-    // parallel and must finish first.
-    const producing = sender.drain().then(() => options.onCommitStep?.('produced'))
-    const adding = (withOffsets ? transactions.addOffsets(id, offsets, member) : Promise.resolve()).then(() =>
-      options.onCommitStep?.('offsets-added'),
-    )
-    adding.catch(() => sender.settle())
-    throwWorst(await Promise.allSettled([producing, adding]))
+    const produce = () => sender.drain().then(() => options.onCommitStep?.('produced'))
+    const addOffsets = () =>
+      (withOffsets ? transactions.addOffsets(id, offsets, member) : Promise.resolve()).then(() => options.onCommitStep?.('offsets-added'))
+    if (transactions.isVersion2) {
+      // The broker itself reports the partitions, and the group of the offsets, to the coordinator. Until a report is
+      // sent, a second report of the same transaction replaces it, and the request behind the first one fails.
+      await produce()
+      await addOffsets()
+    } else {
+      // The coordinator must add the partitions before the records and the offsets before EndTxn. Both steps run in
+      // parallel and must finish first.
+      const adding = addOffsets()
+      adding.catch(() => sender.settle())
+      throwWorst(await Promise.allSettled([produce(), adding]))
+    }
     const next = await nextOffsets(dirty, endOffsets)
     if (transactions.isOpen) await end(transactions, 'commit')
     options.onCommitStep?.('committed')

@@ -68,6 +68,8 @@ export interface CommandsDeps {
   readonly now: () => number
   readonly monotonic?: () => number
   readonly newKey?: () => string
+  /** Resolves when the work on an arrived command may start; see `sharedStart`. Default: at once. */
+  readonly started?: () => Promise<void>
   readonly timeoutMs?: number
   /** Receives the latency histograms. */
   readonly registry?: Registry
@@ -98,6 +100,7 @@ export function createCommands(deps: CommandsDeps): Commands {
   const room = waitingRoom({ channel, reader: deps.reader, monotonic })
 
   async function open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand> {
+    if (deps.started !== undefined) await deps.started()
     const shownId = from.idempotencyKey ?? from.offeredKey ?? newKey()
     const id = commandIdOf(from.caller, from.keyScope ?? from.address, shownId)
     const requestHash = hashOf(request)

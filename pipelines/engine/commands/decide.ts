@@ -107,7 +107,7 @@ export interface Deciding<C, S> {
  * commands a second.
  */
 const SHARED_COMMIT_MS = 15
-export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false, collectMs: 0 }
+export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false, collectMs: 'until-commit' }
 
 /**
  * Commit interval for records that are not commands. It is longer than the interval for commands, because no caller

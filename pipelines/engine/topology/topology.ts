@@ -12,7 +12,8 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  * - `commitWhenIdle`: true (default) commits at once when the input pauses. With false, short pauses do not cause a
  *   commit, so that aggregation before each commit remains effective.
  * - `collectMs`: how long records collect before the next fetch if the last fetch returned few records; see
- *   `FetcherOptions`. Default 0 with `commitWhenIdle`, and otherwise a fifth of the commit interval, at most 50 ms.
+ *   `FetcherOptions`. With `until-commit` they collect until shortly before the next commit can begin. Default 0 with
+ *   `commitWhenIdle`, and otherwise a fifth of the commit interval, at most 50 ms.
  * - `maxIdleMs`: how long a task with several sources waits for a source without queued records while another source
  *   has some. 0 (default) waits only for records that are known to be in the broker, so that a backlog is processed in
  *   chronological order. A positive number then also waits this long for records that may still come. -1 never waits.
@@ -23,7 +24,7 @@ export interface TopologyOptions {
   readonly commitIntervalMs?: number
   readonly commitSoonMs?: number
   readonly commitWhenIdle?: boolean
-  readonly collectMs?: number
+  readonly collectMs?: number | 'until-commit'
   readonly maxIdleMs?: number
   readonly standby?: 0 | 1 | 2
 }

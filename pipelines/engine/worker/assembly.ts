@@ -102,10 +102,11 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const producer = transport.producer({ transactionalId, compression: config.compression, maxBatchBytes, onCommitStep: deps.fault })
   const commitIntervalMs = topology.options.commitIntervalMs ?? config.commitIntervalMs ?? DEFAULT_COMMIT_INTERVAL_MS
   const commitWhenIdle = topology.options.commitWhenIdle ?? true
-  const collectMs = commitWhenIdle ? 0 : Math.min(LONGEST_COLLECTING_MS, Math.floor(commitIntervalMs * COLLECTING_SHARE))
+  const usualCollectMs = commitWhenIdle ? 0 : Math.min(LONGEST_COLLECTING_MS, Math.floor(commitIntervalMs * COLLECTING_SHARE))
+  const collectMs = topology.options.collectMs ?? usualCollectMs
   const fetcher = transport.fetcher({
     unreadableBatches: 'stand-in',
-    collectMs: topology.options.collectMs ?? collectMs,
+    collectMs: collectMs === 'until-commit' ? () => commits.collectMs(runtime.now()) : collectMs,
     idleWaitMs: () => Math.min(OLDEST_NEWS_MS, Math.min(...tasks.running().map((task) => task.asksFrom)) - runtime.now()),
   })
   const topics = declaration.streams.map((stream) => stream.topic.name)

@@ -36,6 +36,11 @@ const AGE_REFRESH_MS = 3_600_000
 const SPACING_PER_COMMIT = 2
 /** Upper limit of the spacing between commits, because callers wait for commits. */
 const LONGEST_SPACING_MS = 50
+/**
+ * Time before a commit in which records are fetched as soon as they arrive, so that the commit contains them. A fetch
+ * takes 1 to 2 ms, and deciding the records of a short pause takes about as long.
+ */
+const FETCH_BEFORE_COMMIT_MS = 4
 /** The ends of the changelogs for a transaction without records. */
 const NOTHING_SENT: Map<string, number> = new Map()
 /** Number of consecutive failures to write to the database (disk full) after which the worker stops. */
@@ -66,6 +71,11 @@ export interface Committer {
   settle(): Promise<void>
   /** Returns the time (epoch ms) until which the loop may wait for input. */
   waitUntil(now: number): number
+  /**
+   * Returns how long records may collect on the brokers, in ms: until shortly before the next commit can begin. A
+   * record that is fetched then is committed no later.
+   */
+  collectMs(now: number): number
   /**
    * True when the open transaction has reached its limits. In that case, only records that cannot wait should be added.
    */
@@ -279,6 +289,8 @@ export function committer(deps: CommitterDeps): Committer {
       if (underWay !== undefined || !hasWork()) return Infinity
       return commitsAtOnce() ? now : lastCommitAt + spacingMs()
     },
+    // The spacing is not considered here, because the commit in flight may shorten it.
+    collectMs: (now) => Math.max(0, commitSoonMs - elapsed(lastCommitAt, now) - FETCH_BEFORE_COMMIT_MS),
     reset() {
       lastCommitAt = runtime.now()
       sentEarly = false

@@ -38,6 +38,20 @@ const posted = defineRoute({
   errors: [],
 })
 const postedInPieces = defineRoute({ ...posted, path: '/pieces', operationId: 'postedInPieces' })
+const patched = defineRoute({
+  method: 'patch',
+  path: '/numbers/{number}',
+  operationId: 'patched',
+  summary: 's',
+  description: 'd',
+  auth: { kind: 'optional' },
+  isDirect: true,
+  params: numbered.params,
+  body: z.strictObject({ text: z.string() }),
+  maxBodyBytes: MAX_BODY_BYTES,
+  answers: { 200: { description: 'ok', schema: z.unknown() } },
+  errors: [],
+})
 const named = defineRoute({ ...numbered, path: '/numbers/first', operationId: 'named', isDirect: false, params: undefined })
 const CACHING = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' }
 
@@ -67,6 +81,7 @@ async function served(limits?: RequestLimits) {
       return answerOf(params.number)
     }),
     bind(named, () => jsonAnswer(200, { number: 'first' })),
+    bind(patched, ({ params, body }) => jsonAnswer(200, { ...params, ...body })),
     bind(posted, async ({ arriving }) =>
       jsonAnswer(200, { type: arriving!.contentType, text: Buffer.from(await arriving!.whole()).toString() }),
     ),
@@ -156,6 +171,37 @@ test.each<[string, string, string, Record<string, string>]>([
   const [direct, framework] = [await seen(api, `${api.servers[0].url}${path}`, init), await seen(api, `${api.servers[1].url}${path}`, init)]
   expect(direct).toEqual(framework)
   expect(api.started).toEqual([path])
+})
+
+test.each<[string, string, Record<string, string>, number]>([
+  ['a body', '{"text":"größer"}', {}, 200],
+  ['a body that is not JSON', '{"text":', {}, 400],
+  ['a body that the route refuses', '{"text":1}', {}, 400],
+  ['no body', '', {}, 400],
+  ['another type', '{"text":"a"}', { 'content-type': 'text/plain' }, 415],
+  ['a bad token, before the body is read', '{', { authorization: 'Bearer x' }, 401],
+])("a direct answer to a PATCH is the framework's: %s", async (_what, body, headers, status) => {
+  const api = await served()
+  const init = { method: 'PATCH', body, headers: { 'content-type': 'application/json', ...headers } }
+  const [direct, framework] = [
+    await seen(api, `${api.servers[0].url}/numbers/7`, init),
+    await seen(api, `${api.servers[1].url}/numbers/7`, init),
+  ]
+  expect(direct).toEqual(framework)
+  expect(direct.status).toBe(status)
+  expect(api.started).toEqual(['/numbers/7'])
+})
+
+test.each<[string, string, string, string, number]>([
+  ['a query', '/numbers/7?x=2', 'Content-Length: 12\r\n', '{"text":"a"}', 200],
+  ['a parameter that is no number', '/numbers/a', 'Content-Length: 12\r\n', '{"text":"a"}', 400],
+  ['a body that is too large', '/numbers/7', `Content-Length: ${MAX_BODY_BYTES + 1}\r\n`, 'x'.repeat(MAX_BODY_BYTES + 1), 413],
+  ['a body of unknown length', '/numbers/7', 'Transfer-Encoding: chunked\r\n', 'c\r\n{"text":"a"}\r\n0\r\n\r\n', 200],
+])('the framework handles a PATCH with %s', async (_what, path, more, body, status) => {
+  const api = await served()
+  const head = `PATCH ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n`
+  expect(await raw(api.servers[0], `${head}${more}\r\n${body}`)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  expect(api.started).toEqual([])
 })
 
 test.each<[string, string, string, number]>([
@@ -251,8 +297,11 @@ test('requests on one connection are answered in order, even if their bodies are
   expect(api.started).toEqual(['/numbers/3', '/numbers/1', '/numbers/6'])
 })
 
-test('a direct GET has exactly one parameter, at its end, and a direct POST has none', () => {
+test('a direct GET or PATCH has exactly one parameter, at its end, and a direct POST has none', () => {
   const serve = async () => ({ status: 200, headers: {}, body: null })
-  for (const path of ['/a', '/a/{b}/c', '/a/{b}/{c}']) expect(() => directRoutes().addGet(path, serve)).toThrow(/only parameter/)
+  for (const path of ['/a', '/a/{b}/c', '/a/{b}/{c}']) {
+    expect(() => directRoutes().addGet(path, serve)).toThrow(/only parameter/)
+    expect(() => directRoutes().addPatch(path, serve, 1)).toThrow(/only parameter/)
+  }
   expect(() => directRoutes().addPost('/a/{b}', serve, 1)).toThrow(/parameters/)
 })

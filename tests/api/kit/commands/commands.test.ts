@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type CommandRequest, createCommands } from '../../../../api/kit/commands/commands.ts'
 import type { Bindings } from '../../../../api/kit/commands/idempotency.ts'
@@ -14,7 +15,7 @@ const START = Date.UTC(2026, 0, 1)
 const TIMEOUT_MS = 60
 const CODE = 'abc1234'
 
-function world(options: { timeoutMs?: number; bindings?: Bindings } = {}) {
+function world(options: { timeoutMs?: number; bindings?: Bindings; started?: () => Promise<void> } = {}) {
   const made = decidedWorld({
     topology: links,
     commands: [linkFlow.commands],
@@ -30,6 +31,7 @@ function world(options: { timeoutMs?: number; bindings?: Bindings } = {}) {
     channel: made.channel,
     now: () => clock.now,
     newKey: () => `made-${++keys}`,
+    started: options.started,
     timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
   })
   return { ...made, commands, clock }
@@ -50,6 +52,19 @@ async function refusal(work: Promise<unknown>): Promise<{ code: string; commandI
   if (!(error instanceof ApiError)) throw new Error(`refused with ${error}`)
   return { code: error.definition.code, commandId: error.options.fields?.command_id }
 }
+
+test('the work on a command starts when its start is due', async () => {
+  const gate = Promise.withResolvers<void>()
+  const bound: string[] = []
+  const bindings: Bindings = { bind: async (id) => void bound.push(id) }
+  const { commands } = world({ bindings, started: () => gate.promise })
+  const opening = commands.open(anonymous('key'), ['create'])
+  await turn()
+  expect(bound).toEqual([])
+  gate.resolve()
+  const { id } = await opening
+  expect(bound).toEqual([id])
+})
 
 describe('an answer', () => {
   test('comes from the partition that decides, and the change is readable', async () => {

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { sharedStart } from '../../../api/fraud/score/shared-start.ts'
+import { sharedStart } from '../../../api/kit/shared-start.ts'
 import { manualRuntime } from '../../../runtime/manual.ts'
 
-/** Creates payments that share their starts, and records the time at which each payment starts, in ms. */
+/** Creates requests that share their starts, and records the time at which each request starts, in ms. */
 function world() {
   const runtime = manualRuntime()
   const begin = runtime.monotonic()
@@ -23,7 +23,7 @@ function world() {
   }
 }
 
-test('a payment that arrives alone starts at once', async () => {
+test('a request that arrives alone starts at once', async () => {
   const { starts, arrive, advance } = world()
   arrive('first')
   await advance(0)
@@ -37,7 +37,7 @@ test('a payment that arrives alone starts at once', async () => {
   ])
 })
 
-test('payments that arrive shortly after a start share the next one', async () => {
+test('requests that arrive shortly after a start share the next one', async () => {
   const { starts, arrive, advance } = world()
   arrive('first')
   await advance(1)

@@ -1,8 +1,8 @@
-import type { CancelTimer } from '../../../runtime/runtime.ts'
+import type { CancelTimer } from '../../runtime/runtime.ts'
 
 /**
- * Minimum time between two starts. A payment that arrives in between waits for the next start, so at most for this
- * time. At 1,000 payments a second, four payments start together.
+ * Minimum time between two starts. Requests that arrive in between wait for the next start, at most this long. At 1,000
+ * requests a second, four start together.
  */
 const START_EVERY_MS = 4
 
@@ -12,9 +12,9 @@ export interface SharedStartDeps {
 }
 
 /**
- * Returns a function that makes payments which arrive shortly after one another start at the same moment. These
- * payments then share the requests to Redis and the models, the writes to the spool, and the code and data in the
- * processor's caches. A payment that arrives alone starts at once.
+ * Returns a function that makes requests which arrive shortly after one another start at the same moment. They then
+ * also share all that follows: calls to Redis, Kafka and other processes, writes to files, and code and data that are
+ * in the processor's caches. A request that arrives alone starts at once.
  */
 export function sharedStart({ setTimer, monotonic }: SharedStartDeps): () => Promise<void> {
   let startedAt = Number.NEGATIVE_INFINITY

@@ -1,0 +1,83 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { type CommitterDeps, committer } from '../../../../pipelines/engine/worker/committer.ts'
+
+const SOON_MS = 15
+const START = 1_000_000
+
+/** A committer of one task that always has work, with a clock and brokers that the test controls. */
+function clockedCommitter() {
+  let now = START
+  const fail = ({ err }: { err: Error }) => {
+    throw err
+  }
+  const answers: (() => void)[] = []
+  const task = { hasWork: true, positionsMoved: true, commitSoon: true, caughtUp: false, dirtyKeys: 0, dirtyBytes: 0 }
+  const prepared = {
+    sources: [{ topic: 'in', partition: 0 }],
+    changelogs: [],
+    prepareCommit: () => ({ offsets: [], streamTime: -1 }),
+    committed() {},
+  }
+  const deps = {
+    topology: 'test',
+    tasks: { running: () => [{ ...task, ...prepared }], atRest: true, commitDue: false, closingDue: false },
+    session: { takeBatch: () => ({ putPosition() {}, write() {}, drop() {} }) },
+    producer: { pendingBytes: 1, commit: () => new Promise((resolve) => answers.push(() => resolve(new Map()))) },
+    commitIntervalMs: 100,
+    commitSoonMs: SOON_MS,
+    commitWhenIdle: false,
+    runtime: { now: () => now, monotonic: () => now, log: { warn: fail, error: fail } },
+    wake() {},
+  } as unknown as CommitterDeps
+  const commits = committer(deps)
+  return {
+    collectMs: () => commits.collectMs(now),
+    pass(ms: number) {
+      now += ms
+    },
+    begin: () => commits.commitIfDue(true),
+    /** Lets a commit begin, which the brokers answer after `tookMs`. */
+    async commit(tookMs: number) {
+      await commits.commitIfDue(true)
+      now += tookMs
+      answers.shift()?.()
+      await turn()
+      await commits.settle()
+    },
+    isDue: () => commits.waitUntil(now) <= now,
+  }
+}
+
+test('records collect until four milliseconds before the next commit can begin', async () => {
+  const { collectMs, pass, begin } = clockedCommitter()
+  pass(1_000)
+  // Nothing was committed for a while, so a command is committed at once.
+  expect(collectMs()).toBe(0)
+  await begin()
+  expect(collectMs()).toBe(11)
+  pass(5)
+  expect(collectMs()).toBe(6)
+  pass(6)
+  expect(collectMs()).toBe(0)
+  pass(60_000)
+  expect(collectMs()).toBe(0)
+})
+
+test('the next commit waits longer if the brokers are slow, but records do not, because the commit in flight may be fast', async () => {
+  const { pass, begin, commit, isDue, collectMs } = clockedCommitter()
+  pass(1_000)
+  await commit(5)
+  expect(isDue()).toBe(false)
+  pass(10)
+  expect(isDue()).toBe(true)
+  await commit(20)
+  expect(isDue()).toBe(false)
+  expect(collectMs()).toBe(0)
+  pass(19)
+  expect(isDue()).toBe(false)
+  pass(1)
+  expect(isDue()).toBe(true)
+  await begin()
+  expect(collectMs()).toBe(11)
+})
