@@ -36,7 +36,9 @@ export function insertionOrder(factors: FactorFile, threads: number): Uint32Arra
   return order
 }
 
-/** Divides rows into groups. Evenly spaced rows are the centres, and each row joins the centre of the greatest cosine. */
+/**
+ * Divides rows into groups. Evenly spaced rows are the centres, and each row joins the centre of the greatest cosine.
+ */
 function groupsOf(factors: FactorFile, rows: Uint32Array, threads: number): Uint32Array[] {
   if (rows.length <= GROUPS) return [rows]
   const { dimensions } = factors
