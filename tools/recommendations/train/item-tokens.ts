@@ -1,8 +1,6 @@
 import { contentTokens, type ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
 
-/**
- * The tokens of items as numbers, in the form of a sparse matrix: row i has the numbers from starts[i] to starts[i + 1].
- */
+/** The tokens of items as a sparse matrix. Row i has the numbers from `starts[i]` to `starts[i + 1]`. */
 export interface ItemTokens {
   /** By their numbers. There is at least one. */
   readonly names: readonly string[]
