@@ -1,7 +1,7 @@
 import { type ItemTable, NEW_ITEM_INTERACTIONS } from './item-table.ts'
 import { MAX_TRAITS, NO_TRAIT, type Trait } from './traits.ts'
 
-/** Lists of items that require a pass over all items. By default, they are rebuilt at most once a minute, on request. */
+/** Lists of items that require a pass over all items. They are rebuilt on request, by default at most once a minute. */
 export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */
   ofGenre(genre: number): readonly number[]
