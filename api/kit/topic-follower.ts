@@ -68,6 +68,13 @@ export interface FollowOptions {
 const RECREATED = 'TOPIC_RECREATED'
 /** Interval between checks of the partition count, so that a topic that gains partitions is read completely. */
 const COUNT_LOOK_MS = 30_000
+/**
+ * Time after which applying records pauses, so that requests are answered. A poll may return 4 MiB, which is twenty
+ * thousand small records, and applying them may take a tenth of a second.
+ */
+const LONGEST_TURN_MS = 4
+/** Number of records between two looks at the clock. */
+const RECORDS_PER_LOOK = 64
 /** Pause after a failure of the transport or of `apply`. */
 const RETRY_MS = 1_000
 
@@ -95,9 +102,11 @@ export function followTopic(options: FollowOptions): TopicFollower {
         await assertNoGrowth()
         const polled = await fetcher.poll(pollMs, options.maxPollBytes)
         if (polled.length > 0) assertNoGap()
-        for (const data of polled) await applyAll(data)
-        // Polling returns fetched data without waiting, so a long topic would block requests without this pause.
-        await nextTurn()
+        for (const data of polled) {
+          await applyAll(data)
+          // Polling returns fetched data without waiting, so a long topic would block requests without this pause.
+          await nextTurn()
+        }
         failure = undefined
         const isFirst = missing !== undefined
         missing = behind()
@@ -182,6 +191,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
   }
 
   async function applyAll({ partition, chunks, nextOffset }: PartitionData): Promise<void> {
+    let turnBegan = monotonic()
+    let applied = 0
     for (const chunk of chunks) {
       if (chunk.unreadable !== undefined) {
         log.error({ topic, partition, reason: chunk.unreadable }, 'global_table_bad_batch')
@@ -192,6 +203,9 @@ export function followTopic(options: FollowOptions): TopicFollower {
         const waiting = options.apply(chunk, index)
         // Most records need no wait, and awaiting a million promises would take a second.
         if (waiting !== undefined) await waiting
+        if (++applied % RECORDS_PER_LOOK !== 0 || monotonic() - turnBegan < LONGEST_TURN_MS) continue
+        await nextTurn()
+        turnBegan = monotonic()
       }
     }
     positions.set(partition, nextOffset)

@@ -1,8 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BlobStore, BlobsUnavailableError } from '../blobs/blob-store.ts'
+import { fileDigest } from './file-digest.ts'
 import { checkVersion, type FileVersion, type VersionFile, VersionRefusedError } from './version.ts'
 
 /**
@@ -137,19 +137,13 @@ async function isIntact(place: string, files: readonly VersionFile[]): Promise<b
   try {
     for (const { name, hash, bytes } of files) {
       const path = join(place, name)
-      if ((await stat(path)).size !== bytes || (await hashOf(path)) !== hash) return false
+      if ((await stat(path)).size !== bytes || (await fileDigest(path)).sha256 !== hash) return false
     }
     return true
   } catch (error) {
     if (isMissing(error)) return false
     throw error
   }
-}
-
-async function hashOf(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const piece of createReadStream(path)) hash.update(piece as Buffer)
-  return hash.digest('hex')
 }
 
 async function syncFolder(path: string): Promise<void> {

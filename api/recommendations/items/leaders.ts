@@ -1,7 +1,7 @@
 import { type ItemTable, NEW_ITEM_INTERACTIONS } from './item-table.ts'
 import { MAX_TRAITS, NO_TRAIT, type Trait } from './traits.ts'
 
-/** Lists of items that require a pass over all items. They are rebuilt at most once a minute, on request. */
+/** Lists of items that require a pass over all items. They are rebuilt on request, by default at most once a minute. */
 export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */
   ofGenre(genre: number): readonly number[]
@@ -45,9 +45,11 @@ export interface LeadersOptions {
    * million items. The previous lists are used until the pass ends. If undefined, the lists are built without a pause.
    */
   otherWork?(): Promise<unknown>
+  /** How long the lists are used, ms. */
+  keptMs?(): number
 }
 
-export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
+export function leaders({ items, now, otherWork, keptMs = () => KEPT_MS }: LeadersOptions): Leaders {
   let madeAt = Number.NEGATIVE_INFINITY
   let madeOf = 0
   let isMaking = false
@@ -68,7 +70,7 @@ export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
     // reading thousands of items.
     const hasGrown = items.size > 1.1 * madeOf
     const isMissing = trait !== undefined && !made.byTrait.has(trait) && (madeOf <= ROWS_AT_ONCE || time - madeAt >= NEW_TRAIT_MS)
-    if (isMaking || (time - madeAt < KEPT_MS && !hasGrown && !isMissing)) return
+    if (isMaking || (time - madeAt < keptMs() && !hasGrown && !isMissing)) return
     const isFirst = madeOf === 0
     madeAt = time
     madeOf = items.size

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { fileDigest } from '../../../state/versions/file-digest.ts'
 
 /** The number of dimensions of a vector. */
 export const DIMENSIONS = 256
@@ -69,16 +69,10 @@ function versionOf({ trained_at }: BundleManifest, text: string): string {
 }
 
 /** Hashes a file in pieces. */
-export async function digestOf(path: string): Promise<{ bytes: number; sha256: string }> {
-  const hash = createHash('sha256')
-  let bytes = 0
+export async function digestOf(path: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
   try {
-    for await (const piece of createReadStream(path)) {
-      hash.update(piece as Buffer)
-      bytes += (piece as Buffer).length
-    }
+    return await fileDigest(path)
   } catch (cause) {
     throw new BundleError(`${path} cannot be read`, { cause })
   }
-  return { bytes, sha256: hash.digest('hex') }
 }

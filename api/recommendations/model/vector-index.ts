@@ -14,10 +14,10 @@ export interface VectorIndex {
   /** @param vector of length 1 at most */
   add(key: number, vector: Float32Array): void
   /**
-   * Adds many vectors at once. Their keys ascend from `firstKey`.
-   * @param vectors row by row, each with a length of at most 1
+   * Adds many vectors at once.
+   * @param vectors in the order of their keys, row by row, each with a length of at most 1
    */
-  addRows(firstKey: number, vectors: Float32Array, threads: number): void
+  addRows(keys: ArrayLike<number>, vectors: Float32Array, threads: number): void
   search(vector: Float32Array, count: number, by?: NearBy): NearRow[]
   readonly size: number
   save(path: string): void
@@ -57,11 +57,18 @@ export function viewVectorIndex(path: string, dimensions: number, lengths: Float
   return over(index, dimensions, lengths.map(Math.sqrt))
 }
 
+/**
+ * Numbers of 16 bits with the exponents of floats. A search takes three quarters of the time that it takes with half
+ * floats, and finds as much. Saved indexes keep their own kind of numbers, so older ones with half floats can be
+ * opened.
+ */
+const NUMBERS = ScalarKind.BF16
+
 function emptyIndex(dimensions: number): Index {
   return new Index({
     dimensions,
     metric: MetricKind.IP,
-    quantization: ScalarKind.F16,
+    quantization: NUMBERS,
     connectivity: CONNECTIVITY,
     expansion_add: EXPANSION_ADD,
     expansion_search: LEAST_EXPANSION,
@@ -78,11 +85,11 @@ function over(index: Index, dimensions: number, known: Float32Array): VectorInde
   let roots = known
 
   /** Writes vectors with damped lengths. */
-  function damped(firstKey: number, vectors: Float32Array): Float32Array {
+  function damped(keys: ArrayLike<number>, vectors: Float32Array): Float32Array {
     const out = new Float32Array(vectors.length)
-    const last = firstKey + vectors.length / dimensions
-    if (last > roots.length) roots = grown(roots, last)
-    for (let key = firstKey, start = 0; key < last; key++, start += dimensions) {
+    for (let row = 0, start = 0; row < keys.length; row++, start += dimensions) {
+      const key = keys[row]
+      if (key >= roots.length) roots = grown(roots, key + 1)
       let squares = 0
       for (let at = start; at < start + dimensions; at++) squares += vectors[at] * vectors[at]
       const root = squares ** 0.25
@@ -92,13 +99,12 @@ function over(index: Index, dimensions: number, known: Float32Array): VectorInde
     return out
   }
 
-  function addRows(firstKey: number, vectors: Float32Array, threads: number): void {
-    const keys = BigUint64Array.from({ length: vectors.length / dimensions }, (_, row) => BigInt(firstKey + row))
-    index.add(keys, damped(firstKey, vectors), threads)
+  function addRows(keys: ArrayLike<number>, vectors: Float32Array, threads: number): void {
+    index.add(BigUint64Array.from(keys, BigInt), damped(keys, vectors), threads)
   }
 
   return {
-    add: (key, vector) => addRows(key, vector, ONE_THREAD),
+    add: (key, vector) => addRows([key], vector, ONE_THREAD),
     addRows,
     search(vector, count, by = 'product') {
       const looked = Math.min(Math.max(count, LOOKED_AT[by]), index.size())

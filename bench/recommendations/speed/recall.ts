@@ -50,7 +50,13 @@ export async function measureRecall({ world, bundle, values, say }: PartInput): 
     say(row(['---', '--:', '--:', '--:', '--:', '--:']))
     const recall = shares.reduce((sum, share) => sum + share, 0) / shares.length
     say(
-      row(['usearch, half floats', recall.toFixed(4), Math.min(...shares).toFixed(3), ...timesOf(found), Math.round(size / BYTES_PER_MIB)]),
+      row([
+        'usearch, floats of 16 bits',
+        recall.toFixed(4),
+        Math.min(...shares).toFixed(3),
+        ...timesOf(found),
+        Math.round(size / BYTES_PER_MIB),
+      ]),
     )
     say(row(['exact search over floats', 1, 1, ...timesOf(exact), Math.round(dataset.byteLength / BYTES_PER_MIB)]))
   } finally {

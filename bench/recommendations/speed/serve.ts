@@ -61,6 +61,7 @@ export async function measureServing({ world, values, say }: PartInput, system: 
     return round
   }
 
+  say(`\nThe API process was ready ${system.readySeconds.toFixed(0)} s after its start, with ${world.items} items.`)
   // No list may be requested before this point, because V8 would then have compiled the code.
   await sayFirstMinute()
   const contenders: Contender[] = [{ name: 'lists alone', once: () => atRate(lists, seconds, ask, system.cpu) }]

@@ -23,6 +23,8 @@ export interface RecommendationsSystem {
   readonly env: Readonly<Record<string, string>>
   readonly api: NodeProcess
   readonly url: string
+  /** Time from the start of the API process until it reported that it was ready. */
+  readonly readySeconds: number
   readonly worker: NodeProcess
   readonly redis: Redis
   /** Headers of requests by a service that may request lists for any user. */
@@ -49,6 +51,7 @@ const POLL_MS = 500
 const IDLE_POLLS = 4
 const IDLE_TIMEOUT_MS = 3_000_000
 const READY_TIMEOUT_MS = 300_000
+const MS_PER_SECOND = 1_000
 const TOKEN_SECONDS = 12 * 3_600
 const FRESH_TRENDS_MS = 31_000
 
@@ -90,10 +93,12 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     }
     const key = await ensureDevelopmentKey(folder)
     const apiEnv = { ...env, API_SERVICES: 'recommendations', API_PORT: '0', LOG_LEVEL: 'info' }
+    const begun = performance.now()
     const api = await startApiProcess(profile, apiEnv)
     stopping.push(() => api.stop())
     const url = api.line.url as string
     await Promise.race([untilReady(url), interrupted])
+    const readySeconds = (performance.now() - begun) / MS_PER_SECOND
     const redis = new Redis(servers.addresses.redis)
     stopping.push(async () => redis.disconnect())
     const identity = { subject: 'bench', issuer: 'millrace', audience: 'millrace', lifetimeSeconds: TOKEN_SECONDS, now: Date.now() }
@@ -105,6 +110,7 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
       env: apiEnv,
       api,
       url,
+      readySeconds,
       worker,
       redis,
       headers,

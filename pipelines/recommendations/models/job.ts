@@ -1,10 +1,10 @@
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { MODELS_KEY, modelRequests, modelRuns, recommendationModels } from '../../../schemas/recommendations/models/topics.ts'
 import type { ModelHistory, ModelRequest, ModelRun } from '../../../schemas/recommendations/types.ts'
-import { MINUTE_MS } from '../../../schemas/retention.ts'
+import { DAY_MS, MINUTE_MS } from '../../../schemas/retention.ts'
 import { type GroupJob, type JobRequest, type JobTurn, jobRecord } from '../../engine/index.ts'
 import { NO_MODELS, withRequest, withTrained, withTrainedInForce } from './history.ts'
-import type { Train, TrainingResult } from './training.ts'
+import { TOOK_TOO_LONG, type Train, type TrainingResult, TrainingTimeoutError } from './training.ts'
 
 export interface ModelJobDeps {
   readonly train: Train
@@ -26,6 +26,9 @@ const FIRST_AFTER_MS = 15 * MINUTE_MS
  */
 const WAIT_WHILE_TRAINING_MS = 500
 const LONGEST_WAIT_MS = 60_000
+
+/** How long all runs are urgent after one that did not end in time. */
+const URGENT_FOR_MS = DAY_MS
 
 type Turn = JobTurn<string, ModelRequest>
 
@@ -55,6 +58,10 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     let dueAt = cut.length > 0 ? runtime.now() : firstDue(lastAt)
     let running: Running | undefined
     let training: Promise<void> = Promise.resolve()
+    /** When a run last failed to end in time, epoch ms. */
+    let lateAt = runs
+      .filter(({ reason }) => reason === TOOK_TOO_LONG)
+      .reduce((newest, { ended_at }) => Math.max(newest, ended_at ?? newest), Number.NEGATIVE_INFINITY)
     /** The version that a training run of this turn has put in force, until an operator chooses a version. */
     let byTraining: string | undefined
 
@@ -72,7 +79,8 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       const inForce = models.versions.find(({ version }) => version === models.champion)
       const sequence = (models.versions[0]?.sequence ?? 0) + 1
       running = begun
-      training = train({ runId: begun.run.run_id, sequence, trainedAt: startedAt, inForce, signal }).then(
+      const isUrgent = startedAt - lateAt < URGENT_FOR_MS
+      training = train({ runId: begun.run.run_id, sequence, trainedAt: startedAt, inForce, isUrgent, signal }).then(
         (result) => {
           begun.ended = { result }
         },
@@ -94,8 +102,16 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
         models = (isOverruled ? withTrained : withTrainedInForce)(models, trained, runtime.now())
         await turn.publishAll([jobRecord(recommendationModels, MODELS_KEY, models), jobRecord(modelRuns, run.run_id, over)])
       } else await turn.publish(modelRuns, run.run_id, over)
+      if (ended !== undefined && 'error' in ended && ended.error instanceof TrainingTimeoutError) tryAgain()
       runtime.log.info({ run: run.run_id, state: over.state, reason: over.reason, version: over.version }, 'model_training_ended')
       await sweep(models).catch((error: Error) => runtime.log.warn({ err: error }, 'old_models_not_removed'))
+    }
+
+    /** Makes the next run urgent after one that did not end in time, and begins it at once unless it was urgent too. */
+    function tryAgain(): void {
+      const wasUrgent = runtime.now() - lateAt < URGENT_FOR_MS
+      lateAt = runtime.now()
+      if (!wasUrgent) dueAt = runtime.now()
     }
 
     async function take(request: JobRequest<string, ModelRequest>): Promise<void> {

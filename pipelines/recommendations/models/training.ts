@@ -14,8 +14,24 @@ export interface TrainingOrder {
   readonly trainedAt: number
   /** The version with which the candidate is compared; undefined to compare it with the rules. */
   readonly inForce: ModelVersion | undefined
+  /**
+   * Whether the run keeps the worker's own priority, because a run at the lowest priority did not end in time. A
+   * machine whose cores are always busy gives such a run hardly any CPU time.
+   */
+  readonly isUrgent: boolean
   readonly signal: AbortSignal
 }
+
+/** Error for a run that was ended at its time limit. Its message becomes the reason of the run. */
+export class TrainingTimeoutError extends Error {
+  override readonly name = 'TrainingTimeoutError'
+  constructor() {
+    super(TOOK_TOO_LONG)
+  }
+}
+
+/** The reason of a run that was ended at its time limit. */
+export const TOOK_TOO_LONG = 'the training took too long'
 
 const metrics = z.record(z.string(), z.number())
 const resultSchema = z.discriminatedUnion('state', [
@@ -44,13 +60,20 @@ export interface TrainingProgramOptions {
   readonly python: string | undefined
   /** Path of the training program. Tests replace it. */
   readonly program?: string
+  /** Time limit of a run that is not urgent, ms. Tests shorten it. */
+  readonly limitMs?: number
 }
 
 const PROGRAM = fileURLToPath(new URL('../../../tools/recommendations/train/main.ts', import.meta.url))
 /** The lowest CPU priority, so that a training run does not slow down other processes of the machine. */
 const LOWEST_PRIORITY = '19'
-/** Time limit of a training run. A run that takes longer than the time between the starts of two runs has hung. */
-const TIME_LIMIT_MS = 4 * HOUR_MS
+/**
+ * Time limit of a training run at the lowest priority. Runs start every 4 hours, and embeddings must not become older
+ * than 6 hours, so this leaves an hour for an urgent run.
+ */
+const LOW_TIME_LIMIT_MS = HOUR_MS
+/** Time limit of an urgent run. A run that takes longer than the time between the starts of two runs has hung. */
+const URGENT_TIME_LIMIT_MS = 4 * HOUR_MS
 const STOP_GRACE_MS = 5_000
 const REASON_CHARACTERS = 500
 
@@ -58,8 +81,8 @@ const REASON_CHARACTERS = 500
  * Trains in a separate process at the lowest priority. A replay takes minutes of CPU time and a lot of memory, and must
  * not delay the streams of this worker.
  */
-export function trainingProgram({ folder, tools, python, program = PROGRAM }: TrainingProgramOptions): Train {
-  return async function train({ runId, sequence, trainedAt, inForce, signal }) {
+export function trainingProgram({ folder, tools, python, program = PROGRAM, limitMs = LOW_TIME_LIMIT_MS }: TrainingProgramOptions): Train {
+  return async function train({ runId, sequence, trainedAt, inForce, isUrgent, signal }) {
     await rm(folder, { recursive: true, force: true })
     const place = join(folder, runId)
     await mkdir(place, { recursive: true })
@@ -67,7 +90,10 @@ export function trainingProgram({ folder, tools, python, program = PROGRAM }: Tr
       const job = { folder: place, tools, python: python ?? null, sequence, trained_at: trainedAt, in_force: inForce ?? null }
       const file = join(place, 'job.json')
       await writeFile(file, JSON.stringify(job))
-      await runProgram(program, file, signal)
+      const command = [process.execPath, program, file]
+      await (isUrgent
+        ? runProgram(command, signal, URGENT_TIME_LIMIT_MS)
+        : runProgram(['nice', '-n', LOWEST_PRIORITY, ...command], signal, limitMs))
       return resultSchema.parse(JSON.parse(await readFile(join(place, 'result.json'), 'utf8')))
     } finally {
       await rm(folder, { recursive: true, force: true })
@@ -76,10 +102,10 @@ export function trainingProgram({ folder, tools, python, program = PROGRAM }: Tr
 }
 
 /** The program ends when its standard input closes, so it does not outlive a worker that was killed. */
-function runProgram(program: string, file: string, signal: AbortSignal): Promise<void> {
+function runProgram([command, ...args]: readonly string[], signal: AbortSignal, limitMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn('nice', ['-n', LOWEST_PRIORITY, process.execPath, program, file], { stdio: ['pipe', 'ignore', 'pipe'] })
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT_MS)])
+    const child = spawn(command, args, { stdio: ['pipe', 'ignore', 'pipe'] })
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
     let reason = ''
     let killing: NodeJS.Timeout | undefined
     child.stdin.on('error', () => {})
@@ -98,7 +124,7 @@ function runProgram(program: string, file: string, signal: AbortSignal): Promise
     child.on('close', (code, killedBy) => {
       clearTimeout(killing)
       limited.removeEventListener('abort', stop)
-      if (limited.aborted) reject(new Error(signal.aborted ? 'the training was stopped' : 'the training took too long'))
+      if (limited.aborted) reject(signal.aborted ? new Error('the training was stopped') : new TrainingTimeoutError())
       else if (code === 0) resolve()
       else reject(new Error(reason.trim() || `the training ended with ${killedBy ?? `exit code ${code}`}`))
     })

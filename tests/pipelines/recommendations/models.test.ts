@@ -5,7 +5,12 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { openSerdes } from '../../../kafka/serdes.ts'
 import { groupJob, type Runner } from '../../../pipelines/engine/index.ts'
 import { modelJob } from '../../../pipelines/recommendations/models/job.ts'
-import type { Train, TrainingOrder, TrainingResult } from '../../../pipelines/recommendations/models/training.ts'
+import {
+  type Train,
+  type TrainingOrder,
+  type TrainingResult,
+  TrainingTimeoutError,
+} from '../../../pipelines/recommendations/models/training.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 import { MODELS_KEY, modelRequests, modelRuns, modelTopics, recommendationModels } from '../../../schemas/recommendations/models/topics.ts'
@@ -253,4 +258,33 @@ test('training runs begin a quarter of an hour after the first start, and then e
   ask('look', 'PROMOTE')
   await eventually(() => begun.length).toBe(2)
   expect(begun[1].order).toMatchObject({ trainedAt: START + HOUR / 4 + 4 * HOUR, inForce: { version: 'v1' } })
+})
+
+test('a run that did not end in time is followed by an urgent one at once, and for a day all runs are urgent', async () => {
+  const { start, clock, begun, run, ask } = await world({ trainEveryMs: 4 * HOUR })
+  const runner = start('a')
+  ask('one', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  expect(begun[0].order.isUrgent).toBe(false)
+  clock.now += HOUR
+  begun[0].end(new TrainingTimeoutError())
+  await eventually(() => begun.length).toBe(2)
+  expect(run('run-1')).toMatchObject({ state: 'FAILED', reason: 'the training took too long' })
+  expect(begun[1].order.isUrgent).toBe(true)
+  // An urgent run that does not end in time is not repeated at once, because it may have hung.
+  begun[1].end(new TrainingTimeoutError())
+  await eventually(() => run('run-2')?.state).toBe('FAILED')
+  // The next worker knows about it from the topic of runs.
+  await runner.stop()
+  start('b')
+  clock.now += 23 * HOUR
+  ask('two', 'TRAIN')
+  await eventually(() => begun.length).toBe(3)
+  expect(begun[2].order.isUrgent).toBe(true)
+  begun[2].end(good('v1'))
+  await eventually(() => run('run-3')?.state).toBe('IN_FORCE')
+  clock.now += HOUR
+  ask('three', 'TRAIN')
+  await eventually(() => begun.length).toBe(4)
+  expect(begun[3].order.isUrgent).toBe(false)
 })

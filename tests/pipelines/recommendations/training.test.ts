@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { trainingProgram } from '../../../pipelines/recommendations/models/training.ts'
+import { TrainingTimeoutError, trainingProgram } from '../../../pipelines/recommendations/models/training.ts'
 
 const TRAINED_AT = Date.UTC(2026, 7, 1)
 /** A fake training program. Like the real program, it gets the file of its job and writes files beside that file. */
@@ -15,14 +15,14 @@ const die = () => process.kill(process.pid, 'SIGKILL')
 const result = JSON.stringify({ state: 'IN_FORCE', reason: '', version: 'v' + sequence, learnedUntil: 1, metrics: {}, files: [] })
 `
 
-function training(program: string) {
+function training(program: string, { isUrgent = false, limitMs }: { isUrgent?: boolean; limitMs?: number } = {}) {
   const place = mkdtempSync(join(tmpdir(), 'millrace-training-'))
   onTestFinished(() => rmSync(place, { recursive: true, force: true }))
   const file = join(place, 'program.mjs')
   writeFileSync(file, `${BEGIN}\n${program}`)
   const folder = join(place, 'trainings')
-  const train = trainingProgram({ folder, tools: place, python: undefined, program: file })
-  const order = (signal: AbortSignal) => ({ runId: 'run-1', sequence: 3, trainedAt: TRAINED_AT, inForce: undefined, signal })
+  const train = trainingProgram({ folder, tools: place, python: undefined, program: file, ...(limitMs !== undefined && { limitMs }) })
+  const order = (signal: AbortSignal) => ({ runId: 'run-1', sequence: 3, trainedAt: TRAINED_AT, inForce: undefined, isUrgent, signal })
   return { place, folder, start: (signal = new AbortController().signal) => train(order(signal)) }
 }
 
@@ -66,4 +66,19 @@ test('a worker that stops ends its training', async () => {
   stopping.abort()
   await ended
   expect(existsSync(folder)).toBe(false)
+})
+
+test('a training has the lowest priority, but an urgent one has the priority of its worker', async () => {
+  const saysPriority = `
+    const { getPriority } = await import('node:os')
+    write('result.json', JSON.stringify({ ...JSON.parse(result), metrics: { nice: getPriority() } }))`
+  await expect(training(saysPriority).start()).resolves.toMatchObject({ metrics: { nice: 19 } })
+  await expect(training(saysPriority, { isUrgent: true }).start()).resolves.toMatchObject({ metrics: { nice: getPriority() } })
+})
+
+test('a training at the lowest priority ends at its time limit, and an urgent one is not bound by it', async () => {
+  const waits = `process.stdin.on('end', () => process.exit(1)).resume()`
+  await expect(training(waits, { limitMs: 300 }).start()).rejects.toThrow(TrainingTimeoutError)
+  const ends = `setTimeout(() => write('result.json', result), 20)`
+  await expect(training(ends, { limitMs: 1, isUrgent: true }).start()).resolves.toMatchObject({ version: 'v3' })
 })

@@ -4,22 +4,31 @@ import json
 import sys
 
 import numpy
+import scipy.linalg
 import scipy.sparse
-import scipy.sparse.linalg
 from implicit.cpu.als import AlternatingLeastSquares
 
 # Token weights are regularised so strongly that a token of few items stays near zero.
-TOKEN_REGULARIZATION, TOKEN_STEPS = 5.0, 50
+TOKEN_REGULARIZATION = 5.0
+# Number of rows that are converted to doubles at a time, 128 MB.
+ROWS_AT_ONCE = 65_536
 
 
-def token_factors(tokens, factors, lengths):
+def token_factors(tokens, factors, known):
     """Solves the ridge regression from tokens to factors, so that the sum of an item's tokens is near its factors."""
-    known = lengths > 0
     rows = tokens[known]
-    gram = (rows.T @ rows + TOKEN_REGULARIZATION * scipy.sparse.identity(rows.shape[1])).tocsr()
+    gram = (rows.T @ rows).toarray()
+    gram[numpy.diag_indices_from(gram)] += TOKEN_REGULARIZATION
     target = rows.T @ factors[known]
-    columns = [scipy.sparse.linalg.cg(gram, target[:, i], maxiter=TOKEN_STEPS)[0] for i in range(factors.shape[1])]
-    return numpy.stack(columns, axis=1)
+    return scipy.linalg.solve(gram, target, assume_a="pos", overwrite_a=True, overwrite_b=True, check_finite=False)
+
+
+def gram_of(factors):
+    gram = numpy.zeros((factors.shape[1], factors.shape[1]))
+    for start in range(0, len(factors), ROWS_AT_ONCE):
+        rows = factors[start : start + ROWS_AT_ONCE].astype("f8")
+        gram += rows.T @ rows
+    return gram
 
 
 def main(path):
@@ -42,16 +51,18 @@ def main(path):
     halves = model.item_factors.astype("<f2")
     if not numpy.isfinite(halves).all():
         raise SystemExit("the factors hold something that is no number")
+    del model
     # All other results are computed from the rounded factors, because serving uses these.
-    factors = halves.astype("<f8")
+    factors = halves.astype("f4")
     lengths = numpy.linalg.norm(factors, axis=1)
+    numbers = read("token-ids.u32", "<u4")
     tokens = scipy.sparse.csr_matrix(
-        (numpy.ones(len(read("token-ids.u32", "<u4"))), read("token-ids.u32", "<u4"), read("token-starts.u32", "<u4")),
+        (numpy.ones(len(numbers), "f4"), numbers, read("token-starts.u32", "<u4")),
         shape=(items, job["tokens"]),
     )
     halves.tofile(f"{folder}/items.f16")
-    (factors.T @ factors).astype("<f8").tofile(f"{folder}/gram.f64")
-    token_factors(tokens, factors, lengths).astype("<f4").tofile(f"{folder}/tokens.f32")
+    gram_of(factors).astype("<f8").tofile(f"{folder}/gram.f64")
+    token_factors(tokens, factors, lengths > 0).astype("<f4").tofile(f"{folder}/tokens.f32")
     with open(f"{folder}/factorised.json", "w") as file:
         json.dump({"greatest_length": float(lengths.max())}, file)
 

@@ -4,10 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pythonEnvironment } from '../../../scripts/python-environment.ts'
 
-const TIMEOUT_MS = 60 * 60_000
 const OUTPUT_BYTES = 1024 * 1024
-/** Priority of training. It is lower than that of all processes that answer requests. */
-const LOWEST_PRIORITY = '19'
 /**
  * OpenMP policy that lets waiting threads sleep. Spinning threads take twice the CPU time and twice as long on a busy
  * machine.
@@ -34,7 +31,8 @@ export interface PythonProgram extends PythonPlace {
 }
 
 /**
- * Runs a Python program at low priority, in an environment that is created on first use.
+ * Runs a Python program, in an environment that is created on first use. It has the priority of this process, and no
+ * time limit of its own: `signal` ends it.
  * @throws Error with the program's standard error
  */
 export async function runPython({ program, job, tools, python, signal }: PythonProgram): Promise<void> {
@@ -47,9 +45,8 @@ export async function runPython({ program, job, tools, python, signal }: PythonP
   await writeFile(jobFile, JSON.stringify(job))
   await new Promise<void>((resolve, reject) => {
     const env = { PATH: `${bin}:/usr/bin:/bin`, PYTHONDONTWRITEBYTECODE: '1', OMP_WAIT_POLICY: PASSIVE, OPENBLAS_NUM_THREADS: ONE_THREAD }
-    const options = { timeout: TIMEOUT_MS, maxBuffer: OUTPUT_BYTES, env, signal }
-    const call = ['-n', LOWEST_PRIORITY, join(bin, 'python'), here(`${program}.py`), jobFile]
-    execFile('nice', call, options, (error, _stdout, stderr) =>
+    const options = { maxBuffer: OUTPUT_BYTES, env, signal }
+    execFile(join(bin, 'python'), [here(`${program}.py`), jobFile], options, (error, _stdout, stderr) =>
       error ? reject(new Error(`${program}.py: ${stderr.trim() || error.message}`, { cause: error })) : resolve(),
     )
   })

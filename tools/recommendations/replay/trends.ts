@@ -1,5 +1,6 @@
 import { addToLog, amountOf, byGroup } from '../../../pipelines/recommendations/signals/trend-groups.ts'
 import type { ItemEvent, TrendingItems } from '../../../schemas/recommendations/types.ts'
+import { DAY_MS } from '../../../schemas/retention.ts'
 
 /** Ranks the items of each group of users, as the stream does. */
 export interface Trends {
@@ -11,11 +12,20 @@ export interface Trends {
 /** Interval at which the stream publishes its lists. The constant below is the maximum number of items in a list. */
 const EVERY_MS = 30_000
 const MAX_TRENDING = 500
-/** Amount below which an item is forgotten. */
+/** Amount below which an item is forgotten, and how often forgotten items are looked for. */
 const FORGOTTEN_BELOW = 2 ** -8
+const FORGET_EVERY_MS = DAY_MS
 
 interface Group {
   readonly logs: Map<bigint, number>
+  /**
+   * The best items, at most twice as many as in a list. Amounts only grow, so an item that is not among them can only
+   * get there by an event of its own.
+   */
+  top: Map<bigint, number>
+  /** No item outside `top` is better than this. */
+  floor: number
+  forgottenAt: number
   events: number
   isChanged: boolean
   published: TrendingItems | undefined
@@ -24,19 +34,34 @@ interface Group {
 export function trends(): Trends {
   const groups = new Map<string, Group>()
 
-  function publish(group: Group, now: number): void {
+  function put(group: Group, itemId: bigint, log: number): void {
+    group.logs.set(itemId, log)
+    if (log < group.floor && !group.top.has(itemId)) return
+    group.top.set(itemId, log)
+    if (group.top.size > 2 * MAX_TRENDING) cut(group)
+  }
+
+  function forget(group: Group, now: number): void {
+    group.forgottenAt = now
     for (const [itemId, log] of group.logs) if (amountOf(log, now) < FORGOTTEN_BELOW) group.logs.delete(itemId)
-    const best = [...group.logs].sort(([a, one], [b, other]) => other - one || (a < b ? -1 : 1)).slice(0, MAX_TRENDING)
-    group.published = { at: now, events: amountOf(group.events, now), item_ids: best.map(([itemId]) => itemId) }
+    group.top = new Map(group.logs)
+    group.floor = Number.NEGATIVE_INFINITY
+    cut(group)
+  }
+
+  function publish(group: Group, now: number): void {
+    if (now - group.forgottenAt >= FORGET_EVERY_MS) forget(group, now)
+    const item_ids = bestOf(group.top).map(([itemId]) => itemId)
+    group.published = { at: now, events: amountOf(group.events, now), item_ids }
     group.isChanged = false
   }
 
   return {
     add(itemId, events) {
       for (const [name, { at, weight, events: count }] of byGroup(itemId, events)) {
-        const group = groups.get(name) ?? { logs: new Map(), events: Number.NEGATIVE_INFINITY, isChanged: false, published: undefined }
+        const group = groups.get(name) ?? newGroup(at)
         groups.set(name, group)
-        group.logs.set(itemId, addToLog(group.logs.get(itemId), weight, at))
+        put(group, itemId, addToLog(group.logs.get(itemId), weight, at))
         group.events = addToLog(group.events, count, at)
         group.isChanged = true
       }
@@ -49,4 +74,20 @@ export function trends(): Trends {
       return group.published
     },
   }
+}
+
+function newGroup(at: number): Group {
+  const sums = { logs: new Map(), events: Number.NEGATIVE_INFINITY }
+  return { ...sums, top: new Map(), floor: Number.NEGATIVE_INFINITY, forgottenAt: at, isChanged: false, published: undefined }
+}
+
+/** Leaves only the items of a list in `top`. */
+function cut(group: Group): void {
+  const best = bestOf(group.top)
+  group.top = new Map(best)
+  if (best.length === MAX_TRENDING) group.floor = best[MAX_TRENDING - 1][1]
+}
+
+function bestOf(logs: ReadonlyMap<bigint, number>): [bigint, number][] {
+  return [...logs].sort(([a, one], [b, other]) => other - one || (a < b ? -1 : 1)).slice(0, MAX_TRENDING)
 }

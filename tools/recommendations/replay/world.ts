@@ -32,7 +32,7 @@ import type {
   UserPreferences,
   UserState,
 } from '../../../schemas/recommendations/types.ts'
-import { DAY_MS } from '../../../schemas/retention.ts'
+import { DAY_MS, MINUTE_MS } from '../../../schemas/retention.ts'
 import type { PastInteraction } from '../history/history.ts'
 import type { ShownList } from '../history/shown.ts'
 import { trends } from './trends.ts'
@@ -71,6 +71,13 @@ const WATCHED_MS = 90 * DAY_MS
  * same items would be folded more often.
  */
 const MOST_UNSETTLED = 500
+/**
+ * How long the most popular and the new items are kept. In the service, a pass over all items takes place once a minute
+ * at most. Here, most requests are more than a minute apart, so this pass would take nearly all of the time of a replay
+ * with many items. With more than a few items, passes are therefore rarer: with a million, every two hours.
+ */
+const LEADERS_KEPT_MS = MINUTE_MS
+const FEW_ITEMS = 8_192
 /** Offset of every record: a constant, because the replay needs no position in a log. */
 const NO_OFFSET = 0
 
@@ -97,7 +104,7 @@ export function replayWorld(): ReplayWorld {
 
   const sources: RecommendSources = {
     items,
-    leaders: leaders({ items, now: () => now }),
+    leaders: leaders({ items, now: () => now, keptMs: () => LEADERS_KEPT_MS * Math.max(1, items.size / FEW_ITEMS) }),
     trendingFor: (user) => trendingFor({ listOf: (group) => trending.listOf(group, now), isActive }, user, now),
     editorialFor: (context) => placedByEditors(editorialAt(now), context, now),
     boost: () => boostByEditors(editorialAt(now), now),

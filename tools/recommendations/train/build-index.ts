@@ -1,7 +1,8 @@
-import { open } from 'node:fs/promises'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import { newVectorIndex } from '../../../api/recommendations/model/vector-index.ts'
+import { insertionOrder, readRows } from './insertion-order.ts'
 
 export interface IndexBuild {
   /** The folder of the bundle. It contains the factors and receives the index. */
@@ -16,24 +17,23 @@ export interface IndexBuild {
 
 /** Number of rows that are read and added at a time, 8 MB of floats. */
 const ROWS_AT_ONCE = 8_192
-const BYTES_PER_HALF = 2
 
 /** Builds the index of a bundle from its factors, which are read in parts. */
 export async function buildIndex({ folder, items, greatestLength, threads, onRows }: IndexBuild): Promise<void> {
   const index = newVectorIndex(DIMENSIONS)
-  const file = await open(join(folder, 'items.f16'), 'r')
+  const file = openSync(join(folder, 'items.f16'), 'r')
   try {
-    for (let row = 0; row < items; row += ROWS_AT_ONCE) {
-      const count = Math.min(ROWS_AT_ONCE, items - row)
-      const halves = new Float16Array(count * DIMENSIONS)
-      await file.read(new Uint8Array(halves.buffer), 0, halves.byteLength, row * DIMENSIONS * BYTES_PER_HALF)
-      const vectors = new Float32Array(halves.length)
-      for (let at = 0; at < vectors.length; at++) vectors[at] = halves[at] / greatestLength
-      index.addRows(row, vectors, threads)
-      onRows?.(row + count)
+    const factors = { file, rows: items, dimensions: DIMENSIONS }
+    const order = insertionOrder(factors, threads)
+    for (let start = 0; start < items; start += ROWS_AT_ONCE) {
+      const rows = order.subarray(start, start + ROWS_AT_ONCE)
+      const vectors = readRows(factors, rows)
+      for (let at = 0; at < vectors.length; at++) vectors[at] /= greatestLength
+      index.addRows(rows, vectors, threads)
+      onRows?.(start + rows.length)
     }
   } finally {
-    await file.close()
+    closeSync(file)
   }
   index.save(join(folder, 'items.usearch'))
 }

@@ -1,10 +1,11 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
-import { contentTokens, type ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
+import type { ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
 import { confidenceOf } from '../../../schemas/recommendations/ranking/confidence.ts'
 import { type PythonPlace, runPython } from '../python/run.ts'
 import { buildIndex } from './build-index.ts'
+import { itemTokens } from './item-tokens.ts'
 
 /** Interactions in columns of equal length. */
 export interface WeightedInteractions {
@@ -46,22 +47,11 @@ export async function factorise({ folder, tools, python, interactions, contentOf
   await write('users.u32', numbersOf(userIds, users))
   await write('rows.u32', numbersOf(itemIds, rows))
   await write('confidences.f32', weights.map(confidenceOf))
-  const tokens = new Map<string, number>()
-  const tokenIds: number[] = []
-  const starts = [0]
-  for (const id of ids) {
-    const content = contentOf(id)
-    for (const token of content === undefined ? [] : contentTokens(content)) {
-      if (!tokens.has(token)) tokens.set(token, tokens.size)
-      tokenIds.push(tokens.get(token)!)
-    }
-    starts.push(tokenIds.length)
-  }
-  if (tokens.size === 0) tokens.set('none', 0)
-  await write('tokens.json', JSON.stringify([...tokens.keys()]))
-  await write('token-ids.u32', Uint32Array.from(tokenIds))
-  await write('token-starts.u32', Uint32Array.from(starts))
-  const sizes = { items: ids.length, users: users.size, tokens: tokens.size, dimensions: DIMENSIONS }
+  const tokens = itemTokens(ids, contentOf)
+  await write('tokens.json', JSON.stringify(tokens.names))
+  await write('token-ids.u32', tokens.numbers)
+  await write('token-starts.u32', tokens.starts)
+  const sizes = { items: ids.length, users: users.size, tokens: tokens.names.length, dimensions: DIMENSIONS }
   const job = { folder, ...sizes, regularization: REGULARIZATION, iterations: ITERATIONS, threads: THREADS, seed }
   await runPython({ program: 'factorise', job, tools, python, signal })
   const found = JSON.parse(await readFile(join(folder, 'factorised.json'), 'utf8')) as { greatest_length: number }

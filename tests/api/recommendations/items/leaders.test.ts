@@ -59,3 +59,16 @@ test('the lists of a large catalogue are made again between requests, and count 
   expect(found.ofGenre(items.genreNumber('Genre 1'))).toEqual(atOnce.ofGenre(items.genreNumber('Genre 1')))
   expect(found.explored()).toEqual(atOnce.explored())
 })
+
+test('the lists are used for as long as their user says, because a replay asks for them at most once a minute', () => {
+  const items = itemTable()
+  for (let row = 0; row < 10; row++) put(items, row, row / 10)
+  let now = START
+  const found = leaders({ items, now: () => now, keptMs: () => 5 * MINUTE_MS })
+  expect(found.overall()[0]).toBe(9)
+  put(items, 3, 1)
+  now += 5 * MINUTE_MS - 1
+  expect(found.overall()[0]).toBe(9)
+  now += 1
+  expect(found.overall()[0]).toBe(3)
+})

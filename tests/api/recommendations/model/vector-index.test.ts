@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Index, MetricKind, ScalarKind } from 'usearch'
 import { afterAll, expect, test } from 'vitest'
 import { newVectorIndex, viewVectorIndex } from '../../../../api/recommendations/model/vector-index.ts'
 
@@ -50,4 +51,21 @@ test('by cosine the lengths of the vectors do not count', () => {
 test('an empty index finds nothing, and one that is not there cannot be viewed', () => {
   expect(newVectorIndex(DIMENSIONS).search(vectors[0], WANTED)).toEqual([])
   expect(() => viewVectorIndex(join(folder, 'nothing'), DIMENSIONS, new Float32Array())).toThrow()
+})
+
+test('an index that an earlier version saved with half floats can still be opened and searched', () => {
+  const shape = { dimensions: DIMENSIONS, metric: MetricKind.IP, connectivity: 24, expansion_add: 128, expansion_search: 64, multi: false }
+  const older = new Index({ ...shape, quantization: ScalarKind.F16 })
+  vectors.forEach((vector, row) => {
+    const root = Math.sqrt(length(vector))
+    older.add(
+      BigInt(row),
+      vector.map((value) => value / root),
+    )
+  })
+  const path = join(folder, 'older')
+  older.save(path)
+  const viewed = viewVectorIndex(path, DIMENSIONS, Float32Array.from(vectors, length))
+  expect(viewed.size).toBe(VECTORS)
+  for (const { key, value } of viewed.search(vectors[5], WANTED)) expect(value).toBeCloseTo(product(vectors[5], vectors[key]), 2)
 })

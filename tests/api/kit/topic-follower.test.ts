@@ -1,0 +1,35 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { createLogger } from '../../../api/kit/logging.ts'
+import { followTopic } from '../../../api/kit/topic-follower.ts'
+import { memoryBroker } from '../../../kafka/memory/broker.ts'
+import { memoryTransport } from '../../../kafka/memory/transport.ts'
+
+const RECORDS = 5_000
+
+test('a long poll is applied in turns of some milliseconds, so that requests are answered in between', async () => {
+  const broker = memoryBroker()
+  broker.createTopic({ name: 'items', partitions: 1 })
+  for (let record = 0; record < RECORDS; record++) {
+    broker.append('items', 0, { timestamp: 1, key: Buffer.from(String(record)), value: Buffer.from('x'), headers: [] })
+  }
+  // Every record takes a tenth of a millisecond.
+  let applied = 0
+  const follower = followTopic({
+    transport: memoryTransport(broker),
+    topic: 'items',
+    log: createLogger('silent'),
+    monotonic: () => applied / 10,
+    pollMs: 1,
+    apply: () => void applied++,
+  })
+  onTestFinished(() => follower.close())
+  let mostInTurn = 0
+  for (let before = 0; applied < RECORDS; before = applied) {
+    await nextTurn()
+    mostInTurn = Math.max(mostInTurn, applied - before)
+  }
+  expect(mostInTurn).toBeLessThan(200)
+  await expect.poll(() => follower.missing).toBeUndefined()
+  expect(applied).toBe(RECORDS)
+})
