@@ -113,7 +113,8 @@ function troubleOf(subject: SubjectName): readonly [least: number, most: number]
   return subject === 'trends' ? TRENDS_TROUBLE_MS : TROUBLE_MS
 }
 
-function canHappen(kind: FaultKind, subject: SubjectName, sinks: boolean): boolean {
+function canHappen(kind: FaultKind, subject: SubjectName, sinks: boolean, brokers: number): boolean {
+  if (kind === 'isolate' || kind === 'outdate') return brokers > 1
   if (kind === 'store' || kind === 'empty') return sinks
   if (kind === 'grow') return subject === 'counter'
   // Trends need a correct clock, because the clock decides which tweets are late.
@@ -131,13 +132,14 @@ export function planOf(seed: number, subject: SubjectName): Plan {
   const isCounter = subject === 'counter'
   const padding = isCounter && random() < SHARE_LARGE ? Math.round(between(...PADDING_BYTES)) : 0
   const sinks = isCounter && random() < SHARE_SINKS && padding === 0
-  const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && canHappen(kind, subject, sinks))
+  const brokers = upTo(MOST_BROKERS)
+  const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && canHappen(kind, subject, sinks, brokers))
   const faults = kinds.length === 0 ? 0 : upTo(isStorm ? MOST_FAULTS_IN_STORM : MOST_FAULTS)
   const recordMoment = () => (padding === 0 ? moment() : Math.floor(moment() / BURST_MS) * BURST_MS)
   const plan = {
     subject,
     seed,
-    brokers: upTo(MOST_BROKERS),
+    brokers,
     partitions: upTo(MOST_PARTITIONS),
     guarantee: isCounter && random() < SHARE_AT_LEAST_ONCE ? 'at-least-once' : 'exactly-once',
     standby: random() < SHARE_STANDBY ? 1 : 0,

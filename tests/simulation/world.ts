@@ -5,7 +5,7 @@ import { chanceOf } from './chance.ts'
 import { simulatedCluster } from './cluster/cluster.ts'
 import { handleRequest } from './cluster/requests.ts'
 import { counter } from './counter.ts'
-import { cause, type FaultDeps, mend } from './faults.ts'
+import { cause, type FaultDeps, type FaultKind, mend } from './faults.ts'
 import { type Network, network } from './network.ts'
 import type { Plan, PlannedRecord } from './plan.ts'
 import { simulatedProcess } from './process.ts'
@@ -35,6 +35,9 @@ const LOOK_MS = 250
 const PATIENCE_MS = 90_000
 /** How long a complete output is watched for unexpected records, ms. */
 const CALM_MS = 1_000
+
+/** Faults during which requests wait in the network or in a broker. */
+const LATE_KINDS: ReadonlySet<FaultKind> = new Set(['partition', 'hang', 'isolate'])
 
 function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, judgedByAppend }: Plan, scheduler: Scheduler): Subject {
   if (subject === 'shop') return shopSubject(standby)
@@ -118,7 +121,7 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   mend(faultDeps)
   const deadline = scheduler.now() + PATIENCE_MS
   const clocksWereWrong = plan.faults.some(({ kind }) => kind === 'clock')
-  const requestsWereLate = plan.faults.some(({ kind }) => kind === 'partition')
+  const requestsWereLate = plan.faults.some(({ kind }) => LATE_KINDS.has(kind))
   const times = (): InputTimes => ({ acknowledgedAt, now: feeder.runtime.now(), clocksWereWrong, requestsWereLate })
   const isComplete = () => ended && unacknowledged === 0 && subject.isComplete(cluster, times())
   while (!isComplete() && scheduler.now() < deadline) await scheduler.run(scheduler.now() + LOOK_MS, () => false)
