@@ -49,6 +49,8 @@ export interface Plan {
    * state.
    */
   readonly warmUpMaxMs?: number
+  /** How long clients wait for an answer, ms. If absent, they wait for the default time. */
+  readonly requestTimeoutMs?: number
   /** Period in which records are sent and faults begin, ms. */
   readonly troubleMs: number
   /** When each worker starts, ms. */
@@ -77,6 +79,9 @@ const SHARE_COMPRESSED = 0.1
 /** Share of the worlds whose new workers copy state first, and the maximum time for this copy. */
 const SHARE_WARM_UP = 0.5
 const WARM_UP_MAX_MS = [200, 10_000] as const
+/** Share of the worlds whose clients do not wait long for an answer, and how long they wait. */
+const SHARE_IMPATIENT = 0.5
+const IMPATIENT_MS = [2_000, 6_000] as const
 const MOST_FAULTS = 7
 /** Share of the worlds with a storm: many faults in quick succession over a longer period. */
 const SHARE_STORM = 0.08
@@ -163,6 +168,9 @@ export function planOf(seed: number, subject: SubjectName): Plan {
       .map((at, number) => ({ at, number, chance: chance() })),
     faults: Array.from({ length: faults }, () => ({ at: moment(), kind: one(kinds), chance: chance() })).sort((a, b) => a.at - b.at),
   } as const satisfies Plan
-  // This setting is drawn last, so that the other settings of each plan are the same as before warm-ups existed.
-  return { ...plan, warmUpMaxMs: random() < SHARE_WARM_UP ? Math.round(between(...WARM_UP_MAX_MS)) : 0 }
+  // These settings are drawn last, so that the other settings of a plan are the same as before these settings existed.
+  const warmUpMaxMs = random() < SHARE_WARM_UP ? Math.round(between(...WARM_UP_MAX_MS)) : 0
+  return random() < SHARE_IMPATIENT
+    ? { ...plan, warmUpMaxMs, requestTimeoutMs: Math.round(between(...IMPATIENT_MS)) }
+    : { ...plan, warmUpMaxMs }
 }

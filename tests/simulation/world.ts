@@ -48,7 +48,7 @@ function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, ju
 
 /** Runs the world of a plan. The same plan always has the same events and the same result. */
 export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
-  const { seed, troubleMs, upgradedAt, settings, warmUpMaxMs = 0, guarantee } = plan
+  const { seed, troubleMs, upgradedAt, settings, warmUpMaxMs = 0, requestTimeoutMs, guarantee } = plan
   const scheduler = newScheduler(seed, trace)
   const subject = subjectOf(plan, scheduler)
   const net: Network = network(scheduler, (host) => find(host))
@@ -57,7 +57,7 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   cluster.transactions.firstEpoch = plan.firstEpoch
   const registry = memoryRegistry()
   const { topology, sinks } = subject
-  const deps = { scheduler, network: net, cluster, registry, topology, sinks, settings, warmUpMaxMs, guarantee }
+  const deps = { scheduler, network: net, cluster, registry, topology, sinks, settings, warmUpMaxMs, requestTimeoutMs, guarantee }
   const slots: Slot[] = plan.workers.map((_, at) => slot(`worker-${at + 1}`, deps))
   const sources = new Set(topology.subTopologies.flatMap((part) => part.sources))
   const faultDeps: FaultDeps = { scheduler, network: net, cluster, clusterFaults, slots, sinks, sources, growing: subject.growing }

@@ -1,3 +1,4 @@
+import { chanceOf, seedFor } from '../chance.ts'
 import type { ClientRequest, Network } from '../network.ts'
 import { simulatedId, wallTime } from '../process.ts'
 import { type Actor, actor, type Scheduler } from '../scheduler.ts'
@@ -169,13 +170,12 @@ export function simulatedCluster(
     return {
       topics: new Map([...topics].map(([name, { id, logs: all }]) => [name, { id, logs: all.map(leadershipOf) }])),
       brokers: alive,
-      coordinator: (kind, key) => alive[(hashOf(`${kind} ${key}`) + salted) % alive.length],
+      coordinator: (kind, key) => coordinatorAmong(alive, `${kind} ${key} ${salted}`),
     }
   }
 
   function coordinator(kind: CoordinatorKind, key: string): SimulatedBroker | undefined {
-    const alive = living()
-    return alive[(hashOf(`${kind} ${key}`) + salt) % alive.length]
+    return coordinatorAmong(living(), `${kind} ${key} ${salt}`)
   }
 
   function checkCoordinator(kind: CoordinatorKind, key: string, asked: SimulatedBroker): void {
@@ -311,10 +311,8 @@ function leadershipOf({ partition, leader, leaderEpoch }: PartitionLog): Leaders
   return { partition, leader, leaderEpoch }
 }
 
-const HASH_FACTOR = 31
-
-function hashOf(text: string): number {
-  let hash = 0
-  for (const letter of text) hash = (hash * HASH_FACTOR + letter.charCodeAt(0)) >>> 0
-  return hash
+/** Chooses the broker with the highest hash, so that a broker that goes away gives only its own keys to others. */
+function coordinatorAmong(brokers: readonly SimulatedBroker[], key: string): SimulatedBroker | undefined {
+  const hashes = brokers.map(({ nodeId }) => chanceOf(seedFor(nodeId, key)).random())
+  return brokers[hashes.indexOf(Math.max(...hashes))]
 }

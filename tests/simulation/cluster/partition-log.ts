@@ -272,7 +272,7 @@ export class PartitionLog implements ReadableLog {
       highWatermark,
       lastStable,
       endOf: (epoch) => endIn(epochs, leaderEpoch, end, epoch),
-      // The cleaner of the former leader has not compacted its copy, and no election removes records below the watermark.
+      // The former leader has not compacted its copy, and no election removes records below the high watermark.
       read: (offset, below, limit) => this.#read(this.#history, offset, below, limit),
     }
   }

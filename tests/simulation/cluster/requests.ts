@@ -37,7 +37,7 @@ const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
 ])
 
 /** Requests that change or read what coordinators and the controller store in their logs. */
-const NEEDS_OTHER_BROKERS: ReadonlySet<number> = new Set([8, 9, 19, 22, 24, 25, 26, 28, 65, 66, 68, 69])
+const NEEDS_OTHER_BROKERS: ReadonlySet<number> = new Set([8, 9, 19, 22, 24, 25, 26, 28, 68, 69])
 
 export const handleRequest: Handle = (request, broker, cluster) => {
   const handler = HANDLERS.get(request.apiKey)
