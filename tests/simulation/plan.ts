@@ -59,11 +59,11 @@ export interface Plan {
   readonly faults: readonly PlannedFault[]
 }
 
-const TROUBLE_MS = [1_000, 8_000] as const
+const TROUBLE_MS = [500, 5_000] as const
 /** Trends publish a list every 30 s. */
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
-const MOST_RECORDS = 45
+const MOST_RECORDS = 30
 /** Share of the worlds with a tiny cache of decoded objects, and the maximum size of such a cache. */
 const SHARE_SMALL_CACHE = 0.4
 const MOST_CACHE_BYTES = 1_000

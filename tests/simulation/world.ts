@@ -34,7 +34,7 @@ const LOOK_MS = 250
  */
 const PATIENCE_MS = 90_000
 /** How long a complete output is watched for unexpected records, ms. */
-const CALM_MS = 1_000
+const CALM_MS = 500
 
 /** Faults during which requests wait in the network or in a broker. */
 const LATE_KINDS: ReadonlySet<FaultKind> = new Set(['partition', 'hang', 'isolate'])
