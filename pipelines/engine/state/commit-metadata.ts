@@ -19,6 +19,8 @@ const STREAM_TIME = 'stream-time='
 const SEPARATOR = ' '
 /** The base in which fingerprints of topics are written. */
 const FINGERPRINT_BASE = 36
+/** Brokers refuse metadata of more than 4,096 bytes by default. A task with more than 250 stores names no epochs. */
+const MOST_CHARACTERS = 4_000
 
 /** A changelog, with the leader epoch that its last commit has seen. */
 export interface ChangelogAtCommit extends TopicPartition {
@@ -54,7 +56,9 @@ export function withChangelogEpochs(
         const [identity, epoch] = [session.position(identityName), leaderEpoch(topic, partition)]
         return identity === undefined || epoch === UNKNOWN_LEADER_EPOCH ? [] : `${identity.toString(FINGERPRINT_BASE)}:${epoch}`
       })
-      return epochs.length === 0 ? offset.metadata : [`${CHANGELOG_EPOCHS}${epochs.join()}`, offset.metadata ?? []].flat().join(SEPARATOR)
+      const word = `${CHANGELOG_EPOCHS}${epochs.join()}`
+      if (epochs.length === 0 || word.length > MOST_CHARACTERS) return offset.metadata
+      return offset.metadata === undefined ? word : `${word}${SEPARATOR}${offset.metadata}`
     },
   }
 }

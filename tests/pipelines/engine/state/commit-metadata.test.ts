@@ -75,3 +75,12 @@ test('the metadata is composed when it is sent', () => {
   epoch = 2
   expect(offset.metadata).not.toBe(before)
 })
+
+test('metadata that brokers would refuse names no epochs', () => {
+  const session = memoryBackend().session('test')
+  const changelogs = Array.from({ length: 400 }, (_, at) => changelog(`store-${at}`))
+  for (const each of changelogs) putLogIdentity(session, each, each.topic)
+  session.write()
+  const place = { sources: [SOURCE], changelogs } as unknown as TaskPlace
+  expect(withChangelogEpochs({ ...SOURCE, offset: 3, metadata: 'stream-time=5' }, place, session, () => 1).metadata).toBe('stream-time=5')
+})
