@@ -59,7 +59,7 @@ export interface Plan {
   readonly faults: readonly PlannedFault[]
 }
 
-const TROUBLE_MS = [500, 5_000] as const
+const TROUBLE_MS = [500, 4_000] as const
 /** Trends publish a list every 30 s. */
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
