@@ -291,7 +291,11 @@ export interface MemberlessGroup extends GroupOffsets {
 export interface OffsetToCommit extends TopicPartition {
   /** The offset of the next record to read. */
   readonly offset: number
-  readonly metadata?: string
+  /**
+   * Read just before the offset is sent. If a leader changes while a transaction is being committed, the offset is sent
+   * and the metadata is read once more, after all records of the transaction are acknowledged.
+   */
+  readonly metadata?: string | undefined
   /** See `PartitionData.leaderEpoch`. */
   readonly leaderEpoch?: number
 }
@@ -514,9 +518,12 @@ export interface Transport {
   maxBatchBytes(topics: readonly string[]): Promise<Map<string, number>>
   /**
    * Returns offsets, keyed by `partitionKey`. `end` is the high watermark (isolation level 0), never the last stable
-   * offset.
+   * offset. For a partition with a leader epoch, waits for a leader of this or a later epoch.
    */
-  offsets(partitions: readonly TopicPartition[], at: 'earliest' | 'end'): Promise<Map<string, number>>
+  offsets(
+    partitions: readonly (TopicPartition & Partial<Pick<EpochQuery, 'leaderEpoch'>>)[],
+    at: 'earliest' | 'end',
+  ): Promise<Map<string, number>>
   /**
    * Returns, keyed by `partitionKey`, the offset at which the batches of a leader epoch and of all earlier epochs end.
    * State that was copied from records beyond that offset contains records that the log has lost. The offset is -1 when
@@ -524,7 +531,7 @@ export interface Transport {
    * the epoch does not know where it ends.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
-  /** Returns the epoch of the partition's leader according to the last metadata; -1 when it is unknown. */
+  /** Returns the latest leader epoch of the partition that any metadata or offset has named; -1 when it is unknown. */
   leaderEpoch(topic: string, partition: number): number
   fetcher(options?: FetcherOptions): Fetcher
   groupMember(options: GroupOptions): GroupMember

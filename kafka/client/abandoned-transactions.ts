@@ -68,11 +68,16 @@ export async function endAbandonedTransactions(
     return settled.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   }
 
-  const open = await each(cluster.brokers(), openAt)
-  if (open.length === 0) return []
-  const gone = new Set(await abandoned(open.map(({ transactionalId }) => transactionalId)))
-  return each(
-    open.filter(({ transactionalId }) => gone.has(transactionalId)),
-    end,
-  )
+  async function endAt(coordinator: Broker): Promise<string[]> {
+    const open = await openAt(coordinator)
+    if (open.length === 0) return []
+    const gone = new Set(await abandoned(open.map(({ transactionalId }) => transactionalId)))
+    return each(
+      open.filter(({ transactionalId }) => gone.has(transactionalId)),
+      end,
+    )
+  }
+
+  // A broker that hangs must not delay the end of transactions that other brokers coordinate.
+  return each(cluster.brokers(), endAt)
 }

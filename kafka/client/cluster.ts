@@ -80,6 +80,8 @@ export interface Cluster {
    * would be wrong.
    */
   sawEpoch(topic: string, partition: number, epoch: number): void
+  /** Returns the latest leader epoch that any metadata, record or committed offset has named. */
+  latestEpoch(topic: string, partition: number): number | undefined
   topicId(topic: string): string | undefined
   topicName(id: string): string | undefined
   /** Returns the partition count; undefined for a topic that the last refresh did not find. */
@@ -286,6 +288,7 @@ export function openCluster(context: Context): Cluster {
     connectionTo: connections.get,
     leader,
     sawEpoch,
+    latestEpoch: (topic, partition) => seen.get(topic)?.latest[partition],
     distrust,
     topicId: (topic) => topics.get(topic)?.id,
     topicName: (id) => namesById.get(id),

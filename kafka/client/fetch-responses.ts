@@ -156,8 +156,9 @@ export function openFetchResponses(
 
   async function findReset(state: FetchPosition): Promise<void> {
     try {
-      const found = await listOffsets(context, cluster, [state], state.reset === 'latest' ? 'end' : 'earliest', signal)
-      state.resetTo(found.get(partitionKey(state.topic, state.partition)) as number)
+      const { topic, partition } = state
+      const found = await listOffsets(context, cluster, [{ topic, partition }], state.reset === 'latest' ? 'end' : 'earliest', signal)
+      state.resetTo(found.get(partitionKey(topic, partition)) as number)
       state.retryAt = 0
       schedule()
     } catch (error) {

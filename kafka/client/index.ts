@@ -73,7 +73,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
     maxBatchBytes: (topics) => maxBatchBytes(context, cluster, topics),
     offsets: (partitions, at) => listOffsets(context, cluster, partitions, at),
     epochEnds: (queries) => epochEnds(context, cluster, queries),
-    leaderEpoch: (topic, partition) => cluster.leader(topic, partition)?.epoch ?? UNKNOWN_LEADER_EPOCH,
+    leaderEpoch: (topic, partition) => cluster.latestEpoch(topic, partition) ?? UNKNOWN_LEADER_EPOCH,
     fetcher: (options) => tracked(openFetcher(context, cluster, options)),
     groupMember,
     memberlessGroup: (groupId) => tracked(openMemberlessGroup(context, cluster, groupId)),

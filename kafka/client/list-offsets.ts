@@ -1,4 +1,4 @@
-import { partitionKey, type TopicPartition, UNKNOWN_LEADER_EPOCH } from '../transport.ts'
+import { type EpochQuery, partitionKey, type TopicPartition, UNKNOWN_LEADER_EPOCH } from '../transport.ts'
 import { askLeaders, type LeaderAnswer } from './ask-leaders.ts'
 import type { Cluster } from './cluster.ts'
 import { ask } from './connections.ts'
@@ -19,10 +19,13 @@ const READ_UNCOMMITTED = 0
 export function listOffsets(
   context: Context,
   cluster: Cluster,
-  partitions: readonly TopicPartition[],
+  partitions: readonly (TopicPartition & Partial<Pick<EpochQuery, 'leaderEpoch'>>)[],
   at: keyof typeof TIMESTAMPS,
   signal?: AbortSignal,
 ): Promise<Map<string, number>> {
+  for (const { topic, partition, leaderEpoch = UNKNOWN_LEADER_EPOCH } of partitions)
+    if (leaderEpoch !== UNKNOWN_LEADER_EPOCH) cluster.sawEpoch(topic, partition, leaderEpoch)
+
   async function askOne(connection: Connection, asked: readonly TopicPartition[]): Promise<Map<string, LeaderAnswer>> {
     const topics = Map.groupBy(asked, ({ topic }) => topic)
     const answer = await ask(

@@ -122,6 +122,11 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     return [...appenders.values()].filter((known) => known.admittedRecords > 0)
   }
 
+  /** Returns a text that changes when one of the partitions gets a new leader. */
+  function epochsOf(partitions: readonly TopicPartition[]): string {
+    return partitions.map(({ topic, partition }) => cluster.latestEpoch(topic, partition)).join()
+  }
+
   const endOffsets = (partitions: readonly TopicPartition[]) => listOffsets(context, cluster, partitions, 'end', closing.signal)
 
   function requireReady(): void {
@@ -198,7 +203,10 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       // parallel and must finish first.
       const adding = addOffsets()
       adding.catch(() => sender.settle())
+      const epochs = epochsOf(dirty)
       throwWorst(await Promise.allSettled([produce(), adding]))
+      // The metadata of the offsets may name the epochs of the leaders that have the records.
+      if (withOffsets && epochsOf(dirty) !== epochs) await transactions.addOffsets(id, offsets, member)
     }
     const next = await nextOffsets(dirty, endOffsets)
     if (transactions.isOpen) await end(transactions, 'commit')

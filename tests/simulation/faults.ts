@@ -1,5 +1,6 @@
 import { type Chance, chanceOf } from './chance.ts'
-import type { Cluster, ClusterFaults, SimulatedBroker } from './cluster/cluster.ts'
+import type { SimulatedBroker } from './cluster/broker.ts'
+import type { Cluster, ClusterFaults } from './cluster/cluster.ts'
 import type { Network } from './network.ts'
 import { actor, type Scheduler } from './scheduler.ts'
 import type { Slot } from './slot.ts'
@@ -17,6 +18,9 @@ export const FAULT_KINDS = [
   'clock',
   'disk',
   'broker',
+  'hang',
+  'isolate',
+  'outdate',
   'leader',
   'coordinator',
   'store',
@@ -35,6 +39,11 @@ const SHORT_MS = [5, 800] as const
 const LONG_MS = [6_000, 14_000] as const
 const SHARE_LONG = 0.2
 const BROKER_DOWN_MS = [100, 3_000] as const
+/** Share of the brokers that are in trouble for longer than clients wait for an answer, and for how long. */
+const SHARE_VERY_LONG = 0.25
+const VERY_LONG_MS = [32_000, 45_000] as const
+/** How long the controller waits for a broker before it elects other leaders (broker.session.timeout.ms). */
+const BROKER_SESSION_MS = [100, 3_000] as const
 const MOST_BAD_WRITES = 2
 const LARGEST_JUMP_MS = 3_600_000
 
@@ -84,6 +93,16 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
   },
   disk: ({ slot, chance }) => slot.failWrites(1 + chance.below(MOST_BAD_WRITES)),
   broker: crash,
+  hang({ broker, clusterFaults, chance, lengthMs }) {
+    clusterFaults.trouble(broker, 'hung', troubleMs(chance, lengthMs), chance.between(...BROKER_SESSION_MS))
+  },
+  isolate({ broker, clusterFaults, chance }) {
+    // The clients of a broker that is isolated for a short time hardly notice it.
+    clusterFaults.trouble(broker, 'isolated', troubleMs(chance, chance.between(...LONG_MS)), chance.between(...BROKER_SESSION_MS))
+  },
+  outdate({ broker, clusterFaults, chance }) {
+    clusterFaults.trouble(broker, 'outdated', troubleMs(chance, chance.between(...LONG_MS)), Number.POSITIVE_INFINITY)
+  },
   leader({ cluster, clusterFaults, chance }) {
     const topics = [...cluster.topics.values()]
     if (topics.length > 0) clusterFaults.moveLeader(chance.one(chance.one(topics).logs))
@@ -115,6 +134,10 @@ export function cause({ kind, chance: of }: { readonly kind: FaultKind; readonly
   const lengthMs = chance.random() < SHARE_LONG ? chance.between(...LONG_MS) : chance.between(...SHORT_MS)
   scheduler.note(`fault ${kind} of ${slot.name}, ${broker.actor.name}, ${lengthMs.toFixed(0)} ms`)
   CAUSES[kind]({ ...deps, slot, broker, lengthMs, chance })
+}
+
+function troubleMs(chance: Chance, usualMs: number): number {
+  return chance.random() < SHARE_VERY_LONG ? chance.between(...VERY_LONG_MS) : usualMs
 }
 
 const operator = actor('operator')

@@ -210,12 +210,19 @@ class SimulatedConnection {
       body: Reader.from(pending.payload),
       clientId: this.#clientId,
       isOpen: () => this.isConnected(),
-      reply: (answer) => {
-        if (endpoint.isUp() && endpoint.generation === this.#generation) this.#answer(pending, answer.buffer)
-        this.#received.shift()
-        if (this.#received.length > 0) this.#serve(this.#received[0])
-      },
+      reply: (answer) => this.#reply(pending, answer),
     })
+  }
+
+  #reply(pending: Pending, answer: Writer): void {
+    const { scheduler } = this.#ends
+    const endpoint = this.endpoint as Endpoint
+    // A process that hangs answers when it continues.
+    if (endpoint.actor.stalledUntil > scheduler.now())
+      return void scheduler.after(0, endpoint.actor, `answers ${pending.apiKey} late`, () => this.#reply(pending, answer))
+    if (endpoint.isUp() && endpoint.generation === this.#generation) this.#answer(pending, answer.buffer)
+    this.#received.shift()
+    if (this.#received.length > 0) this.#serve(this.#received[0])
   }
 
   #answer(pending: Pending, bytes: Buffer): void {

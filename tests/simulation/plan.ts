@@ -52,6 +52,8 @@ export interface Plan {
    * state.
    */
   readonly warmUpMaxMs?: number
+  /** How long clients wait for an answer, ms. If absent, they wait for the default time. */
+  readonly requestTimeoutMs?: number
   /** Period in which records are sent and faults begin, ms. */
   readonly troubleMs: number
   /** When each worker starts, ms. */
@@ -60,11 +62,11 @@ export interface Plan {
   readonly faults: readonly PlannedFault[]
 }
 
-const TROUBLE_MS = [1_000, 8_000] as const
+const TROUBLE_MS = [500, 4_000] as const
 /** Trends publish a list every 30 s. */
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
-const MOST_RECORDS = 45
+const MOST_RECORDS = 30
 /**
  * Share of the worlds that have a tiny cache of decoded objects. The next constant is the maximum size of such a cache.
  */
@@ -82,6 +84,9 @@ const SHARE_COMPRESSED = 0.1
 /** Share of the worlds whose new workers copy state first. The next constant is the maximum time for this copy. */
 const SHARE_WARM_UP = 0.5
 const WARM_UP_MAX_MS = [200, 10_000] as const
+/** Share of the worlds whose clients do not wait long for an answer, and how long they wait. */
+const SHARE_IMPATIENT = 0.5
+const IMPATIENT_MS = [2_000, 6_000] as const
 const MOST_FAULTS = 7
 /** Share of the worlds with a storm: many faults in quick succession over a longer period. */
 const SHARE_STORM = 0.08
@@ -118,7 +123,8 @@ function troubleOf(subject: SubjectName): readonly [least: number, most: number]
   return subject === 'trends' ? TRENDS_TROUBLE_MS : TROUBLE_MS
 }
 
-function canHappen(kind: FaultKind, subject: SubjectName, sinks: boolean): boolean {
+function canHappen(kind: FaultKind, subject: SubjectName, sinks: boolean, brokers: number): boolean {
+  if (kind === 'isolate' || kind === 'outdate') return brokers > 1
   if (kind === 'store' || kind === 'empty') return sinks
   if (kind === 'grow') return subject === 'counter'
   // Trends need a correct clock, because the clock decides which tweets are late.
@@ -136,13 +142,14 @@ export function planOf(seed: number, subject: SubjectName): Plan {
   const isCounter = subject === 'counter'
   const padding = isCounter && random() < SHARE_LARGE ? Math.round(between(...PADDING_BYTES)) : 0
   const sinks = isCounter && random() < SHARE_SINKS && padding === 0
-  const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && canHappen(kind, subject, sinks))
+  const brokers = upTo(MOST_BROKERS)
+  const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && canHappen(kind, subject, sinks, brokers))
   const faults = kinds.length === 0 ? 0 : upTo(isStorm ? MOST_FAULTS_IN_STORM : MOST_FAULTS)
   const recordMoment = () => (padding === 0 ? moment() : Math.floor(moment() / BURST_MS) * BURST_MS)
   const plan = {
     subject,
     seed,
-    brokers: upTo(MOST_BROKERS),
+    brokers,
     partitions: upTo(MOST_PARTITIONS),
     guarantee: isCounter && random() < SHARE_AT_LEAST_ONCE ? 'at-least-once' : 'exactly-once',
     standby: random() < SHARE_STANDBY ? 1 : 0,
@@ -166,6 +173,9 @@ export function planOf(seed: number, subject: SubjectName): Plan {
       .map((at, number) => ({ at, number, chance: chance() })),
     faults: Array.from({ length: faults }, () => ({ at: moment(), kind: one(kinds), chance: chance() })).sort((a, b) => a.at - b.at),
   } as const satisfies Plan
-  // This setting is drawn last, so that the other settings of each plan are the same as before warm-ups existed.
-  return { ...plan, warmUpMaxMs: random() < SHARE_WARM_UP ? Math.round(between(...WARM_UP_MAX_MS)) : 0 }
+  // These settings are drawn last, so that the other settings of a plan are the same as before these settings existed.
+  const warmUpMaxMs = random() < SHARE_WARM_UP ? Math.round(between(...WARM_UP_MAX_MS)) : 0
+  return random() < SHARE_IMPATIENT
+    ? { ...plan, warmUpMaxMs, requestTimeoutMs: Math.round(between(...IMPATIENT_MS)) }
+    : { ...plan, warmUpMaxMs }
 }

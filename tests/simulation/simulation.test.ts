@@ -32,10 +32,10 @@ test('two processes that run the same seeds do exactly the same', { timeout: TIM
  * names these numbers.
  */
 const SEEDS = [
-  ['counter', 1, 500],
-  ['bank', 1, 100],
+  ['counter', 1, 800],
+  ['bank', 1, 170],
   ['trends', 1, 12],
-  ['shop', 1, 15],
+  ['shop', 1, 18],
 ] as const
 
 test.concurrent.each(SEEDS)(

@@ -29,6 +29,8 @@ export interface SlotDeps {
   readonly sinks: SimulatedSinks | undefined
   readonly settings: WorkerSettings
   readonly warmUpMaxMs: number
+  /** How long clients wait for an answer, ms; undefined for the default of the client. */
+  readonly requestTimeoutMs: number | undefined
   readonly guarantee: Guarantee
 }
 
@@ -62,11 +64,13 @@ function isExpected(error: unknown): boolean {
   return error instanceof FencedError || error instanceof StateUnavailable || (error instanceof TransportError && !error.fatal)
 }
 
-export function openTransport(process: SimulatedProcess, { network, cluster }: Pick<SlotDeps, 'network' | 'cluster'>): Transport {
+type TransportDeps = Pick<SlotDeps, 'network' | 'cluster'> & Partial<Pick<SlotDeps, 'requestTimeoutMs'>>
+
+export function openTransport(process: SimulatedProcess, { network, cluster, requestTimeoutMs }: TransportDeps): Transport {
   const { actor, runtime } = process
   const brokers = cluster.brokers.map(({ host, port }) => `${host}:${port}`)
   const newConnection: Parameters<typeof kafkaTransport>[1]['newConnection'] = (id, options) => network.connection(actor, id, options)
-  return kafkaTransport({ brokers, clientId: actor.name.split('.')[0] }, { runtime, newConnection })
+  return kafkaTransport({ brokers, clientId: actor.name.split('.')[0], requestTimeoutMs }, { runtime, newConnection })
 }
 
 export function slot(name: string, deps: SlotDeps): Slot {

@@ -2,12 +2,15 @@ import { expect, test } from 'vitest'
 import type { Fetcher, Transport } from '../../kafka/transport.ts'
 import type { PartitionLog } from './cluster/partition-log.ts'
 import { handleRequest } from './cluster/requests.ts'
+import type { Transaction } from './cluster/transactions.ts'
 import { append, producerWorld, TOPIC, valuesIn } from './producer-world.ts'
 
 /** Brokers that hang, and brokers that do not know what the controller has decided. */
 
 const PARTITION = { topic: TOPIC, partition: 0 }
 const BROKERS = 3
+const GROUP = 'readers'
+const PRODUCE = 0
 const METADATA = 3
 const FIND_COORDINATOR = 10
 /** An epoch that the log has never had. */
@@ -155,3 +158,62 @@ test.each(Object.keys(FIRST_STEPS))(
     })
   },
 )
+
+test('a transaction whose leader moves while it is committed sends metadata of the present', async () => {
+  let moves = false
+  const { cluster, run } = producerWorld(
+    2,
+    (request, broker, cluster) => {
+      const log = cluster.log(TOPIC, 0) as PartitionLog
+      if (moves && request.apiKey === PRODUCE) {
+        moves = false
+        log.moveTo(log.leader === 1 ? 2 : 1, log.end)
+      }
+      handleRequest(request, broker, cluster)
+    },
+    BROKERS,
+  )
+  await run(async (producer, transport) => {
+    append(producer, 'first')
+    await producer.commit(new Map(), undefined)
+    const member = transport.groupMember({ groupId: GROUP, memberId: '00000000-0000-4000-8000-000000000001', topics: [TOPIC] })
+    await member.join()
+    moves = true
+    append(producer, 'second')
+    const offset = {
+      ...PARTITION,
+      offset: 1,
+      get metadata() {
+        return String(transport.leaderEpoch(TOPIC, 0))
+      },
+    }
+    await producer.commit(new Map([['offset', offset]]), member)
+    const { metadata } = (await member.committed([PARTITION])).get(`${TOPIC}-0`) ?? {}
+    expect(metadata).toBe(String(cluster.log(TOPIC, 0)?.leaderEpoch))
+    await member.leave()
+  })
+  expect(valuesIn(cluster)).toEqual(['first', 'second'])
+})
+
+test('a broker that hangs does not delay the end of an abandoned transaction of another coordinator', async () => {
+  let hangs = false
+  const { cluster, faults, now, open, run } = producerWorld(
+    2,
+    (request, broker, cluster) => {
+      if (!hangs || broker.nodeId !== 1) handleRequest(request, broker, cluster)
+    },
+    BROKERS,
+  )
+  await run(async (_, transport) => {
+    while (cluster.coordinator('transaction', 'single')?.nodeId === 1) faults.moveCoordinators()
+    cluster.transactions.addPartition('single', cluster.transactions.find('single') as Transaction, TOPIC, 0)
+    const other = open('other')
+    await other.connect()
+    hangs = true
+    const askedAt = now()
+    const all = other.endTransactions('single', async (ids) => ids)
+    while (cluster.transactions.ongoing().length > 0 && now() - askedAt < POLL_MS) await transport.offsets([PARTITION], 'end')
+    expect(cluster.transactions.ongoing()).toEqual([])
+    expect(await all).toEqual(['single'])
+  })
+})

@@ -5,7 +5,7 @@ import { chanceOf } from './chance.ts'
 import { simulatedCluster } from './cluster/cluster.ts'
 import { handleRequest } from './cluster/requests.ts'
 import { counter } from './counter.ts'
-import { cause, type FaultDeps, mend } from './faults.ts'
+import { cause, type FaultDeps, type FaultKind, mend } from './faults.ts'
 import { type Network, network } from './network.ts'
 import type { Plan, PlannedRecord } from './plan.ts'
 import { simulatedProcess } from './process.ts'
@@ -34,7 +34,10 @@ const LOOK_MS = 250
  */
 const PATIENCE_MS = 90_000
 /** How long a complete output is observed, in case unexpected records follow, ms. */
-const CALM_MS = 1_000
+const CALM_MS = 500
+
+/** Faults during which requests wait in the network or in a broker. */
+const LATE_KINDS: ReadonlySet<FaultKind> = new Set(['partition', 'hang', 'isolate'])
 
 function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, judgedByAppend }: Plan, scheduler: Scheduler): Subject {
   if (subject === 'shop') return shopSubject(standby)
@@ -45,7 +48,7 @@ function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, ju
 
 /** Runs the world of a plan. The same plan always has the same events and the same result. */
 export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
-  const { seed, troubleMs, upgradedAt, settings, warmUpMaxMs = 0, guarantee } = plan
+  const { seed, troubleMs, upgradedAt, settings, warmUpMaxMs = 0, requestTimeoutMs, guarantee } = plan
   const scheduler = newScheduler(seed, trace)
   const subject = subjectOf(plan, scheduler)
   const net: Network = network(scheduler, (host) => find(host))
@@ -54,7 +57,7 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   cluster.transactions.firstEpoch = plan.firstEpoch
   const registry = memoryRegistry()
   const { topology, sinks } = subject
-  const deps = { scheduler, network: net, cluster, registry, topology, sinks, settings, warmUpMaxMs, guarantee }
+  const deps = { scheduler, network: net, cluster, registry, topology, sinks, settings, warmUpMaxMs, requestTimeoutMs, guarantee }
   const slots: Slot[] = plan.workers.map((_, at) => slot(`worker-${at + 1}`, deps))
   const sources = new Set(topology.subTopologies.flatMap((part) => part.sources))
   const faultDeps: FaultDeps = { scheduler, network: net, cluster, clusterFaults, slots, sinks, sources, growing: subject.growing }
@@ -118,7 +121,7 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   mend(faultDeps)
   const deadline = scheduler.now() + PATIENCE_MS
   const clocksWereWrong = plan.faults.some(({ kind }) => kind === 'clock')
-  const requestsWereLate = plan.faults.some(({ kind }) => kind === 'partition')
+  const requestsWereLate = plan.faults.some(({ kind }) => LATE_KINDS.has(kind))
   const times = (): InputTimes => ({ acknowledgedAt, now: feeder.runtime.now(), clocksWereWrong, requestsWereLate })
   const isComplete = () => ended && unacknowledged === 0 && subject.isComplete(cluster, times())
   while (!isComplete() && scheduler.now() < deadline) await scheduler.run(scheduler.now() + LOOK_MS, () => false)

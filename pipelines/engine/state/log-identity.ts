@@ -13,7 +13,8 @@ export interface KnownLog {
   readonly identityName: string
 }
 
-function fingerprintOf(topicId: string): number {
+/** Returns a short hash of a topic id. */
+export function fingerprintOf(topicId: string): number {
   return createHash('sha256').update(topicId).digest().readUIntBE(0, FINGERPRINT_BYTES)
 }
 

@@ -1,8 +1,9 @@
 import { type CommittedOffset, type EpochQuery, partitionKey, type TopicPartition, UNKNOWN_LEADER_EPOCH } from '../../../kafka/transport.ts'
 import type { StateBatch, StateSession } from '../../../state/stores/store.ts'
-import { type StartPosition, type StreamTask, streamTimeOf, type TaskProgress } from '../task/task.ts'
+import type { StartPosition, StreamTask, TaskProgress } from '../task/task.ts'
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
+import { streamTimeOf } from './commit-metadata.ts'
 import { isFromOtherLog, putLogIdentity } from './log-identity.ts'
 
 /**

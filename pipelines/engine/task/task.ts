@@ -3,6 +3,7 @@ import { partitionKey, TransportError } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { isStateFailure } from '../../../state/stores/errors.ts'
 import type { EngineStore, StateSession } from '../../../state/stores/store.ts'
+import { streamTimeMetadata } from '../state/commit-metadata.ts'
 import { taskMarks } from '../time/task-marks.ts'
 import { caughtUpTicks, taskTicks, timeClosing } from '../time/task-time.ts'
 import type { Codecs } from '../topology/codecs.ts'
@@ -129,14 +130,6 @@ export interface StreamTask extends TaskPlace {
   close(): void
 }
 
-/** Prefix of the event time in the metadata of a committed offset. */
-const STREAM_TIME_PREFIX = 'stream-time='
-
-/** Reads the event time from the metadata of a committed offset; -1 when there is none. */
-export function streamTimeOf(metadata: string): number {
-  return metadata.startsWith(STREAM_TIME_PREFIX) ? Number(metadata.slice(STREAM_TIME_PREFIX.length)) : -1
-}
-
 export function streamTask(deps: TaskDeps): StreamTask {
   const { topology, part, partition, session, codecs, metrics, runtime, cacheBytes, failed } = deps
   const declaration = topology.declare()
@@ -210,7 +203,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
   function progress(): TaskProgress {
     const { streamTime } = context
-    const metadata = streamTime < 0 ? undefined : `${STREAM_TIME_PREFIX}${streamTime}`
+    const metadata = streamTimeMetadata(streamTime)
     const offsetOf = ({ topic, position, leaderEpoch }: RecordQueue) => ({ topic, partition, offset: position, metadata, leaderEpoch })
     return { offsets: queues.map(offsetOf), streamTime }
   }

@@ -240,9 +240,10 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
 
   function commit(): void {
     const session = backend.session(topology.name)
-    const prepared = encodeCommit(tasks, session, fault)
+    const leaderEpoch = () => 0
+    const prepared = encodeCommit(tasks, session, leaderEpoch, fault)
     const offsets = producer.commitSync(prepared.offsets.values(), member)
-    writeCommit(prepared, { offsets, leaderEpoch: () => 0 }, runtime.now(), fault)
+    writeCommit(prepared, { offsets, leaderEpoch }, runtime.now(), fault)
   }
 
   function settle(): void {

@@ -1,5 +1,6 @@
 import { type OffsetToCommit, partitionKey } from '../../../kafka/transport.ts'
 import type { StateBatch, StateSession } from '../../../state/stores/store.ts'
+import { withChangelogEpochs } from '../state/commit-metadata.ts'
 import { type ChangelogEnds, putChangelogEnds, putPositions } from '../state/restore.ts'
 import type { StreamTask, TaskProgress } from '../task/task.ts'
 
@@ -33,14 +34,23 @@ export interface PreparedCommit {
   readonly tasks: readonly { readonly task: StreamTask; readonly progress: TaskProgress }[]
 }
 
-/** Runs step 1 for every task. */
-export function encodeCommit(tasks: readonly StreamTask[], session: StateSession, fault: CommitFault | undefined): PreparedCommit {
+/**
+ * Runs step 1 for every task.
+ * @param leaderEpoch returns the latest leader epoch of a changelog; -1 when it is unknown
+ */
+export function encodeCommit(
+  tasks: readonly StreamTask[],
+  session: StateSession,
+  leaderEpoch: (topic: string, partition: number) => number,
+  fault: CommitFault | undefined,
+): PreparedCommit {
   const prepared = tasks.map((task) => ({ task, progress: task.prepareCommit() }))
   const batch = session.takeBatch()
   fault?.('encoded')
   const offsets = new Map<string, OffsetToCommit>()
-  for (const { progress } of prepared)
-    for (const offset of progress.offsets) offsets.set(partitionKey(offset.topic, offset.partition), offset)
+  for (const { task, progress } of prepared)
+    for (const offset of progress.offsets)
+      offsets.set(partitionKey(offset.topic, offset.partition), withChangelogEpochs(offset, task, session, leaderEpoch))
   return { offsets, batch, tasks: prepared }
 }
 

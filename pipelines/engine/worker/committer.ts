@@ -92,7 +92,7 @@ export interface CommitterDeps {
   readonly session: StateSession
   readonly producer: WorkerProducer
   readonly group: GroupMember
-  /** Returns the epoch of a partition's leader; -1 when it is unknown. */
+  /** Returns the latest leader epoch of a partition; -1 when it is unknown. */
   readonly leaderEpoch: (topic: string, partition: number) => number
   readonly commitIntervalMs: number
   /** The commit interval when a caller waits for the output. */
@@ -169,7 +169,7 @@ export function committer(deps: CommitterDeps): Committer {
     if (involved.length === 0) return
     const startedAt = runtime.monotonic()
     const moved = involved.some((task) => task.positionsMoved)
-    const prepared = encodeCommit(involved, session, fault)
+    const prepared = encodeCommit(involved, session, deps.leaderEpoch, fault)
     lastCommitAt = runtime.now()
     // A tick of the caught-up clock runs in step 1 and often changes nothing, so there may be nothing to send.
     if (!moved && !sentEarly && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT)

@@ -10,6 +10,7 @@ import {
 } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
+import { changelogsAtCommit } from '../state/commit-metadata.ts'
 import { changelogCopy } from '../state/copy-changelog.ts'
 import {
   epochQueries,
@@ -122,7 +123,8 @@ export async function fetchStartOffsets(
   const topicIds = await transport.topicIds([...new Set([...changelogs, ...sources].map(({ topic }) => topic))])
   const [changelogStarts, changelogEnds, changelogEpochEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),
-    transport.offsets(changelogs, 'end'),
+    // A leader of an earlier epoch than that of the commit would name an end below the records of the commit.
+    transport.offsets(changelogsAtCommit(tasks, committed, topicIds), 'end'),
     transport.epochEnds(epochQueries(session, tasks, topicIds)),
     transport.offsets(unknown, 'earliest'),
     transport.offsets(unknown, 'end'),

@@ -1,10 +1,13 @@
-import type { ClientRequest, Endpoint, Network } from '../network.ts'
+import { chanceOf, seedFor } from '../chance.ts'
+import type { ClientRequest, Network } from '../network.ts'
 import { simulatedId, wallTime } from '../process.ts'
 import { type Actor, actor, type Scheduler } from '../scheduler.ts'
+import type { CoordinatorKind, SimulatedBroker } from './broker.ts'
 import { Refused } from './errors.ts'
 import { Group, keyOf } from './groups.ts'
-import { PartitionLog } from './partition-log.ts'
+import { PartitionLog, type ReadableLog } from './partition-log.ts'
 import { Transactions } from './transactions.ts'
+import { type Knowledge, type Leadership, type Trouble, troubledBrokers } from './troubled-brokers.ts'
 
 /** How long the controller takes to choose another leader for a partition of a crashed broker, ms. */
 const ELECTION_MS = [20, 400] as const
@@ -20,20 +23,12 @@ const CLOCK_MS = [-400, 400] as const
 const PORT = 9_092
 export const NO_LEADER = -1
 
-export interface SimulatedBroker extends Endpoint {
-  readonly nodeId: number
-  readonly host: string
-  readonly port: number
-}
-
 export interface TopicState {
   readonly name: string
   readonly id: string
   readonly config: ReadonlyMap<string, string>
   readonly logs: PartitionLog[]
 }
-
-export type CoordinatorKind = 'group' | 'transaction'
 
 /** The state that all request handlers share: the cluster as its brokers know it. */
 export interface Cluster {
@@ -51,6 +46,14 @@ export interface Cluster {
   checkCoordinator(kind: CoordinatorKind, key: string, broker: SimulatedBroker): void
   /** Makes the replicas copy all batches that the leader has at the moment. */
   replicate(log: PartitionLog): void
+  /** Returns the leaders and coordinators that a broker knows. They are those of the past if the broker is outdated. */
+  knowledgeOf(broker: SimulatedBroker): Knowledge
+  /** Returns a log as a broker knows it: a broker that does not know of an election still has its former log. */
+  logAt(broker: SimulatedBroker, topic: string, partition: number): ReadableLog | undefined
+  /** Returns true if a broker reaches no other broker, so that it cannot change the state of a coordinator. */
+  isCutOff(broker: SimulatedBroker): boolean
+  /** Runs the action once the broker knows the current leaders, or at once if it knows them already. */
+  whenInformed(broker: SimulatedBroker, action: () => void): void
 }
 
 /** Faults that a simulation causes. */
@@ -66,6 +69,12 @@ export interface ClusterFaults {
   /** Deletes what all groups have read. */
   deleteRead(topic: TopicState): void
   addPartition(topic: TopicState): void
+  /**
+   * Makes a broker hang, isolates it, or stops its metadata for some time. Has no effect on a broker that is down or
+   * already in trouble.
+   * @param fencedAfterMs time after which the controller elects other leaders, unless the broker is only outdated
+   */
+  trouble(broker: SimulatedBroker, kind: Trouble, forMs: number, fencedAfterMs: number): void
 }
 
 export type Handle = (request: ClientRequest, broker: SimulatedBroker, cluster: Cluster) => void
@@ -109,8 +118,15 @@ export function simulatedCluster(
     return self
   }
 
+  const troubled = troubledBrokers({ scheduler, controller, know, fenced, recovered })
+
   const transactions = new Transactions(scheduler, controller, {
-    partition: (topic, partition, producer, marker) => cluster.log(topic, partition)?.mark(producer, marker),
+    partition(topic, partition, producer, marker) {
+      const log = cluster.log(topic, partition)
+      if (log !== undefined && troubled.blocks(log)) return false
+      log?.mark(producer, marker)
+      return true
+    },
     group: (groupId, producer, marker) => cluster.group(groupId).endPending(producer, marker),
   })
 
@@ -124,7 +140,7 @@ export function simulatedCluster(
   function newLog(name: string, partition: number, config: ReadonlyMap<string, string>): PartitionLog {
     const stamps = config.get('message.timestamp.type') === 'LogAppendTime'
     const log: PartitionLog = new PartitionLog(name, partition, stamps ? () => wallTime(scheduler.now() + clockOf(log.leader)) : undefined)
-    log.leader = (anyUp() ?? brokers[0]).nodeId
+    log.leader = (electable() ?? living()[0] ?? brokers[0]).nodeId
     return log
   }
 
@@ -133,9 +149,14 @@ export function simulatedCluster(
     return clocks[nodeId - 1] ?? 0
   }
 
-  function anyUp(): SimulatedBroker | undefined {
-    const living = brokers.filter(({ nodeId }) => up.has(nodeId))
-    return living[Math.floor(scheduler.random() * living.length)]
+  /** Returns the brokers that the controller considers alive. */
+  function living(): SimulatedBroker[] {
+    return brokers.filter((each) => up.has(each.nodeId) && !troubled.isFenced(each))
+  }
+
+  function electable(): SimulatedBroker | undefined {
+    const candidates = living().filter((each) => !troubled.has(each))
+    return candidates[Math.floor(scheduler.random() * candidates.length)]
   }
 
   function group(id: string): Group {
@@ -144,13 +165,22 @@ export function simulatedCluster(
     return known
   }
 
+  function know(): Knowledge {
+    const [alive, salted] = [living(), salt]
+    return {
+      topics: new Map([...topics].map(([name, { id, logs: all }]) => [name, { id, logs: all.map(leadershipOf) }])),
+      brokers: alive,
+      coordinator: (kind, key) => coordinatorAmong(alive, `${kind} ${key} ${salted}`),
+    }
+  }
+
   function coordinator(kind: CoordinatorKind, key: string): SimulatedBroker | undefined {
-    const living = brokers.filter(({ nodeId }) => up.has(nodeId))
-    return living[(hashOf(`${kind} ${key}`) + salt) % living.length]
+    return coordinatorAmong(living(), `${kind} ${key} ${salt}`)
   }
 
   function checkCoordinator(kind: CoordinatorKind, key: string, asked: SimulatedBroker): void {
     if (coordinator(kind, key) !== asked) throw new Refused('NOT_COORDINATOR')
+    if (troubled.isCutOff(asked)) throw new Refused('COORDINATOR_NOT_AVAILABLE')
     if (scheduler.now() < loadedAt) throw new Refused('COORDINATOR_LOAD_IN_PROGRESS')
   }
 
@@ -166,8 +196,13 @@ export function simulatedCluster(
       return
     }
     scheduler.after(scheduler.between(...REPLICATION_MS), controller, `replicates ${log.topic}-${log.partition} up to ${end}`, () => {
-      if (log.leaderEpoch === leaderEpoch) log.replicated(end)
+      if (log.leaderEpoch === leaderEpoch && !troubled.blocks(log)) log.replicated(end)
     })
+  }
+
+  /** Lets the replicas copy what they could not copy while a broker was in trouble. */
+  function replicateRest(): void {
+    for (const log of logs()) if (log.highWatermark < log.end) replicate(log)
   }
 
   function logs(): PartitionLog[] {
@@ -177,12 +212,35 @@ export function simulatedCluster(
   function elect(log: PartitionLog, leader: number): void {
     const keep = log.highWatermark + Math.floor(scheduler.random() * (log.end - log.highWatermark + 1))
     scheduler.note(`leader of ${log.topic}-${log.partition} is ${leader}, its log ends at ${Math.min(keep, log.end)} of ${log.end}`)
+    const former = brokers[log.leader - 1]
+    if (former !== undefined) troubled.loses(former, log)
     log.moveTo(leader, keep)
+  }
+
+  /** The controller has not heard of a broker for the length of a session. */
+  function fenced(broker: SimulatedBroker): void {
+    reload()
+    for (const log of logs()) if (log.leader === broker.nodeId) elect(log, electable()?.nodeId ?? NO_LEADER)
+    replicateRest()
+  }
+
+  function recovered(wasFenced: boolean): void {
+    if (wasFenced) reload()
+    electMissing()
+    replicateRest()
+  }
+
+  function electMissing(): void {
+    for (const log of logs()) {
+      const next = log.leader === NO_LEADER ? electable() : undefined
+      if (next !== undefined) elect(log, next.nodeId)
+    }
   }
 
   const faults: ClusterFaults = {
     crash(crashed) {
       up.delete(crashed.nodeId)
+      troubled.forget(crashed)
       connections().cut((_, endpoint) => endpoint === crashed)
       reload()
       for (const log of logs()) {
@@ -190,10 +248,11 @@ export function simulatedCluster(
         elect(log, NO_LEADER)
         if (up.size === 0) continue
         scheduler.after(scheduler.between(...ELECTION_MS), controller, `elects for ${log.topic}-${log.partition}`, () => {
-          const next = anyUp()
+          const next = electable()
           if (log.leader === NO_LEADER && next !== undefined) elect(log, next.nodeId)
         })
       }
+      replicateRest()
     },
     restart(crashed) {
       up.add(crashed.nodeId)
@@ -202,7 +261,7 @@ export function simulatedCluster(
       for (const log of logs()) if (log.leader === NO_LEADER) elect(log, crashed.nodeId)
     },
     moveLeader(log) {
-      const next = anyUp()
+      const next = electable()
       if (next !== undefined && log.leader !== NO_LEADER) elect(log, next.nodeId)
     },
     moveCoordinators() {
@@ -222,6 +281,9 @@ export function simulatedCluster(
       topic.logs.push(newLog(topic.name, topic.logs.length, topic.config))
       for (const each of groups.values()) each.topicsChanged()
     },
+    trouble(broker, kind, forMs, fencedAfterMs) {
+      if (up.has(broker.nodeId)) troubled.begin(broker, kind, forMs, fencedAfterMs)
+    },
   }
 
   const cluster: Cluster = {
@@ -237,14 +299,20 @@ export function simulatedCluster(
     coordinator,
     checkCoordinator,
     replicate,
+    knowledgeOf: (of) => troubled.knowledgeOf(of) ?? know(),
+    logAt: (at, topic, partition) => troubled.logAt(at, topic, partition, topics.get(topic)?.logs[partition]),
+    isCutOff: troubled.isCutOff,
+    whenInformed: troubled.whenInformed,
   }
   return { cluster, faults, find: (host) => brokers.find((each) => each.host === host) }
 }
 
-const HASH_FACTOR = 31
+function leadershipOf({ partition, leader, leaderEpoch }: PartitionLog): Leadership {
+  return { partition, leader, leaderEpoch }
+}
 
-function hashOf(text: string): number {
-  let hash = 0
-  for (const letter of text) hash = (hash * HASH_FACTOR + letter.charCodeAt(0)) >>> 0
-  return hash
+/** Chooses the broker with the highest hash, so that a broker that goes away gives only its own keys to others. */
+function coordinatorAmong(brokers: readonly SimulatedBroker[], key: string): SimulatedBroker | undefined {
+  const hashes = brokers.map(({ nodeId }) => chanceOf(seedFor(nodeId, key)).random())
+  return brokers[hashes.indexOf(Math.max(...hashes))]
 }

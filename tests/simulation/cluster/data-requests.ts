@@ -1,9 +1,10 @@
 import { Writer } from '../../../kafka/client/protocol.ts'
 import type { ClientRequest } from '../network.ts'
-import type { Cluster, SimulatedBroker } from './cluster.ts'
+import type { SimulatedBroker } from './broker.ts'
+import type { Cluster } from './cluster.ts'
 import { codeFrom, codeOf, Refused } from './errors.ts'
 import { type Joining, join } from './join.ts'
-import type { EpochEnd, PartitionLog } from './partition-log.ts'
+import { type EpochEnd, PartitionLog, type ReadableLog } from './partition-log.ts'
 import type { Identity } from './transactions.ts'
 
 /** The first version of Produce with which the leader adds its partition to the transaction. */
@@ -43,6 +44,8 @@ export function produce({ apiVersion, body, reply }: ClientRequest, broker: Simu
       }
       answer.code = codeFrom(() => {
         const log = leading(cluster, broker, name, index, NO_EPOCH)
+        // The replicas of another leader never acknowledge the batch.
+        if (!(log instanceof PartitionLog)) return cluster.whenInformed(broker, () => refused('NOT_LEADER_OR_FOLLOWER'))
         const opens = log.opens(batch)
         if (opens === undefined) return appended(answer, log, batch)
         if (transactionalId === null) throw new Refused('INVALID_TXN_STATE')
@@ -67,7 +70,9 @@ export function produce({ apiVersion, body, reply }: ClientRequest, broker: Simu
     whenReplicated(log, cluster, (code) => {
       answer.code = code
       if (code !== 0) answer.baseOffset = -1
-      finish()
+      // A broker that does not know of the election continues to wait for its replicas.
+      if (code === 0) finish()
+      else cluster.whenInformed(broker, finish)
     })
   }
 
@@ -125,10 +130,10 @@ function whenReplicated(log: PartitionLog, cluster: Cluster, done: (code: number
   if (log.highWatermark >= end && stop()) done(0)
 }
 
-function leading(cluster: Cluster, { nodeId }: SimulatedBroker, topic: string, partition: number, epoch: number): PartitionLog {
-  const log = cluster.log(topic, partition)
+function leading(cluster: Cluster, broker: SimulatedBroker, topic: string, partition: number, epoch: number): ReadableLog {
+  const log = cluster.logAt(broker, topic, partition)
   if (log === undefined) throw new Refused('UNKNOWN_TOPIC_OR_PARTITION')
-  if (log.leader !== nodeId) throw new Refused('NOT_LEADER_OR_FOLLOWER')
+  if (log.leader !== broker.nodeId) throw new Refused('NOT_LEADER_OR_FOLLOWER')
   if (epoch !== NO_EPOCH && epoch < log.leaderEpoch) throw new Refused('FENCED_LEADER_EPOCH')
   if (epoch > log.leaderEpoch) throw new Refused('UNKNOWN_LEADER_EPOCH')
   return log
@@ -245,10 +250,10 @@ interface Found extends Wanted {
   highWatermark: number
   lastStable: number
   records: Buffer
-  aborted: ReturnType<PartitionLog['read']>['aborted']
+  aborted: ReturnType<ReadableLog['read']>['aborted']
 }
 
-function divergingEnd(log: PartitionLog, { offset, lastEpoch }: Wanted): EpochEnd | undefined {
+function divergingEnd(log: ReadableLog, { offset, lastEpoch }: Wanted): EpochEnd | undefined {
   if (lastEpoch === NO_EPOCH) return undefined
   const end = log.endOf(lastEpoch)
   if (end === undefined) throw new Refused('OFFSET_OUT_OF_RANGE')

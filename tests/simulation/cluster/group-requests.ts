@@ -1,6 +1,7 @@
 import { Writer } from '../../../kafka/client/protocol.ts'
 import type { ClientRequest } from '../network.ts'
-import type { Cluster, SimulatedBroker } from './cluster.ts'
+import type { SimulatedBroker } from './broker.ts'
+import type { Cluster } from './cluster.ts'
 import { codeFrom, codeOf, Refused } from './errors.ts'
 import { byTopic, type GroupMemberState, HEARTBEAT_INTERVAL_MS, keyOf, type TopicPartitions } from './groups.ts'
 import { offsetsAnswer, readOffsets } from './transaction-requests.ts'

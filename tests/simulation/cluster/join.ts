@@ -1,4 +1,5 @@
-import type { Cluster, SimulatedBroker } from './cluster.ts'
+import type { SimulatedBroker } from './broker.ts'
+import type { Cluster } from './cluster.ts'
 import { Refused } from './errors.ts'
 import type { Identity, Transaction } from './transactions.ts'
 

@@ -1,6 +1,7 @@
 import { Writer } from '../../../kafka/client/protocol.ts'
 import type { ClientRequest } from '../network.ts'
-import type { Cluster, CoordinatorKind, SimulatedBroker } from './cluster.ts'
+import type { CoordinatorKind, SimulatedBroker } from './broker.ts'
+import type { Cluster } from './cluster.ts'
 import { NO_LEADER } from './cluster.ts'
 import { codeOf } from './errors.ts'
 
@@ -26,25 +27,23 @@ export function apiVersions({ reply }: ClientRequest, { transactions }: Cluster,
   reply(answer.appendUnsignedVarInt(features.buffer.length).append(features.buffer))
 }
 
-export function metadata({ body, reply }: ClientRequest, _broker: SimulatedBroker, cluster: Cluster): void {
+export function metadata({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
+  const { brokers, topics } = cluster.knowledgeOf(broker)
   const names = body.readArray((topic) => {
     topic.readUUID()
     return topic.readString()
   })
   const answer = Writer.create().appendInt32(NO_THROTTLE)
-  answer.appendArray(
-    cluster.brokers.filter((broker) => broker.isUp()),
-    (w, { nodeId, host, port }) => {
-      w.appendInt32(nodeId).appendString(host).appendInt32(port).appendString(null)
-    },
-  )
+  answer.appendArray([...brokers], (w, { nodeId, host, port }) => {
+    w.appendInt32(nodeId).appendString(host).appendInt32(port).appendString(null)
+  })
   answer.appendString('simulation').appendInt32(1)
   answer.appendArray(names, (w, name) => {
-    const topic = cluster.topics.get(name)
+    const topic = topics.get(name)
     w.appendInt16(topic === undefined ? codeOf('UNKNOWN_TOPIC_OR_PARTITION') : 0)
       .appendString(name)
       .appendUUID(topic?.id)
-    w.appendBoolean(false).appendArray(topic?.logs ?? [], (inner, { partition, leader, leaderEpoch }) => {
+    w.appendBoolean(false).appendArray([...(topic?.logs ?? [])], (inner, { partition, leader, leaderEpoch }) => {
       inner.appendInt16(leader === NO_LEADER ? codeOf('LEADER_NOT_AVAILABLE') : 0)
       inner.appendInt32(partition).appendInt32(leader).appendInt32(leaderEpoch)
       for (let list = 0; list < 3; list++) inner.appendArray([], () => {}, true, false)
@@ -54,12 +53,13 @@ export function metadata({ body, reply }: ClientRequest, _broker: SimulatedBroke
   reply(answer.appendTaggedFields())
 }
 
-export function findCoordinator({ body, reply }: ClientRequest, _broker: SimulatedBroker, cluster: Cluster): void {
+export function findCoordinator({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
+  const { coordinator } = cluster.knowledgeOf(broker)
   const kind = COORDINATOR_KINDS[body.readInt8()]
   const keys = body.readArray((key) => key.readString(), true, false)
   const answer = Writer.create().appendInt32(NO_THROTTLE)
   answer.appendArray(keys, (w, key) => {
-    const found = cluster.coordinator(kind, key)
+    const found = coordinator(kind, key)
     w.appendString(key)
       .appendInt32(found?.nodeId ?? NO_NODE)
       .appendString(found?.host ?? '')

@@ -46,8 +46,25 @@ export interface AbortedRange {
   readonly last: number
 }
 
-/** The log of one partition, and the state of producers that its leader remembers. */
-export class PartitionLog {
+/** What a leader's log shows to readers. */
+export interface ReadableLog {
+  readonly leader: number
+  readonly leaderEpoch: number
+  readonly start: number
+  readonly end: number
+  readonly highWatermark: number
+  readonly lastStable: number
+  /** @returns undefined when the epoch is later than the leader's */
+  endOf(epoch: number): EpochEnd | undefined
+  /**
+   * @returns whole batches, starting with the batch that contains the offset, up to `limit` bytes but at least one
+   * batch
+   */
+  read(offset: number, below: number, limit: number): { readonly records: Buffer; readonly aborted: AbortedRange[] }
+}
+
+/** The log of one partition, and what its leader remembers about producers. */
+export class PartitionLog implements ReadableLog {
   readonly topic: string
   readonly partition: number
   leader = 0
@@ -228,27 +245,39 @@ export class PartitionLog {
   }
 
   /** Reads like `read`, but as if the log had never been compacted or shortened. */
-  readEver(offset: number): ReturnType<PartitionLog['read']> {
+  readEver(offset: number): ReturnType<ReadableLog['read']> {
     return this.#read(this.#history, offset, this.lastStable, Number.POSITIVE_INFINITY)
   }
 
-  /** @returns undefined when the epoch is later than the leader's */
   endOf(epoch: number): EpochEnd | undefined {
-    if (epoch > this.leaderEpoch) return undefined
-    if (epoch === this.leaderEpoch) return { epoch, offset: this.end }
-    const next = this.#epochs.find((each) => each.epoch > epoch) as EpochStart
-    return { epoch: this.#epochs.findLast((each) => each.epoch <= epoch)?.epoch ?? epoch, offset: next.start }
+    return endIn(this.#epochs, this.leaderEpoch, this.end, epoch)
   }
 
-  /**
-   * @returns whole batches, starting with the batch that contains the offset, up to `limit` bytes but at least one
-   * batch
-   */
-  read(offset: number, below: number, limit: number): { readonly records: Buffer; readonly aborted: AbortedRange[] } {
+  read(offset: number, below: number, limit: number): ReturnType<ReadableLog['read']> {
     return this.#read(this.#batches, offset, below, limit)
   }
 
-  #read(batches: readonly Batch[], offset: number, below: number, limit: number): ReturnType<PartitionLog['read']> {
+  /**
+   * Returns the log as its leader keeps it when another broker becomes the leader without the knowledge of the former
+   * one. No replica copies this log any more, so its high watermark stays where it is.
+   */
+  formerLog(): ReadableLog {
+    const { leader, leaderEpoch, start, end, highWatermark, lastStable } = this
+    const epochs = this.#epochs
+    return {
+      leader,
+      leaderEpoch,
+      start,
+      end,
+      highWatermark,
+      lastStable,
+      endOf: (epoch) => endIn(epochs, leaderEpoch, end, epoch),
+      // The former leader has not compacted its copy, and no election removes records below the high watermark.
+      read: (offset, below, limit) => this.#read(this.#history, offset, below, limit),
+    }
+  }
+
+  #read(batches: readonly Batch[], offset: number, below: number, limit: number): ReturnType<ReadableLog['read']> {
     const found: Buffer[] = []
     let bytes = 0
     let last = offset - 1
@@ -297,6 +326,13 @@ export class PartitionLog {
     if (marker === 'abort' && state.openFrom !== undefined) this.#aborted.push({ producerId, first: state.openFrom, last: baseOffset })
     state.openFrom = undefined
   }
+}
+
+function endIn(epochs: readonly EpochStart[], leaderEpoch: number, end: number, epoch: number): EpochEnd | undefined {
+  if (epoch > leaderEpoch) return undefined
+  if (epoch === leaderEpoch) return { epoch, offset: end }
+  const next = epochs.find((each) => each.epoch > epoch) as EpochStart
+  return { epoch: epochs.findLast((each) => each.epoch <= epoch)?.epoch ?? epoch, offset: next.start }
 }
 
 function nextSequence(state: ProducerState, epoch: number): number {

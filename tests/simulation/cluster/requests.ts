@@ -36,8 +36,13 @@ const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
   [69, describeGroups],
 ])
 
+/** Requests that change or read what coordinators and the controller store in their logs. */
+const NEEDS_OTHER_BROKERS: ReadonlySet<number> = new Set([8, 9, 19, 22, 24, 25, 26, 28, 68, 69])
+
 export const handleRequest: Handle = (request, broker, cluster) => {
   const handler = HANDLERS.get(request.apiKey)
   if (handler === undefined) throw new Error(`the simulated brokers do not answer requests with API key ${request.apiKey}`)
-  handler(request, broker, cluster)
+  const handle = () => handler(request, broker, cluster)
+  if (NEEDS_OTHER_BROKERS.has(request.apiKey) && cluster.isCutOff(broker)) cluster.whenInformed(broker, handle)
+  else handle()
 }

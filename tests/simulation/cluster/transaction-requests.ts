@@ -1,6 +1,7 @@
 import { Writer } from '../../../kafka/client/protocol.ts'
 import type { ClientRequest } from '../network.ts'
-import type { Cluster, SimulatedBroker } from './cluster.ts'
+import type { SimulatedBroker } from './broker.ts'
+import type { Cluster } from './cluster.ts'
 import { codeFrom, Refused } from './errors.ts'
 import { keyOf, type StoredOffset } from './groups.ts'
 import { type Joining, join } from './join.ts'

@@ -43,7 +43,8 @@ export interface Transaction {
 
 /** Writes the end of a transaction to every log and group that has its records and offsets. */
 export interface Markers {
-  partition(topic: string, partition: number, producer: Identity, marker: Marker): void
+  /** @returns false if the log accepts no marker at the moment */
+  partition(topic: string, partition: number, producer: Identity, marker: Marker): boolean
   group(groupId: string, producer: Identity, marker: Marker): void
 }
 
@@ -229,14 +230,19 @@ export class Transactions {
       known.producerId = known.next.producerId
       known.epoch = known.next.epoch
     }
-    const later = (write: () => void) => {
+    const later = (write: () => boolean) => {
       this.#scheduler.after(this.#scheduler.between(...MARKER_MS), this.#actor, `marks ${marker} of ${producer.producerId}`, () => {
-        write()
-        written()
+        if (write()) written()
+        else later(write)
       })
     }
     for (const { topic, partition } of known.partitions.values()) later(() => this.#markers.partition(topic, partition, producer, marker))
-    for (const groupId of known.groups) later(() => this.#markers.group(groupId, producer, marker))
+    for (const groupId of known.groups) {
+      later(() => {
+        this.#markers.group(groupId, producer, marker)
+        return true
+      })
+    }
     written()
   }
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MutatedSources, mutatedSources, mutations } from './mutate.ts'
 
 /**
- * Number of seeds that are tried for a mutation whose stored plan no longer shows it. Today the stored plan or an early
- * seed shows each mutation. The first 600 seeds do not show the rarest mutation.
+ * Number of seeds that are tried for a mutation whose stored plan no longer shows it. Today the stored plan of each
+ * mutation shows it. Hundreds of seeds may not show a rare mutation.
  */
 const SEEDS = 2_000
 /** The seeds take two minutes of CPU. */
