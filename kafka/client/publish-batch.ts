@@ -107,7 +107,7 @@ export class PublishBatch {
         const headers = headersOf(chunk, row)
         target ??= new PublishBatch(this.#holdings)
         target.append(receipt, deadline, timestamps[row], key, keyStart[row], keyEnd[row], value, valueStart[row], valueEnd[row], headers)
-        // Without this correction, the record would count in both batches until the old batch is discarded.
+        // Without this correction, the record would be counted in both batches until the old batch is discarded.
         this.#holdings.records--
       }
     }

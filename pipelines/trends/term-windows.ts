@@ -301,7 +301,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   *   @param states the states of the term's regions so far; `stateOf` returns further ones
+   *   @param states the states of the term's regions so far; `stateOf` returns the states of further regions
    *   @param added receives the contributions to minutes that have left a state; undefined if these contributions are
    *   already published
    */

@@ -9,8 +9,8 @@ export interface SweepOptions {
    */
   referenced(hashes: readonly BlobHash[]): Promise<ReadonlySet<BlobHash>>
   /**
-   * Time (epoch ms) before which a blob must have been touched last to be removed. Later touches protect a blob,
-   * because a reference to it may not have been written yet.
+   * A blob may be removed only if its last touch was before this time (epoch ms). Later touches protect a blob, because
+   * a reference to it may not have been written yet.
    */
   readonly before: number
   readonly signal: AbortSignal

@@ -52,7 +52,8 @@ const UNITS_PER_LIFETIME = 1_000
 const SPANS_PER_LIFETIME = 10
 /**
  * Number of units by which the span of a run is shortened. An item may be kept for up to a tenth of the lifetime too
- * long, which is the full span. Rounding times to units keeps items longer as well, so the span leaves room for it.
+ * long, which is the full span. Rounding times to units keeps items longer as well, so the span leaves room for the
+ * rounding.
  */
 const ROUNDING_UNITS = 2
 /**

@@ -1,7 +1,7 @@
 import type { TxnScored } from '../../../schemas/fraud/types.ts'
 
 /**
- * Sort order of tables of transactions. A range of hashes is an even sample that is read without other rows, and a
+ * Sort order of tables of transactions. A range of hashes is a uniform sample that is read without other rows, and a
  * look-up by id reads one granule per part.
  */
 export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
