@@ -4,7 +4,7 @@ import { type BatchStamp, BatchWriter, NO_STAMP } from '../record-batch/writer.t
 import type { Receipt, RecordFields, TransportError } from '../transport.ts'
 
 /**
- * Consecutive records that share a receipt and a deadline. Because of such runs, the buffered records of a topic need
+ * Consecutive records that share a receipt and a deadline. Because of these runs, the buffered records of a topic need
  * one entry per batch instead of one per record.
  */
 interface Run {

@@ -4,7 +4,7 @@ import type { BlobHash, ShelvedBlob } from './shelf.ts'
 export interface SweepOptions {
   readonly blobs: BlobStore
   /**
-   * Returns those of the given blobs to which something refers. Throws when the references cannot be read, in which
+   * Returns the given blobs to which something refers. Throws when the references cannot be read, in which
    * case no blob is removed.
    */
   referenced(hashes: readonly BlobHash[]): Promise<ReadonlySet<BlobHash>>

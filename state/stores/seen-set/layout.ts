@@ -5,7 +5,7 @@ import { MAX_PAGE_BYTES, MAX_PAGE_ENTRIES } from './page.ts'
  * a different name.
  */
 export interface SeenSetShape {
-  /** Minimum number of items that a set remembers. A set with more items may forget the oldest ones early. */
+  /** Minimum number of items that a set remembers. A set with more items may forget the oldest items early. */
   readonly capacity: number
   /** Maximum false-positive rate: the share of new items that are reported as seen. From 1e-6 to below 1. */
   readonly errorRate: number
