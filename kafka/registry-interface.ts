@@ -9,8 +9,8 @@ export interface SchemaRegistry {
    */
   register(subject: string, schemaJsonText: string): Promise<number>
   /**
-   * Returns the schema as JSON. Rejects with SchemaNotFoundError if the registry has no such Avro schema, and with
-   * another error if it returns no usable answer.
+   * Returns the schema as JSON. Rejects with SchemaNotFoundError if the registry has no Avro schema with this id,
+   * and with another error if it returns no usable answer.
    */
   schemaById(schemaId: number): Promise<string>
 }

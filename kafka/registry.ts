@@ -7,7 +7,7 @@ export { SchemaNotFoundError } from './registry-interface.ts'
 /**
  * Client of a schema registry with Confluent's REST API. Schemas are JSON text. The client caches them by id, because
  * the schema of an id never changes. `register` throws SchemaRefusedError when the schema is incompatible or invalid.
- * Both calls throw RegistryUnreachableError.
+ * `register` and `schemaById` throw RegistryUnreachableError when the registry gives no usable answer.
  */
 export type RegistryClient = SchemaRegistry
 

@@ -17,7 +17,7 @@ export type AnyValueTopic = ValueTopic<any>
 export interface LoadedSchemas extends SchemaLookup {
   /**
    * Fetches a schema after an UnknownSchemaError. The caller can then decode the value again. `not-found` means that
-   * the registry has no such schema and that the value is malformed. Rejects when the registry does not answer: the
+   * the registry does not have the schema, so the value is malformed. Rejects when the registry does not answer: the
    * caller must then retry, because the value may be valid.
    */
   load(schemaId: number): Promise<'loaded' | 'not-found'>

@@ -104,7 +104,7 @@ export interface FetcherOptions {
   readonly maxWaitMs?: number
   /**
    * Returns how long the broker may wait for new data after an empty response. The fetcher calls the function before
-   * each such request and limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular answers
+   * the next request and limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular answers
    * about idle partitions returns the time until it needs the next answer. Default 5 s, or `maxWaitMs` if that is
    * given.
    */
@@ -281,8 +281,8 @@ export interface GroupMember extends GroupOffsets {
 }
 
 /**
- * The committed offsets of a group without members. Kafka accepts commits for such a group from any client, so the
- * caller must ensure that no other process commits.
+ * The committed offsets of a group without members. Kafka accepts commits for this kind of group from any client, so
+ * the caller must ensure that no other process commits.
  */
 export interface MemberlessGroup extends GroupOffsets {
   close(): Promise<void>

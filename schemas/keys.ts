@@ -111,7 +111,7 @@ function notDecimal(buffer: Buffer, start: number, end: number): CodecError {
 function strictUtf8(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end)
   // A replacement character was either sent or results from malformed input. The bytes are therefore checked only if
-  // the text contains such a character.
+  // the text contains a replacement character.
   if (text.includes('\ufffd') && !isUtf8(buffer.subarray(start, end))) throw new CodecError('text is not valid UTF-8')
   return text
 }

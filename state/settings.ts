@@ -25,7 +25,10 @@ export const stateSettings = settingsFragment({
       addressOf('http', 'https').prefault('http://127.0.0.1:9200'),
       'address of OpenSearch, with user and password if it needs them; if set, `npm start` uses it instead of a local one',
     ),
-    OPENSEARCH_SHARDS: documented(wholeNumber(1, 1_024).prefault('1'), 'shards of new search indexes; a rebuild applies a change'),
+    OPENSEARCH_SHARDS: documented(
+      wholeNumber(1, 1_024).prefault('1'),
+      'shards of new search indexes; a new value takes effect at the next rebuild',
+    ),
     OPENSEARCH_REPLICAS: documented(wholeNumber(0, 10).prefault('0'), 'copies of each shard of new search indexes'),
     BLOBS_URL: documented(
       z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),

@@ -117,7 +117,7 @@ function plainAddress(text: string): string | undefined {
 
 /**
  * Returns the address under which rate limits count a caller: IPv4 unchanged, and IPv6 as its /64 in the shortest form.
- * An IPv4 address in IPv6 form counts as IPv4, because all such addresses are in one /64.
+ * An IPv4 address in IPv6 form is treated as IPv4, because all IPv4 addresses in this form are in one /64.
  * @param isWide whether IPv6 is counted by /48, so that a customer with many networks cannot fill the memory of the
  * counters
  */

@@ -135,7 +135,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Returns the error for a request of which one part is invalid. */
+/** Returns the error for a request with one invalid part. */
 export function invalidRequest(path: string, message: string): ApiError {
   return new ApiError(errors.invalid_request, { details: [{ path, message }] })
 }

@@ -154,7 +154,7 @@ export interface HandlerInput<Q, P, B> {
   isForeignPage(): boolean
   /** Set for routes with a streamed body. */
   readonly arriving: ArrivingBody | undefined
-  /** The caller's Idempotency-Key, for routes that accept such a key; undefined if the caller sent none. */
+  /** The caller's Idempotency-Key, for routes that accept one; undefined if the caller sent none. */
   readonly idempotencyKey: string | undefined
   /**
    * For idempotent routes, the key with which to repeat the request after a 503. It is the caller's key, or a new key
@@ -188,7 +188,7 @@ export interface BoundRoute {
 export interface BindOptions {
   /**
    * Addresses that may call a route with a `scope` rule without any other proof, because the operator trusts them. They
-   * are compared with the socket's address, never with a header. A bad token is refused even from such an address.
+   * are compared with the socket's address, never with a header. A bad token is refused even from these addresses.
    */
   readonly gateways?: AddressRanges
 }

@@ -37,10 +37,10 @@ interface Waiting<T> {
 const MAX_KEYS = 200
 
 /**
- * Combines the reads of one event loop turn into one command per hash tag. Under load, a small read costs little more
- * than its command, both here and in Redis. A single read is not delayed. A key that is requested several times in a
- * turn is read once, and its readers share the result, which they must not change. The hashes and bytes of a turn are
- * read before its values, so a flag that is requested after a hash is not older than the hash.
+ * Combines the reads of one event loop turn into one command per hash tag. Under load, most of the cost of a small
+ * read is the cost of its command, here and in Redis. A single read is not delayed. A key that is requested several
+ * times in a turn is read once, and its readers share the result, which they must not change. The hashes and bytes of a
+ * turn are read before its values, so a flag that is requested after a hash is not older than the hash.
  */
 export function sharedReads({ readValues, readBuffers, readHashes }: SharedCommands): SharedReader {
   let isDue = false

@@ -56,7 +56,7 @@ function faultOf(text: string): string | undefined {
 
 /**
  * Returns the places at which parsed JSON contains text that `assertCleanText` rejects. Used by routes that report all
- * faults of a body at once. If a field name is rejected, the path is that of the object with the field.
+ * faults of a body at once. If a field name is rejected, the path leads to the object with the field.
  * @param place the first part of each path
  * @throws ApiError `invalid_request` for JSON that is nested too deeply
  */

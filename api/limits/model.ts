@@ -147,7 +147,9 @@ export const CheckBody = z
       .min(1)
       .max(MAX_COST)
       .default(1)
-      .openapi({ description: 'The number of requests to count. Use a number above 1 for a request that should count more than once.' }),
+      .openapi({
+        description: 'The number of requests to count. Use a number above 1 for a request that should be counted more than once.',
+      }),
   })
   .refine(({ api_key, user_id, ip }) => (api_key ?? user_id ?? ip) !== undefined, 'must contain api_key, user_id or ip')
   .openapi('RateLimitCheck')

@@ -96,7 +96,7 @@ export const patchRoute = defineRoute({
   operationId: 'changeLink',
   summary: "Change a link's expiration or switch it on or off",
   description:
-    'Changes one of your own links or, with the scope `admin`, any link. A new expiration counts from now and reactivates an expired link. If an administrator switched a link off, only an administrator can switch it on again.',
+    'Changes one of your own links or, with the scope `admin`, any link. A new `expiration` starts now and reactivates an expired link. If an administrator switched a link off, only an administrator can switch it on again.',
   auth: { kind: 'user' },
   idempotent: true,
   params: codeParams,

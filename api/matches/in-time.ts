@@ -3,7 +3,7 @@ import { ApiError, errors } from '../kit/errors.ts'
 /**
  * Waits for Redis for a short time, then throws `unavailable`. If this process was busy, the answer may be in the
  * socket, unread, when the time is over. The function therefore waits for a `setImmediate` callback before it throws,
- * because Node reads sockets before it runs such callbacks.
+ * because Node reads sockets before it runs these callbacks.
  */
 export async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()

@@ -42,7 +42,7 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   /**
    * Checks whether a user may swipe a target. If the view does not respond in time, the swipe is accepted without a
    * check, and the pipeline discards it if it is invalid.
-   * @returns the user's last swipe, if any, and the time from which a swipe counts; both are missing if the view does
+   * @returns the user's last swipe, if any, and the time from which a swipe takes effect; undefined if the view does
    * not respond
    */
   async function checked(userId: string, targetId: string): Promise<Checked> {
@@ -93,7 +93,7 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
 
   /**
    * Publishes a rewind. A repeated request publishes the rewind again, because the first record may have been lost. The
-   * rewind counts only once.
+   * rewind is applied only once.
    */
   async function publishRewind(
     userId: string,
@@ -112,7 +112,7 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   }
 
   /**
-   * Returns the time of a new swipe, which is always later than the last swipe. The newest swipe of a pair counts, and
+   * Returns the time of a new swipe, which is always later than the last swipe. Only the newest swipe takes effect, and
    * the clock of another API process may be ahead.
    */
   function timeAfter(last: RecentSwipe | undefined): number {

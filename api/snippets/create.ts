@@ -27,7 +27,7 @@ export interface CreationDeps {
 
 export interface CreationRequest extends CommandRequest {
   readonly arriving: ArrivingBody | undefined
-  /** Options of a plain text body, which are in the query because such a body cannot contain them. */
+  /** Options for a plain text body. They are in the query, because the body contains nothing but the content. */
   readonly query: Readonly<Record<string, unknown>>
 }
 

@@ -4,7 +4,7 @@ import { ApiError, errors } from '../kit/errors.ts'
 import type { Slot, Streams } from './streams.ts'
 
 /**
- * Maximum size of content that is read completely before the response begins. If such content is damaged, the response
+ * Maximum size of content that is read completely before the response begins. If this content is damaged, the response
  * is a 500. Longer content is streamed.
  */
 export const WHOLE_BYTES = 65_536

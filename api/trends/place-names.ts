@@ -14,7 +14,7 @@ const named: readonly NamedRegion[] = regions.map((region) => ({ region, words: 
 
 /**
  * Returns the places whose name begins with the text, followed by the places with another word in their name that
- * begins with the text. Both groups are in the order of the table. Case, accents and punctuation do not matter.
+ * begins with the text. Each group is in the order of the table. Case, accents and punctuation do not matter.
  */
 export function placesNamed(text: string): Region[] {
   const wanted = comparable(text)

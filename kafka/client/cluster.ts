@@ -193,7 +193,7 @@ export function openCluster(context: Context): Cluster {
             leaders[partitionIndex] = before?.leaders[partitionIndex]
             continue
           }
-          // Every broker has been asked in the meantime, so the epoch must be that of a deleted topic with the same
+          // Every broker has been asked in the meantime, so the epoch must belong to a deleted topic with the same
           // name.
           log.error({ topic: name, partition: partitionIndex, epoch: latest[partitionIndex] }, 'kafka_leader_epoch_unknown')
         }

@@ -12,8 +12,8 @@ const NOT_A_FOLLOWER = -1
  * the log does not contain the epoch. Repeats the requests until all leaders have answered.
  */
 export function epochEnds(context: Context, cluster: Cluster, queries: readonly EpochQuery[]): Promise<Map<string, number>> {
-  // A leader from before the epoch would answer that the log does not contain it, so the cluster must ignore such
-  // leaders.
+  // A leader of an earlier epoch would answer that the log does not contain this epoch, so the cluster must ignore
+  // leaders of earlier epochs.
   for (const { topic, partition, leaderEpoch } of queries) cluster.sawEpoch(topic, partition, leaderEpoch)
 
   async function askOne(connection: Connection, asked: readonly EpochQuery[]): Promise<Map<string, LeaderAnswer>> {

@@ -199,8 +199,8 @@ export function openFetchLoop(
   }
 
   /**
-   * Returns how long the broker may delay its answer to the next request. The wait ends at the same time as that of
-   * another idle request, so that a single request can replace both.
+   * Returns how long the broker may delay its answer to the next request. The wait ends at the same time as the
+   * wait of another idle request, so that a single request can replace these two requests.
    */
   function idleWaitMs(requests: readonly (UnderWay | undefined)[]): number {
     const longest = Math.max(options.maxWaitMs, options.idleWaitMs())

@@ -72,8 +72,8 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   function assign(target: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch = UNKNOWN_LEADER_EPOCH): void {
     const key = partitionKey(target.topic, target.partition)
     const state = new FetchPosition(target, offset, reset, leaderEpoch)
-    // A leader from before this epoch would answer that it has no such offset, and reading would start over, so the
-    // cluster must ignore such leaders.
+    // A leader of an earlier epoch would answer that it does not have this offset, and reading would start over, so
+    // the cluster must ignore leaders of earlier epochs.
     if (leaderEpoch !== UNKNOWN_LEADER_EPOCH) cluster.sawEpoch(target.topic, target.partition, leaderEpoch)
     state.paused = positions.get(key)?.paused ?? false
     positions.set(key, state)

@@ -56,7 +56,7 @@ export const kafkaOptions = z
     /** Time limit for at-least-once producers and for the steps of a transaction before EndTxn. */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
     /**
-     * How long a thread repeats the heartbeats of members while the event loop is blocked. With 0 no such thread is
+     * How long a thread repeats the heartbeats of members while the event loop is blocked. With 0, this thread is not
      * started.
      */
     stallToleranceMs: z.number().int().nonnegative().default(STALL_TOLERANCE_MS),

@@ -4,7 +4,7 @@ import { type BatchStamp, BatchWriter, NO_STAMP } from '../record-batch/writer.t
 import type { Receipt, RecordFields, TransportError } from '../transport.ts'
 
 /**
- * Consecutive records that share a receipt and a deadline. Because of such runs, the buffered records of a topic need
+ * Consecutive records that share a receipt and a deadline. Because of these runs, the buffered records of a topic need
  * one entry per batch instead of one per record.
  */
 interface Run {
@@ -107,7 +107,7 @@ export class PublishBatch {
         const headers = headersOf(chunk, row)
         target ??= new PublishBatch(this.#holdings)
         target.append(receipt, deadline, timestamps[row], key, keyStart[row], keyEnd[row], value, valueStart[row], valueEnd[row], headers)
-        // Without this correction, the record would count in both batches until the old batch is discarded.
+        // Without this correction, the record would be counted in both batches until the old batch is discarded.
         this.#holdings.records--
       }
     }

@@ -14,7 +14,7 @@ const THREAD_HEAP = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 } 
 /** Data that the thread receives when it starts. */
 export interface StallThreadData {
   readonly options: ResolvedKafkaOptions
-  /** The time of the event loop's last sign of life, which both threads share. */
+  /** The time of the event loop's last sign of life. The main thread and the stall thread share this time. */
   readonly mark: SharedArrayBuffer
 }
 

@@ -144,7 +144,7 @@ function skipText(buffer: Buffer, at: number): number {
 const AFTER_SURROGATES = 0xee
 const SURROGATES = 0xf0
 
-/** Compares the terms of two details in the order of JavaScript's strings, which is that of UTF-16 units. */
+/** Compares the terms of two details in the order of JavaScript's strings, which is the order of UTF-16 units. */
 export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): number {
   const aLength = readLength(a, aAt, a.length)
   const aStart = cursor.at

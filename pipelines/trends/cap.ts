@@ -64,7 +64,7 @@ export class UserContributions {
    * Counts a contribution unless some window of 60 minutes would then contain more than three for this term. The order
    * of arrival decides. Late contributions are checked against the windows before and after them.
    * @param fingerprint the fingerprint of the term
-   * @returns the repeats that it makes, or undefined if it does not count
+   * @returns the repeats that the contribution creates; undefined if the contribution is not counted
    */
   admit(fingerprint: number, minute: number, place: number): readonly Repeat[] | undefined {
     const known = this.#terms.get(fingerprint)

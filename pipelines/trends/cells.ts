@@ -7,11 +7,11 @@ import { addRepeats, type Repeat } from './repeats.ts'
 import { addSample } from './samples.ts'
 
 /**
- * The contributions to a term from tweets of one place. They count in the place itself and in all larger regions that
- * contain it.
+ * The contributions to a term from tweets of one place. They are counted in the place itself and in all larger regions
+ * that contain the place.
  */
 export interface TermCell {
-  /** The woeid of the smallest region where the tweets count. */
+  /** The woeid of the smallest region in which the tweets are counted. */
   readonly place: number
   /** Minutes since 1970. */
   readonly minutes: number[]
@@ -30,7 +30,7 @@ export type TweetOfCell = SampleTweet | Pick<Tweet, 'tweet_id' | 'user_id' | 'cr
 
 /** One contribution of a tweet to a term. */
 export interface Contribution {
-  /** The woeid of the smallest region where the tweet counts. */
+  /** The woeid of the smallest region in which the tweet is counted. */
   readonly place: number
   /** The spelling in the tweet. */
   readonly original: string

@@ -9,8 +9,8 @@ import { DAY_HOURS, NO_BASELINE } from './term-state.ts'
 import { hourOfMinute, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
 /**
- * A rare term that has only a single contribution, as one region sees it. Nearly all candidates of quiet regions are
- * such terms. If a state with buckets were built for each of them, this would take most of the time of a renewal.
+ * A rare term with a single contribution, as one region sees it. Nearly all candidates in quiet regions have only one
+ * contribution. Building a state with buckets for each of them would take most of the time of a renewal.
  */
 export interface OnlyTweet {
   readonly spelling: string

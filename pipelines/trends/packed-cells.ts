@@ -317,7 +317,7 @@ export class CellCounts {
     return false
   }
 
-  /** Returns the woeids of the regions in which the contributions count. */
+  /** Returns the woeids of the regions in which the contributions are counted. */
   regions(): Iterable<number> {
     if (this.#isOfOnePlace()) return this.length === 0 ? [] : regionsOf(this.places[0])
     const regions = new Set<number>()

@@ -96,7 +96,7 @@ export class RegionReport implements ReportHead {
     return this.#fresh + this.#known
   }
 
-  /** The end of the earliest window whose report this report or a later one may refer to. */
+  /** The end of the earliest window to whose report this report, or a later report, may refer. */
   get oldest(): number {
     return this.references.reduce((oldest, { windowEnd }) => Math.min(oldest, windowEnd), this.windowEnd)
   }

@@ -80,7 +80,7 @@ const FIELDS = 3
 /** The repeats of a term in a region, as one list of numbers: earlier minute, later minute, count, earlier minute … */
 export type StoredRepeats = number[]
 
-/** Adds a repeat to the stored ones. @param oldest the oldest minute of any window */
+/** Adds a repeat to the stored repeats. @param oldest the oldest minute of any window */
 export function storeRepeat(stored: StoredRepeats, { earlier, later, count }: Repeat, oldest: number): void {
   if (earlier < oldest) return
   // A new contribution usually repeats one of the last minutes, whose repeats were added last, so the search begins at

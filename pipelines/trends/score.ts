@@ -26,7 +26,8 @@ export function trendScore(count: number, usual: number): number {
 }
 
 /**
- * Returns the `velocity` of API responses: the count in the current window divided by that of the window one hour ago.
+ * Returns the `velocity` of API responses: the count in the current window divided by the count in the window one hour
+ * earlier.
  */
 export function velocityOf(count: number, hourAgo: number): number {
   return count / divisorOf(hourAgo)

@@ -22,8 +22,8 @@ import { hourOfMinute, WINDOW_MINUTES } from './time.ts'
  */
 const SPARE_SHARE = 0.25
 /**
- * Share of contenders with a baseline to keep beyond the requested number. It is larger because their bounds are
- * looser: they are valid for up to two hours.
+ * Share of contenders with a baseline to keep beyond the requested number. It is larger than the share above, because
+ * their bounds are looser: they are valid for up to two hours.
  */
 const SPARE_SHARE_KNOWN = 3
 /** Number of terms visited between two pauses. The pauses let the event loop send heartbeats. */

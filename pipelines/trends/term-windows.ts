@@ -59,9 +59,9 @@ import { type PublishVolume, volumeRounds } from './volumes.ts'
  */
 const BASELINE_KEPT_HOURS = 4 * 7 * 24
 /**
- * How long the note that a term is frequent is kept. It is kept until none of the term's regions has a baseline, so a
- * term without a note has no baseline either. The additional days are necessary because a term can become tracked while
- * it is in a window, and its hours become final only later.
+ * How long the note that a term is frequent is kept. The note is kept until none of the term's regions has a baseline,
+ * so a term without a note has no baseline either. The additional days are necessary because a term can become tracked
+ * while it is in a window, and its hours become final only later.
  */
 const FREQUENT_KEPT_HOURS = BASELINE_KEPT_HOURS + 2 * DAY_HOURS
 /**
@@ -301,7 +301,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   *   @param states the states of the term's regions so far; `stateOf` returns further ones
+   *   @param states the states of the term's regions so far; `stateOf` returns the states of further regions
    *   @param added receives the contributions to minutes that have left a state; undefined if these contributions are
    *   already published
    */

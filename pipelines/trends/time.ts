@@ -9,7 +9,7 @@ export const HOURS_PER_WEEK = 168
  * docs/services/trends.md#window-and-volumes
  */
 export const WINDOW_MINUTES = 60
-/** Interval of the lists. Every second list is the snapshot of its minute: docs/services/trends.md#freshness */
+/** Interval between lists. Every other list is the snapshot of its minute: docs/services/trends.md#freshness */
 export const RENEWAL_MS = 30_000
 /**
  * Condition for lists that are made without some partitions. If at most a quarter of a stage's partitions is a minute
@@ -38,7 +38,7 @@ export function lastMinuteOf(windowEnd: number): number {
 
 /**
  * Returns the newest hour whose counts are final once the window that ends at `windowEnd` is closed. Later
- * contributions to that hour are older than the window and do not count. The extra minute covers the minute that is
+ * contributions to that hour are older than the window and are not counted. The extra minute covers the minute that is
  * still running.
  */
 export function lastFinalHour(windowEnd: number): number {

@@ -19,7 +19,7 @@ import type { TermCells } from './term-cells.ts'
 import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
 import type { TweetBytes } from './tweet-bytes.ts'
 
-/** Bot score above which tweets do not count: docs/services/trends.md#what-counts */
+/** Bot score above which tweets are not counted: docs/services/trends.md#what-counts */
 const MAX_BOT_SCORE = 0.7
 /**
  * Number of users visited per run. With a run every minute, this is over a million per hour and partition, at about 1
@@ -32,7 +32,7 @@ export interface TweetCountsOptions {
   readonly cells: Topic<number, TermCells>
 }
 
-/** Creates the first stage, which decides which tweets and terms count, and in which places. */
+/** Creates the first stage, which decides which tweets and terms are counted, and in which places. */
 export function tweetCounts({ users, cells }: TweetCountsOptions) {
   const pending = pendingCells()
   const batches = cellBatches(cells)
@@ -76,8 +76,8 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
 
   /**
    * Returns the time at which the broker received a tweet. A tweet is late if it was already older than the window at
-   * that time. The records of `tweets` have the broker's time, so tweets that waited while the pipeline was down still
-   * count towards the history and the daily volume.
+   * that time. The records of `tweets` have the broker's time, so tweets that waited while the pipeline was down are
+   * still included in the history and the daily volume.
    */
   function arrivedAt(ctx: RecordContext<bigint | undefined>): number {
     const timestamp = originalTimestamp(ctx)

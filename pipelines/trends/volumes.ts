@@ -15,9 +15,9 @@ export type PublishVolume = (key: string, minute: number, volume: number) => voi
  * Publishes, once a minute, the count of each term in each minute that has changed. The exact history consists of these
  * counts. Volumes are absolute and only grow, so publishing a volume twice has no effect.
  *
- * Waiting volumes are only in memory. Each term's state contains the round of its last change. After a restart, it is
- * therefore known which terms belong to unfinished rounds. Such a term is published completely when it changes, or at
- * the latest when the next scan of the store visits it.
+ * Waiting volumes are only in memory. Each term's state contains the round of its last change. After a restart, the
+ * states therefore show which terms belong to unfinished rounds. All volumes of these terms are published when the term
+ * changes, or at the latest when the next scan of the store visits the term.
  */
 export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
   /** Maps each key to its waiting minutes and their volumes: minute, volume, minute, volume … */

@@ -23,7 +23,7 @@ interface FieldSchema {
 const NO_ID = -1
 
 /**
- * Returns the format of a record of which a reader needs only some fields. The decoder skips all other fields, which
+ * Returns the record format for a reader that needs only some of the fields. The decoder skips all other fields, which
  * costs much less than creating them. The encoder takes whole records.
  * @param paths names of fields; `payer.user_id` is a field of a nested record
  */

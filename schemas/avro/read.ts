@@ -28,8 +28,8 @@ const NOT_SAFE = 'a long is outside ±(2^53-1); declare it with logicalType int6
 
 const TWO_TO_32 = 2 ** 32
 /**
- * Maximum number of items that take no bytes. Each such item costs the reader memory and the sender nothing, so the
- * number must be limited. No legitimate schema needs this many.
+ * Maximum number of items that take no bytes. Each of these items costs the reader memory and the sender nothing, so
+ * the number must be limited. No legitimate schema needs this many.
  */
 const MAX_EMPTY_ITEMS = 65_536
 /** Maximum number of bytes for which a loop is faster than the native string functions (about 50 ns per call). */
@@ -200,7 +200,7 @@ export function readString(buffer: Buffer, at: number, end: number): string {
 function decodeUtf8(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end)
   // A replacement character was either sent or results from malformed input. The bytes are therefore checked only if
-  // the text contains such a character.
+  // the text contains a replacement character.
   if (text.includes('\ufffd') && !isUtf8(buffer.subarray(start, end))) {
     refuse('the string is not valid UTF-8')
     return ''

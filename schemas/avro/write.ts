@@ -125,7 +125,7 @@ export function writeDouble(buffer: Buffer, at: number, value: number): number {
 }
 
 /**
- * Reserves room for the length and the UTF-8 bytes of a text, and writes both.
+ * Reserves room for the length and the UTF-8 bytes of a text, and writes them.
  * @returns the position after the text; -1 when the text is malformed
  */
 export function writeString(out: ByteWriter, at: number, text: string): number {
@@ -155,7 +155,7 @@ export function writeString(out: ByteWriter, at: number, text: string): number {
 }
 
 /**
- * Reserves room for a length and bytes, and writes both.
+ * Reserves room for a length and bytes, and writes them.
  * @returns the position after the bytes
  */
 export function writeBytes(out: ByteWriter, at: number, bytes: Uint8Array): number {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Ids of products and variants. Both are safe integers in JSON: a product_id has 45 bits, and a variant_id has 8 more,
- * for the number of the variant within its product.
+ * Ids of products and variants. All ids are safe integers in JSON: a product_id has 45 bits, and a variant_id has 8
+ * more, for the number of the variant within its product.
  */
 const PRODUCT_ID_BITS = 45n
 const PRODUCT_IDS = 2 ** 45
@@ -50,13 +50,13 @@ export function isProductId(id: number): boolean {
   return Number.isInteger(id) && id >= 1 && id < PRODUCT_IDS
 }
 
-/** Parses the id of a product in its shortest decimal form. Returns undefined if the text is not such an id. */
+/** Parses the id of a product in its shortest decimal form. Returns undefined for any other text. */
 export function parseProductId(text: string): number | undefined {
   const id = decimal(text)
   return id !== undefined && isProductId(id) ? id : undefined
 }
 
-/** Parses the id of a variant in its shortest decimal form. Returns undefined if the text is not such an id. */
+/** Parses the id of a variant in its shortest decimal form. Returns undefined for any other text. */
 export function parseVariantId(text: string): number | undefined {
   const id = decimal(text)
   return id !== undefined && placeOfVariant(id) !== undefined ? id : undefined

@@ -20,7 +20,7 @@ export interface PairAnswer {
   readonly outcome: 'done' | 'not_found'
   /**
    * Time at which the pair was last blocked or unblocked, or at which the match ended, epoch ms. The time increases
-   * with each such decision, so that the resulting records can be sorted in the order of the decisions. Answers of
+   * with each of these decisions, so that the resulting records can be sorted in the order of the decisions. Answers of
    * earlier versions lack this field.
    */
   readonly changed_at?: number

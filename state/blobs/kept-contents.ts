@@ -6,7 +6,7 @@ import type { BlobHash } from './shelf.ts'
 const KEPT_BYTES = 67_108_864
 /**
  * Maximum size of cached content. Longer content is read from the shelf each time, because a single long entry would
- * evict thousands of short ones that are read more often.
+ * evict thousands of short entries that are read more often.
  */
 const LONGEST_KEPT_BYTES = 65_536
 /**

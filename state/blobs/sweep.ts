@@ -4,13 +4,13 @@ import type { BlobHash, ShelvedBlob } from './shelf.ts'
 export interface SweepOptions {
   readonly blobs: BlobStore
   /**
-   * Returns those of the given blobs to which something refers. Throws when the references cannot be read, in which
+   * Returns the given blobs to which something refers. Throws when the references cannot be read, in which
    * case no blob is removed.
    */
   referenced(hashes: readonly BlobHash[]): Promise<ReadonlySet<BlobHash>>
   /**
-   * Time (epoch ms) before which a blob must have been touched last to be removed. Later touches protect a blob,
-   * because a reference to it may not have been written yet.
+   * A blob may be removed only if its last touch was before this time (epoch ms). Later touches protect a blob, because
+   * a reference to it may not have been written yet.
    */
   readonly before: number
   readonly signal: AbortSignal

@@ -56,8 +56,8 @@ export interface EntryCacheOptions<K, V> {
  */
 export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged'> {
   /**
-   * Checks that the running node may use the store (see `StoreGuard`), for methods that request no entry. All methods
-   * here that take a key, except `peek`, perform this check themselves.
+   * Checks that the running node may use the store (see `StoreGuard`), for methods that request no entry. The methods
+   * of this interface with a key parameter perform the check themselves, except for `peek`.
    */
   checkAccess(): void
   prefetchFor(batch: number): void

@@ -129,7 +129,7 @@ function memoryColumn(): MemoryColumn {
       deleted = 0
     }
     if (added.length > 0) {
-      // Both runs are sorted, so sorting them again is a single merge.
+      // The old keys and the added keys are each in order, so sorting the joined list takes only one merge.
       sortedKeys = sortedKeys.concat(added.sort()).sort()
       added = []
     }

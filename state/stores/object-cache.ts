@@ -17,7 +17,7 @@ export interface ObjectCache<K, E> {
 }
 
 /**
- * @param capacity maximum weight of all entries, not counting pinned ones
+ * @param capacity maximum weight of all entries, not counting pinned entries
  * @param pinned entries that must survive a change of generations, such as changes that are not written yet
  * @param weightOf default: every entry weighs 1, so that the capacity is a number of entries
  */

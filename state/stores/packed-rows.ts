@@ -138,7 +138,7 @@ export class PackedRows {
     return row
   }
 
-  /** Replaces the value of a row. The bytes may be those of another row of this table. */
+  /** Replaces the value of a row. The bytes may belong to another row of this table. */
   setValue(row: number, value: Uint8Array, start: number, end: number): void {
     const at = row * FIELDS
     // The bytes are copied before the fields of the row change, because `start` and `end` may come from these fields.

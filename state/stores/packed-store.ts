@@ -16,8 +16,8 @@ export interface PackedStoreOptions<K, V> {
 }
 
 /**
- * A keyed store that keeps its rows in memory as bytes. It suits very many small rows of which most are written once
- * and never read again, and rows whose decoded objects are large. Each `get` decodes a row and each `put` encodes it,
+ * A keyed store that keeps its rows in memory as bytes. It suits very many small rows that are mostly written once and
+ * never read again, and rows whose decoded objects are large. Each `get` decodes a row and each `put` encodes it,
  * so values are not shared. The decoded objects therefore die young, which costs the garbage collector much less than
  * cached objects that die later. The methods for bytes take encoded keys with their `keyHash`.
  */

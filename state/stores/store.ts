@@ -83,7 +83,7 @@ export interface StoreContext {
   readonly cacheBytes: number
   /** Default: everybody may use the store. */
   readonly access?: StoreAccess
-  /** The task's event time. Undefined if it is unknown, in which case only the times of a key's own entries count. */
+  /** The task's event time. If it is undefined (unknown), a store uses only the times of a key's own entries. */
   readonly time?: StreamTime
 }
 
@@ -142,7 +142,7 @@ export interface StateBackend {
    */
   copySession(topology: string): StateSession
   /**
-   * Rewrites the database if this was requested since the last rewrite began, so that replaced and deleted values
+   * Rewrites the database if a rewrite was requested after the last one began, so that replaced and deleted values
    * vanish from its files. Processing continues in the meantime.
    * @returns whether the database was rewritten
    */
@@ -179,9 +179,9 @@ export interface StateSession {
   /** Opens the key space of a store in a partition. Creates the key space if it does not exist. */
   column(store: string, partition: number): StateColumn
   /**
-   * Hands over the open batch and starts a new one. Take a batch before it waits for its transaction, so that later
-   * changes, of the next transaction or of a restore, are not written with it. Batches must be written in the order in
-   * which they were taken.
+   * Hands over the open batch and starts a new one. Call this method before the batch waits for its transaction, so
+   * that later changes, of the next transaction or of a restore, are not written with the batch. Batches must be
+   * written in the order in which they were handed over.
    */
   takeBatch(): StateBatch
   /** Writes the open batch; see `StateBatch`. */

@@ -13,7 +13,7 @@ export interface VersionInForce<T> {
    * Requests a version; undefined means that no version should answer. Only the last requested version goes into force.
    */
   want(version: FileVersion | undefined): void
-  /** Resolves once nothing is being fetched or opened. A retry that waits for its pause does not delay it. */
+  /** Resolves once no version is being fetched or opened, even during a pause before the next attempt. */
   settled(): Promise<void>
   close(): void
 }

@@ -90,8 +90,8 @@ let histories = 0
 let newestEnd = 0
 
 /**
- * Returns a window end that is later than that of the previous list. If two lists had the same window end, the API
- * would keep only the first.
+ * Returns a window end that is later than the end of the previous list's window. If two lists had the same window end,
+ * the API would keep only the first.
  */
 function newest(): number {
   newestEnd = Math.max(newestEnd + SECOND_MS, Math.floor(Date.now() / SECOND_MS) * SECOND_MS)

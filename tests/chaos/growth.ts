@@ -26,8 +26,8 @@ const MS_PER_HOUR = 3_600_000
  */
 const MAX_RSS_RISE = 0.1
 /**
- * Maximum number of additional handles that counts as flat, because connections and table files count twice while they
- * are replaced.
+ * Maximum number of additional handles that counts as flat, because connections and table files are counted twice while
+ * they are replaced.
  */
 const MAX_MORE_HANDLES = 10
 

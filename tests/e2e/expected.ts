@@ -30,7 +30,7 @@ interface Occurrence {
 
 /**
  * Bounds for published lists. A window must contain every tweet that was acknowledged before the window was due, and no
- * tweet that is not in the log. If no tweet was in flight when the window was due, both bounds are equal.
+ * tweet that is not in the log. If no tweet was in flight when the window was due, the two bounds are equal.
  */
 export interface Expected {
   bounds(woeid: number, windowEnd: number): Map<string, Bounds>
@@ -49,7 +49,7 @@ interface Bounds {
 
 /**
  * @param log in log order, partition by partition
- * @param counted the tweets of the log that count, if the caller has already computed them
+ * @param counted the tweets of the log that are counted, if the caller has already computed them
  */
 export function expectedLists(log: readonly KnownTweet[], counted: readonly Contribution[] = countedContributions(log)): Expected {
   const regions = new Map<number, Map<string, Occurrence[]>>()

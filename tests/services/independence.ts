@@ -32,7 +32,9 @@ const PRODUCTION = /^(schemas|kafka|state|settings|runtime|pipelines|api|deploy|
 /** Modules with a list of all services, which name each service in one line. */
 const LISTS = new Set(['api/services.ts', 'pipelines/services.ts', 'schemas/topics.ts', 'tools/demo/services.ts'])
 const GENERATED = /^schemas\/[\w-]+\/types\.ts$/
-/** Services whose names are ordinary words. Such a word alone does not show that a module depends on the service. */
+/**
+ * Services whose names are ordinary words. An ordinary word alone does not show that a module depends on the service.
+ */
 const ORDINARY_WORDS = new Set(['trends', 'links', 'limits', 'matches', 'fraud', 'catalog', 'recommendations'])
 /** Names of topics that also have another meaning, such as a property of Avro's arrays. */
 const ORDINARY_NAMES = new Set(['items'])
@@ -118,8 +120,8 @@ function dependencesOf(file: string, text: string, services: ReadonlyMap<string,
 }
 
 /**
- * Returns whether a text contains a name. A compound name counts anywhere, even in comments, and a single word only as
- * a whole literal.
+ * Returns whether a text contains a name. A compound name may be anywhere, even in comments. A single word must be a
+ * whole literal.
  */
 function isNamed(name: string, text: string): boolean {
   if (/[-_]/.test(name)) return new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(text)

@@ -116,7 +116,7 @@ function unloggedFaults(ledger: Records): string[] {
 
 /**
  * Checks that no record is lost, and that records that were counted twice are in the order of the input. Counts may be
- * too low only if requests arrived late. Without transactions, a broker does not refuse such requests from a worker
+ * too low only if requests arrived late. Without transactions, a broker does not refuse late requests from a worker
  * that was replaced in the meantime.
  */
 function atLeast({ input, ledger, totals, letters }: CounterLogs, { requestsWereLate: mayBeLow }: InputTimes): string[] {

@@ -137,7 +137,7 @@ test('a reader goes on when only records after its position are gone', async () 
     loseAfter(world.cluster, 1)
     await producer.init()
     await write('d')
-    // Starts at the offset of a lost record. The epoch is that of `b`, which no reader has read.
+    // Starts at the offset of a lost record. The epoch is the epoch of `b`, which no reader has read.
     const fetcher = opened(transport, 2, 'fail', epoch)
     expect(textsOf(await readTo(fetcher, 4))).toEqual(['d'])
   })

@@ -68,7 +68,7 @@ const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 30
 /**
- * Share of the worlds that have a tiny cache of decoded objects. The next constant is the maximum size of such a cache.
+ * Share of the worlds that have a tiny cache of decoded objects. The next constant is the maximum size of this cache.
  */
 const SHARE_SMALL_CACHE = 0.4
 const MOST_CACHE_BYTES = 1_000

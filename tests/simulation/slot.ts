@@ -17,7 +17,7 @@ import type { SimulatedSinks } from './stores/counter-sinks.ts'
 /** How long a supervisor waits before it starts a process again, ms. */
 const RESTART_MS = [50, 2_500] as const
 
-/** Settings of workers, each of which a plan may set. */
+/** Settings of workers. A plan may set each of them. */
 export type WorkerSettings = Pick<WorkerConfig, 'commitIntervalMs' | 'cacheBytes' | 'keepPlaceOnStop' | 'keepStateMs' | 'compression'>
 
 export interface SlotDeps {

@@ -9,8 +9,8 @@ export const FUZZ_TIMEOUT_MS = 300_000
 const SEED = '20260115'
 const OUTPUT_BYTES = 64 * 1024 * 1024
 /**
- * Leaves out the check that every request that matches the schema is accepted. Such a request may be refused because of
- * rules across fields or because of existing data.
+ * Leaves out the check that every request that matches the schema is accepted. A matching request may be refused
+ * because of rules across fields or because of existing data.
  */
 const LEFT_OUT = 'positive_data_acceptance'
 

@@ -23,7 +23,7 @@ done
 `
 
 export interface Guardian {
-  /** Kills the processes and deletes the folder now. Resolves when both are gone. */
+  /** Kills the processes and deletes the folder now. Resolves when they are gone. */
   finish(): Promise<void>
 }
 

@@ -34,7 +34,7 @@ interface Kept {
 
 export interface KeptPages {
   isKnown(productId: number): IsKnownProduct
-  /** Returns the page of a product whose texts were read within the last second; undefined if there is no such page. */
+  /** Returns the page of a product if its texts were read within the last second; otherwise returns undefined. */
   recent(productId: number, tree: CategoryTree): Rendered | undefined
   /**
    * Returns the page of a product. Renders it again only if something that the page shows has changed.

@@ -9,7 +9,7 @@ export interface NetworkList {
 
 const BITS = { ipv4: 32, ipv6: 128 } as const
 /**
- * Prefix of IPv6 addresses that contain an IPv4 address (::ffff:0:0/96). Both kinds of addresses are compared as IPv6
+ * Prefix of IPv6 addresses that contain an IPv4 address (::ffff:0:0/96). All addresses are compared as IPv6
  * addresses.
  */
 const MAPPED = 0xffff00000000n

@@ -9,7 +9,7 @@ export const modelsRoute = defineRoute({
   method: 'get',
   path: '/api/v1/models',
   operationId: 'readFraudModels',
-  summary: 'Get the models in force and the available ones',
+  summary: 'Get the models in force and the available models',
   description: 'A model is available if the answering process can read its manifest.',
   auth: OPERATORS,
   answers: { 200: { description: 'The models.', schema: ModelsSchema } },

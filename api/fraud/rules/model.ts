@@ -134,7 +134,7 @@ export const ValidationSchema = z
     lists: z.array(z.string()).openapi({ description: 'The lists that the condition reads.' }),
     unknown_lists: z
       .array(z.string())
-      .openapi({ description: 'The lists that the condition reads but that do not exist. `inList` has no result for such a list.' }),
+      .openapi({ description: 'The lists that the condition reads but that do not exist. `inList` has no result for these lists.' }),
   })
   .openapi('FraudConditionValidation')
 

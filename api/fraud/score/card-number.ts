@@ -5,7 +5,7 @@ const MAX_DIGITS = 19
 const SEPARATORS = /[\s\-\u2010-\u2015]+/
 const DIGITS = /^\d+$/
 /**
- * A UUID that contains a letter, which no card number does. The first three groups of a UUID may be 16 digits with a
+ * A UUID with a letter. Card numbers have no letters, but the first three groups of a UUID may be 16 digits with a
  * valid check digit. Without this exception, one of 8,000 random UUIDs would be refused as a card number.
  */
 const UUID = /(?<![\p{L}\p{N}])(?=[\d-]*[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}(?![\p{L}\p{N}])/giu

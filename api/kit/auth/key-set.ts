@@ -33,8 +33,8 @@ export interface KeySetOptions {
   readonly maxAgeMs?: number
   /**
    * Age at which keys are no longer used, even if no newer keys can be loaded. Without this limit, a withdrawn key
-   * would stay valid as long as the identity provider is unreachable, and the thief of the key might be able to cause
-   * such an outage.
+   * would stay valid as long as the identity provider is unreachable, and the thief of the key might be able to make
+   * the provider unreachable.
    */
   readonly expiryMs?: number
   /** Called after every failed load. */

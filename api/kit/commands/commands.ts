@@ -51,8 +51,8 @@ export interface OpenCommand {
   run<C, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C, step?: string): Promise<A>
   /**
    * Computes a value once per Idempotency-Key: a repeated request gets the value of the first request that computed it,
-   * even if the computation would fail now. Without such a key, computes the value. Throws what `compute` throws, and
-   * ApiError `unavailable`.
+   * even if the computation would fail now. Without a key, computes the value each time. Throws what `compute` throws,
+   * and ApiError `unavailable`.
    * @param name distinguishes the values of a command
    * @param compute returns a value that JSON can represent
    */

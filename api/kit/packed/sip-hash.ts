@@ -37,7 +37,7 @@ export function sipHash128(key: Uint8Array): (bytes: Uint8Array, start: number, 
     let v3l = k1l ^ 0x79746573
     let v3h = k1h ^ 0x74656462
     let at = start
-    // First, all blocks are processed, the last of which contains the length. Then the two halves of the result are
+    // First, all blocks are processed; the last block contains the length. Then the two halves of the result are
     // computed.
     for (let step = 0; step <= wholeBlocks + 2; step++) {
       let low = 0

@@ -22,7 +22,7 @@ export interface ClientCertificatesOptions {
   /** The certificates in use. */
   material(): TlsMaterial
   /**
-   * Names of which a client certificate must have at least one. If the list is empty, every certificate from the
+   * A client certificate must have at least one of these names. If the list is empty, every certificate from the
    * authorities is accepted.
    */
   readonly names: readonly string[]

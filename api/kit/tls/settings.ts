@@ -9,7 +9,7 @@ export interface TlsSettings {
   readonly port: number
   readonly files: TlsFiles
   /**
-   * Names of which a client certificate must have at least one. If the list is empty, every certificate from the
+   * A client certificate must have at least one of these names. If the list is empty, every certificate from the
    * authorities is accepted.
    */
   readonly clientNames: readonly string[]

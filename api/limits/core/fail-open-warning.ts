@@ -13,7 +13,7 @@ export interface FailedOpen {
 
 /**
  * Warns while requests are decided without Redis or not at all. The first warning is immediate, and further warnings
- * follow at most once a second. Every such request is counted in exactly one warning.
+ * follow at most once a second. Each of these requests is counted in exactly one warning.
  */
 export interface FailOpenWarning {
   undecided(reason: UndecidedReason): void

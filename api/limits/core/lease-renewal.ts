@@ -28,8 +28,8 @@ export interface LeaseRenewalOptions {
 }
 
 /**
- * Minimum rate, in requests per ms, at which a counter is leased. At a lower rate, a slice would save too few requests
- * to the store to be worth it.
+ * Minimum rate, in requests per ms, at which a counter is leased. At a lower rate, a slice would not save enough
+ * requests to the store.
  */
 export const HOT_PER_MS = 0.2
 /** Time for which a slice should last at the current rate. */

@@ -25,7 +25,7 @@ const RATE_INTERVAL_MS = 20
 const MAX_ENTRIES = 50_000
 /**
  * Minimum number of requests between two sweeps for a counter to be tracked. Most callers send only one request, and
- * such a request must cost almost nothing.
+ * a single request must cost almost nothing.
  */
 const TRACKED_FROM = 3
 /**

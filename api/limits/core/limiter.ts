@@ -50,7 +50,7 @@ export interface LimiterOptions {
   readonly counters: CounterStore
   /** Returns the rules; undefined until they have been read. Until then, all requests are allowed. */
   rules(): RuleTable | undefined
-  /** Decides requests that the counters leave undecided. If undefined, such requests are allowed. */
+  /** Decides requests that the counters leave undecided. Without this function, undecided requests are allowed. */
   readonly own?: Pick<OwnCounts, 'decide'>
 }
 

@@ -107,7 +107,7 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
 
     /**
      * Waits for a `setImmediate` callback before a batch counts as late. If this process was busy, the answer may still
-     * be unread in the socket, and Node reads sockets before it runs such callbacks.
+     * be unread in the socket, and Node reads sockets before it runs these callbacks.
      */
     function onDeadline(): void {
       setImmediate(() => fail('timeout', undefined))

@@ -60,7 +60,7 @@ export const putEditorialRoute = defineRoute({
   operationId: 'putEditorialList',
   summary: 'Create or replace an editorial list or rule',
   description:
-    'A LIST makes its items candidates for recommendation. The rule `new-releases` multiplies the scores of new items. Without such a rule, the factor is 1.1 for items younger than 30 days. Changes take effect within a second. Lists and rules apply from `starts_at` to `ends_at`.',
+    'A LIST makes its items candidates for recommendation. The rule `new-releases` multiplies the scores of new items. Without this rule, the factor is 1.1 for items younger than 30 days. Changes take effect within a second. Lists and rules apply from `starts_at` to `ends_at`.',
   auth: ADMIN,
   params: z.object({ name }),
   body: editorialBody,

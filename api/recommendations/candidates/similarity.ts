@@ -24,7 +24,7 @@ const CATEGORY_SIMILARITY = 0.05
 
 /**
  * Returns similar items in the order of the neighbours. The similarity is the weight of the pair divided by the root of
- * the product of both items' counts, so that popular items are not similar to everything:
+ * the product of the two items' counts, so that popular items are not similar to everything:
  * docs/services/recommendations.md#similar-items
  */
 export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: readonly Neighbour[]): SimilarItem[] {

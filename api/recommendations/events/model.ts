@@ -32,7 +32,7 @@ export const eventBody = z
       .optional()
       .openapi({
         description:
-          'Id of the event. Events with the same id count once. Without an id and an Idempotency-Key, events with the same user, item, type and second count once.',
+          'Id of the event. Events with the same id are counted once. Without an id and an Idempotency-Key, events with the same user, item, type and second are counted once.',
       }),
     context: z
       .strictObject({

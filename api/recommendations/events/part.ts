@@ -32,7 +32,7 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
     return key === undefined ? undefined : `key-${hashOf([key, index, String(item_id), event_type])}`
   }
 
-  /** Hiding an item and allowing it again have separate ids, so that each of them counts every time. */
+  /** Hiding an item and allowing it again have separate ids, so that each of these events is applied every time. */
   function hiding(itemId: bigint, withdrawn: boolean): Interaction {
     const at = now()
     const event = interactionOf({ item_id: itemId, event_type: 'SKIP' }, at)

@@ -14,7 +14,7 @@ export const postEventRoute = defineRoute({
   operationId: 'postEvent',
   summary: 'Report what a user did with an item',
   description:
-    'A 202 means that every in-sync replica has stored the event. Recommendations take the event into account within two seconds. Repeated events count once.',
+    'A 202 means that every in-sync replica has stored the event. Recommendations take the event into account within two seconds. A repeated event is counted once.',
   auth: USER,
   derivesIds: true,
   body: eventBody,

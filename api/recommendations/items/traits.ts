@@ -14,8 +14,7 @@ export const MAX_TRAITS = 8
 /** No item has this trait. */
 export const NO_TRAIT: Trait = 0
 /**
- * Names of attributes by which a preference refers to the genre of an item, which is also the genre by which lists are
- * mixed.
+ * Names of attributes with which a preference refers to the genre of an item. Lists are mixed by the same genre.
  */
 const GENRE_NAMES: ReadonlySet<string> = new Set(['genre', 'genres'])
 const CATEGORY_NAME = 'category'

@@ -7,8 +7,8 @@ import { setImmediate as otherWork } from 'node:timers/promises'
 const COLUMNS_AT_ONCE = 16
 
 /**
- * Inverts a symmetric positive definite matrix (row-major) by Gauss-Jordan elimination. Such a matrix needs no
- * pivoting.
+ * Inverts a symmetric positive definite matrix (row-major) by Gauss-Jordan elimination. This kind of matrix needs
+ * no pivoting.
  * @throws Error if the matrix is not positive definite
  */
 export async function inverseOf(matrix: Float64Array, size: number): Promise<Float64Array> {

@@ -62,7 +62,7 @@ export function unknownUser(id: bigint): RequestUser {
 
 export function requestUser(id: bigint, { self, pages }: StoredUser, now: number): RequestUser {
   const seen = watched.open((page) => pages[page], now)
-  // A user without pages has watched nothing. Hashing hundreds of candidates for such a user would cost a quarter of a
+  // A user without pages has watched nothing. Hashing hundreds of candidates for this user would cost a quarter of a
   // millisecond.
   const hasPages = Object.keys(pages).length > 0
   const hasWatched = (itemId: bigint) => hasPages && seen.has(itemId)

@@ -6,7 +6,7 @@ import { snippetErrors } from '../errors.ts'
 import { type Contents, openContent, wholeContent } from '../stored-content.ts'
 import type { Comparer } from './comparer.ts'
 
-/** Maximum size of each content. Both contents and their difference are in memory at the same time. */
+/** Maximum size of each of the two contents, because the contents and their difference are in memory together. */
 const MAX_COMPARED_BYTES = 1_048_576
 
 export interface CompareDeps {

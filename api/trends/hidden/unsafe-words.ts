@@ -3,7 +3,7 @@
  * The list cannot be complete. Administrators can block further terms.
  */
 
-/** Words that count only as whole words, because harmless words contain them. */
+/** Words that are unsafe only as whole words, because harmless words contain them. */
 export const UNSAFE_WORDS: readonly string[] = [
   ...['anal', 'anus', 'arse', 'arsehole', 'ass', 'asses', 'ballsack', 'bastard', 'bastards', 'boner', 'boob', 'boobs', 'bugger'],
   ...['bum', 'butt', 'camgirl', 'camgirls', 'clit', 'cock', 'cocks', 'coon', 'cum', 'cumming', 'cunt', 'cunts'],
@@ -18,7 +18,7 @@ export const UNSAFE_WORDS: readonly string[] = [
   ...['puttana', 'stronzo', 'anjing', 'kontol', 'memek', 'ngentot', 'блядь', 'пизда', 'сука', 'хуй'],
 ]
 
-/** Words that also count as a part of a hashtag. No common harmless word contains them. */
+/** Words that are unsafe even as a part of a hashtag. No common harmless word contains them. */
 export const UNSAFE_ANYWHERE: readonly string[] = [
   ...['asshole', 'bitch', 'blowjob', 'bukkake', 'bullshit', 'creampie', 'deepthroat', 'faggot', 'fuck', 'gangbang', 'handjob'],
   ...['hentai', 'jackoff', 'masturbat', 'motherf', 'nakedgirl', 'onlyfans', 'porno', 'pornhub', 'sexcam', 'sexchat', 'sexvideo'],

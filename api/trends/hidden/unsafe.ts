@@ -8,8 +8,8 @@ const MAX_KNOWN = 50_000
 const known = new Map<string, boolean>()
 
 /**
- * Returns whether a folded term contains an unsafe word. Hashtags have no spaces between words, so some words count at
- * any position.
+ * Returns whether a folded term contains an unsafe word. Hashtags have no spaces between words, so some words are
+ * unsafe at any position.
  */
 export function isUnsafe(term: string): boolean {
   let found = known.get(term)

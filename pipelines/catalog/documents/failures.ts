@@ -1,6 +1,6 @@
 /**
- * Policy for records on which a processor fails. They are skipped, so that they do not stop the records of all other
- * products and sellers.
+ * Policy for records on which a processor fails. The records are skipped, so that they do not stop the records of all
+ * other products and sellers.
  */
 export const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 

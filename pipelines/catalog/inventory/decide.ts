@@ -94,7 +94,7 @@ function reserve(line: StockLine, heldMs: number, { productId, now, commandId }:
 
 /**
  * Returns the id of a command's reservation, which is the same for every repetition of the command. The prefix shows
- * that the id is that of a reservation and not of a cart.
+ * that the id belongs to a reservation and not to a cart.
  */
 function reservationIdOf(commandId: string): string {
   return `r-${commandId}`

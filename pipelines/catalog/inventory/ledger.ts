@@ -19,7 +19,7 @@ export interface ReservationChange {
 
 /** What a decision changes. */
 export interface StockChanges {
-  /** The changed rows after the decision, including rows of which only `first_end` has changed. */
+  /** The changed rows after the decision, including rows in which only `first_end` has changed. */
   readonly rows: readonly StockRow[]
   readonly reservations: readonly ReservationChange[]
   /** In their order. */

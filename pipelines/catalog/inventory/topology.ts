@@ -31,7 +31,7 @@ const EXPIRE_EVERY_MS = 1_000
  */
 const EXPIRED_PER_TICK = 1_000
 /**
- * Policy for records on which a processor fails. They are skipped, so that a single bad record does not stop all
+ * Policy for records on which a processor fails. The records are skipped, so that a single bad record does not stop all
  * changes of stock.
  */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }

@@ -45,7 +45,7 @@ function done(cart: Cart): CartDecision {
   return { answer: { outcome: 'done', cart }, state: cart }
 }
 
-/** Returns a cart as ended because its time is over. */
+/** Returns a cart that has ended at `now`, because its time is over. */
 export function expired(cart: Cart, now: number): Cart {
   return { ...cart, status: 'EXPIRED', ended_at: now }
 }

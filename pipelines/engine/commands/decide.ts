@@ -53,7 +53,7 @@ export interface DecidingOptions<C, S, V, A> {
   /** The states, by key. */
   readonly store: KeyedStore<string, S>
   readonly decide: Decide<C, S, A>
-  /** Stores of which a decision may read and change rows of any key, in the partition of the command. */
+  /** Stores in which a decision may read and change rows of any key, within the partition of the command. */
   readonly rows?: DecidedRows<C>
   /**
    * The time that decisions see as `now`. Default `decision-time`, the worker's clock. `append-time` is the time at

@@ -6,15 +6,15 @@ import type { RecordContext } from '../topology/api.ts'
 import { TopologyError } from '../topology/errors.ts'
 
 /**
- * The time by which a partition judges its commands: the highest timestamp among the current command and all earlier
- * ones, as set by the broker. This time never goes back, although the clock of a new partition leader may be behind. It
- * depends only on the log, so the outcome of a command does not depend on when a worker read the command, and can be
- * checked afterwards.
+ * The time by which a partition judges its commands: the highest timestamp that the broker has given to the current
+ * command or to any earlier command. This time never goes back, although the clock of a new partition leader may be
+ * behind. The time depends only on the log, so the outcome of a command does not depend on when a worker read the
+ * command, and can be checked afterwards.
  */
 export interface JudgedTime {
   /** Returns the time of a command, epoch ms. Must be called once for every command. */
   of(ctx: RecordContext<string>): number
-  /** Returns true if a key of the store is that of the judged time and not of a command. */
+  /** Returns true if a key of the store belongs to the judged time and not to a command. */
   isOwnKey(key: string): boolean
 }
 

@@ -6,8 +6,8 @@ import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailable
 /** Determines to which concrete index the target writes. */
 export interface IndexPlace {
   /**
-   * True if searches use the index. Such an index contains a position of every partition. If a position is missing, the
-   * index has lost its data. The sink must then not fill it again in place, because searches would show incomplete
+   * True if searches use the index. In that case, the index contains a position of every partition. If one is missing,
+   * the index has lost its data. The sink must then not fill it again in place, because searches would show incomplete
    * results.
    */
   readonly isSearched?: boolean

@@ -162,7 +162,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   function earliest(at: number): number {
-    // The wait is aligned with those of the other loops, so that the process wakes up once for all of them.
+    // The wait ends together with the waits of the other loops, so that the process wakes up once for all of them.
     let due = at + LONGEST_WAIT_MS - (at % LONGEST_WAIT_MS)
     for (const lane of lanes.values()) due = Math.min(due, lane.dueAt(at))
     return due

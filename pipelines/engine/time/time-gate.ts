@@ -29,9 +29,10 @@ const CLOSED_KEY = 'closed'
 const SENT_PREFIX = 'sent/'
 
 /**
- * For a first stage, the last marker of a partition counts, not the highest one. A marker can be lower than an earlier
- * one because the partition has a new owner whose clock is slightly behind, or because the earlier marker was sent
- * while the clock was ahead. In both cases only the lower time is certain, and later times wait for the next marker.
+ * For a first stage, the gate uses the last marker of each partition, not the highest one. A marker can be lower than
+ * an earlier one because the partition has a new owner whose clock is slightly behind, or because the earlier marker
+ * was sent while the clock was ahead. In both cases only the lower time is certain, and later times wait for the next
+ * marker.
  *
  * A forwarding stage forwards each time that it has closed, once and in ascending order, so an earlier marker is a
  * repetition. A later marker of a first stage also covers earlier times, but a later marker of a forwarding stage does

@@ -121,9 +121,9 @@ export interface TimeOptions {
   readonly emits?: readonly AnyTopic[]
   readonly forwardTo?: AnyTopic
   /**
-   * The period of the times, for handlers that may take longer than one period. A stage that is more than one such
-   * period behind the wall clock skips times, at first every second one (`isClosedBehind`). The next closed time covers
-   * the content of skipped times. By default every time is closed, however late.
+   * The interval between times. Set it for handlers that may take longer than one interval. A stage that is more than
+   * one interval behind the wall clock skips times, at first every other time (`isClosedBehind`). The next closed time
+   * covers the content of the skipped times. By default, every time is closed, however late.
    */
   readonly thinBehindMs?: number
   /**

@@ -272,8 +272,8 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /**
-   * Checks the number of recent fences against the limit. Only fences count: other failures, such as unavailable
-   * brokers and missing schemas, may last long but are temporary.
+   * Checks the number of recent fences against the limit. There is no limit for other failures, such as unavailable
+   * brokers and missing schemas, because they may last long but are temporary.
    */
   function countFence(reason: Error): void {
     fences++

@@ -38,7 +38,7 @@ export interface RestoreProgress {
 export interface TaskOffsets extends StartOffsets {
   /** The first offset of each source without a committed offset. */
   readonly sourceStarts: ReadonlyMap<string, number>
-  /** The next offset to be written to each of these sources. */
+  /** The next offset to be written to each source without a committed offset. */
   readonly sourceEnds: ReadonlyMap<string, number>
 }
 

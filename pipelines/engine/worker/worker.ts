@@ -178,7 +178,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
     const now = runtime.now()
     const longestPollMs = longestPoll(parts)
-    // The wait is aligned with those of the other loops, so that the process wakes up once for all of them.
+    // The wait ends together with the waits of the other loops, so that the process wakes up once for all of them.
     const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
     if (starts.holdBack()) until = Math.min(until, now + LONGEST_POLL_WHILE_HELD_BACK_MS)

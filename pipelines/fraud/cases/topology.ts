@@ -16,7 +16,8 @@ const ARCHIVE_EVERY_MS = 1_000
 const ARCHIVED_PER_TICK = 200
 
 /**
- * Policy for records on which a processor fails. They are skipped, so that a single bad record does not stop all cases.
+ * Policy for records on which a processor fails. The records are skipped, so that a single bad record does not stop all
+ * cases.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 const LAST_ID = 'last'

@@ -34,7 +34,7 @@ interface OpenRecord {
  * engine reads the clock only between records.
  */
 const MOST_PARTS = 1_000
-/** Size at which a record is sent. The API limits the length of ids, but other producers may send longer ones. */
+/** Size at which a record is sent. The API limits the length of ids, but other producers may send longer ids. */
 const FULL_BYTES = 512 * 1_024
 const UNUSED = { keys: [], users: [] }
 

@@ -19,8 +19,8 @@ import { newProfile, readingState, type StoredProfile, storedProfiles } from './
 import { type CountedTransaction, countedTransactions } from './transaction.ts'
 
 /**
- * Policy for records on which a processor fails. They are skipped, so that they do not stop the records of all other
- * entities.
+ * Policy for records on which a processor fails. The records are skipped, so that they do not stop the records of all
+ * other entities.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** Policy for records that the topology itself writes. A bad record there is a bug, so the worker stops. */

@@ -201,7 +201,8 @@ export const matchPairs = topology(
     }
 
     /**
-     * @returns the number of pairs that were found, and `next`, the next step, which is undefined after the last step
+     * @returns the number of pairs that were found, and the next step as `next`; after the last step, `next` is
+     * undefined
      */
     function clearSome(step: Leaving, now: number, ctx: Context): { readonly found: number; readonly next: Leaving | undefined } {
       const { userId, among, after } = step

@@ -9,7 +9,7 @@ const ACTIVITY_STEP_MS = 6 * 3_600_000
 
 /**
  * Returns the user's member of the candidate index after a change; null if nobody may find the user. The member changes
- * only if values change that the filters or the ranking use.
+ * only if a value that the filters or the ranking use changes.
  * @param before the user before the change, if known. Most changes leave the entry as it is, and comparing the two
  *   states costs a tenth of formatting the entry again.
  */

@@ -46,8 +46,8 @@ import {
 } from './user-state.ts'
 
 /**
- * Policy for records that a processor cannot handle. They are skipped, so that they do not stop the records of all
- * other users.
+ * Policy for records that a processor cannot handle. The records are skipped, so that they do not stop the records of
+ * all other users.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 

@@ -87,8 +87,8 @@ export function withNewEvents(
 }
 
 /**
- * Adds transactions of which only the sums per second are known, because an entity has too many transactions in flight.
- * For the deviation, each transaction counts with the mean amount of its second.
+ * Adds transactions for which only the sums per second are known, because an entity has too many transactions in
+ * flight. For the deviation, each transaction is assumed to have the mean amount of its second.
  */
 export function foldSeconds(profile: FraudProfile, shape: ProfileShape, seconds: readonly CountedSecond[]): FraudProfile {
   if (seconds.length === 0) return profile

@@ -29,7 +29,7 @@ interface SeenEntities {
 /**
  * Creates a fold that results in the same profile as a single `foldEvents` of all transactions, except for rounding in
  * mean and deviation. The fold remembers transactions and entities that leave the profile while others are added.
- * Otherwise, a profile that has reached its limits would count such a transaction again, and would count such an entity
+ * Otherwise, a profile that has reached its limits would count these transactions again, and would treat these entities
  * as new.
  * @param start the profile without these transactions
  */

@@ -79,8 +79,8 @@ export function countSeen(rows: Buffer, t: number, windowMs: number): number {
 }
 
 /**
- * Returns whether an entity was seen in (t − windowMs, t]. For a late transaction, the result is as inexact as that of
- * `countSeen`.
+ * Returns whether an entity was seen in (t − windowMs, t]. For a late transaction, the result is as inexact as the
+ * result of `countSeen`.
  */
 export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number): boolean {
   const row = rowOf(rows, rows.length, hash)

@@ -3,7 +3,7 @@ const TWO_TO_24 = 2 ** 24
 const LOW_BYTE = 0xff
 
 /**
- * Reads an unsigned integer of six bytes, big-endian. The rows of columns consist of such integers, and the scoring of
+ * Reads an unsigned integer of six bytes, big-endian. The rows of columns consist of these integers, and the scoring of
  * a payment reads hundreds of them. Buffer's own method takes three times as long, because it checks its arguments.
  */
 export function readUint48(rows: Uint8Array, at: number): number {

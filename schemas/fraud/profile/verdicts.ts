@@ -10,7 +10,7 @@ export type EntityVerdict = Omit<FraudEntityVerdict, 'entity'>
 /**
  * Applies a verdict to one of the entities of its transaction. A confirmed fraud raises users and devices to HIGH, and
  * a false positive lowers them by one step. A correction reverts the counts of the earlier verdict. In windows, a fraud
- * counts at the time of its verdict, because a fraud often becomes known only weeks after its transaction.
+ * is counted at the time of its verdict, because a fraud often becomes known only weeks after its transaction.
  */
 export function foldVerdict(profile: FraudProfile, kind: EntityKind, { verdict, previous, at, previous_at }: EntityVerdict): FraudProfile {
   if (verdict === previous) return profile

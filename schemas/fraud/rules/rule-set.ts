@@ -14,7 +14,7 @@ export interface CompiledRule {
 }
 
 /**
- * A rule whose condition this version of the program rejects, although an earlier version accepted it. Such a rule is
+ * A rule whose condition this version of the program rejects, although an earlier version accepted it. The rule is
  * never evaluated.
  */
 export interface BrokenRule {

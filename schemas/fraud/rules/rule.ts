@@ -25,7 +25,9 @@ export interface Rule {
   readonly expires_at: number | null
 }
 
-/** Maximum number of active rules, because all of them must be evaluated within 10 ms. Shadow rules count as well. */
+/**
+ * Maximum number of active rules, because all of them must be evaluated within 10 ms. The number includes shadow rules.
+ */
 export const MAX_ACTIVE_RULES = 500
 
 /** Returns whether a rule is evaluated at a time in epoch ms. */

@@ -31,7 +31,7 @@ export const NO_SNOOZES: Snoozes = new Map()
 const SLOTS = Object.entries(ENTITY_FIELDS).map(([type, field]) => ({ type, slot: slotOf(field) }))
 
 /**
- * Indexes snoozes for evaluation. If two snoozes have the same rule and entity, the later of their end times counts.
+ * Indexes snoozes for evaluation. If two snoozes have the same rule and entity, the later end time applies.
  */
 export function snoozesOf(snoozes: Iterable<Snooze>): Snoozes {
   const byRule = new Map<string, Map<string, number>>()

@@ -20,8 +20,8 @@ export interface RuleTally {
   readonly missing: number
   /**
    * Number of times that each value was absent when the result was missing, keyed by field name. `list:<name>` is a
-   * list that does not exist, and `arithmetic` is a division by zero or an overflow. One evaluation may count for
-   * several values.
+   * list that does not exist, and `arithmetic` is a division by zero or an overflow. One evaluation may increase
+   * several of these numbers.
    */
   readonly missing_by: ReadonlyMap<string, number>
 }

@@ -129,7 +129,7 @@ function equal(left: Node, right: Node): TruthOf {
   }
 }
 
-/** Compares a field with a constant in a single closure, because most conditions are such comparisons. */
+/** Compares a field with a constant in a single closure, because most conditions have this form. */
 function fieldCompares(operator: ComparisonOperator, slot: number, constant: number): TruthOf {
   const holds = COMPARE[operator]
   switch (operator) {

@@ -81,7 +81,9 @@ export interface RankedMatch {
    * without a model.
    */
   readonly vectorSimilarity: number
-  /** Sum of the strengths of the candidate as a neighbour of the user's last ten items. Newer items count more. */
+  /**
+   * Sum of the strengths of the candidate as a neighbour of the user's last ten items. Newer items have more weight.
+   */
   readonly neighbourScore: number
   /**
    * The greatest strength with which one of the last ten items names the candidate (`neighbourBest`), the strength with
@@ -91,7 +93,7 @@ export interface RankedMatch {
   readonly neighbourBest: number
   readonly neighbourLast: number
   readonly neighbourCount: number
-  /** Similarity to the item to which the list belongs, from 0 to 1; 0 if there is no such item. */
+  /** Similarity to the item to which the list belongs, from 0 to 1; 0 if the list belongs to no item. */
   readonly anchorSimilarity: number
   /** Rank-based score among the trending items: 1 for the first item, 0 if the candidate is not among them. */
   readonly trendingScore: number

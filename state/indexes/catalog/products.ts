@@ -19,7 +19,8 @@ export const MOST_PAGED = 10_000
 /**
  * Settings of the index. `wordsOf` splits the text before it reaches the index, so the analyzers only split at spaces
  * and stem. `k1` makes the number of occurrences of a word in a title almost irrelevant, and `b` gives little weight to
- * the length of a title. Both values scored best on the judgments of `npm run bench:search-quality`.
+ * the length of a title. These values of `k1` and `b` scored best on the judgments of
+ * `npm run bench:search-quality`.
  */
 export const productsSettings = {
   number_of_shards: 1,
@@ -193,7 +194,7 @@ function shownRating(sum: number, count: number): number {
   return count === 0 ? 0 : Math.round((sum / count) * DECIMALS) / DECIMALS
 }
 
-/** Returns the brand unless the title starts with it, because the brand must not count twice. */
+/** Returns the brand unless the title starts with it, so that the brand is not counted twice. */
 function brandPart(brand: string | null, title: string): string {
   return brand === null || title.toLowerCase().includes(brand.toLowerCase()) ? '' : `${brand} `
 }

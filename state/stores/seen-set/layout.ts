@@ -5,7 +5,7 @@ import { MAX_PAGE_BYTES, MAX_PAGE_ENTRIES } from './page.ts'
  * a different name.
  */
 export interface SeenSetShape {
-  /** Minimum number of items that a set remembers. A set with more items may forget the oldest ones early. */
+  /** Minimum number of items that a set remembers. A set with more items may forget the oldest items early. */
   readonly capacity: number
   /** Maximum false-positive rate: the share of new items that are reported as seen. From 1e-6 to below 1. */
   readonly errorRate: number
@@ -52,7 +52,8 @@ const UNITS_PER_LIFETIME = 1_000
 const SPANS_PER_LIFETIME = 10
 /**
  * Number of units by which the span of a run is shortened. An item may be kept for up to a tenth of the lifetime too
- * long, which is the full span. Rounding times to units keeps items longer as well, so the span leaves room for it.
+ * long, which is the full span. Rounding times to units keeps items longer as well, so the span leaves room for the
+ * rounding.
  */
 const ROUNDING_UNITS = 2
 /**

@@ -20,7 +20,7 @@ const KEY_LENGTH_BYTES = 2
 const MAX_KEY_BYTES = 0xffff
 const PAGE_BYTES = 2
 /**
- * Initial size of the buffer for row keys. It suffices for the keys of most sets, and the buffer grows for longer ones.
+ * Initial size of the buffer for row keys. It suffices for the keys of most sets, and the buffer grows for longer keys.
  */
 const FIRST_ROW_BYTES = 64
 

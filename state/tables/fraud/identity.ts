@@ -1,7 +1,7 @@
 import type { TxnScored } from '../../../schemas/fraud/types.ts'
 
 /**
- * Sort order of tables of transactions. A range of hashes is an even sample that is read without other rows, and a
+ * Sort order of tables of transactions. A range of hashes is a uniform sample that is read without other rows, and a
  * look-up by id reads one granule per part.
  */
 export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
@@ -24,7 +24,7 @@ const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(92233720368547
 export const SCORED_COLUMNS = ['transaction_id String', "scored_at DateTime64(3, 'UTC')", EARLIEST_COLUMN]
 
 /**
- * How long rows of scored transactions may wait for further rows. They may be written late, because Redis keeps each
+ * How long rows of scored transactions may wait for further rows. Rows may be written late, because Redis keeps each
  * answer for a day. An insert into the 40 or 70 columns of such a table costs ClickHouse as much as hundreds of rows,
  * and the new part is merged several times.
  */

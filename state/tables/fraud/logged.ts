@@ -18,7 +18,7 @@ export interface LoggedQuery {
   readonly from: number
   /** Epoch ms; excluded. */
   readonly to: number
-  /** Maximum number of transactions. If the period has more, an even sample is read. */
+  /** Maximum number of transactions. If the period has more, a uniform sample is read. */
   readonly limit: number
 }
 
@@ -102,7 +102,7 @@ async function countDays(reader: TableReader, { from, to }: LoggedQuery): Promis
 }
 
 /**
- * Reads the same range of hashes of every day, which is an even sample. Each batch reads a part of this range for one
+ * Reads the same range of hashes of every day, which is a uniform sample. Each batch reads a part of this range for one
  * day, whose rows are adjacent in the table.
  */
 async function* batchesOf(reader: TableReader, { from, to, limit }: LoggedQuery, days: readonly Day[], share: number) {

@@ -3,8 +3,8 @@ import type { MatchProfile } from '../../../schemas/matches/types.ts'
 import type { Table } from '../table.ts'
 
 /**
- * Retention in days, longer than that of the topics. When a table is filled again, events in the topics could bring
- * back rows of a deleted user.
+ * Retention in days, longer than the retention of the topics. When a table is filled again, events in the topics could
+ * bring back rows of a deleted user.
  */
 const RETENTION_DAYS = 30
 

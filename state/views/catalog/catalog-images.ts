@@ -25,7 +25,7 @@ interface ExistenceReader {
 }
 
 /**
- * Returns those of the given images to which a product of any partition refers.
+ * Returns the given images to which a product of any partition refers.
  * @throws Error when a partition has not caught up, because it may still lack a reference
  */
 export async function referencedImages(reader: ExistenceReader, partitions: number, hashes: readonly string[]): Promise<Set<string>> {

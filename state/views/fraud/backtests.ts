@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ViewScript, ViewScripts } from '../view.ts'
 
 /**
- * Back-tests. API processes store them in Redis, so that any process can report on any back-test. They are stored
+ * Back-tests. API processes store them in Redis, so that any process can report on any back-test. Back-tests are stored
  * nowhere else.
  *
  * | key | value |

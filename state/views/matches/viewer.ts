@@ -114,7 +114,7 @@ export interface SwipeState {
   readonly recent: Pick<Recent, 'last'>
   readonly isSevered: boolean
   /**
-   * Epoch ms before which a swipe has no effect: the later of the times at which the two profiles were created and a
+   * Epoch ms before which a swipe has no effect: the latest time at which one of the two profiles was created or a
    * block was lifted. The clock of a worker determines this time and may be ahead of the clock of an API process.
    */
   readonly countsFrom: number

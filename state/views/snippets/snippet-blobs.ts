@@ -60,7 +60,7 @@ interface ExistenceReader {
 }
 
 /**
- * Returns those of the given hashes to which a snippet of any partition refers.
+ * Returns the given hashes to which a snippet of any partition refers.
  * @throws Error when a partition has not caught up, because it may still lack a reference
  */
 export async function referencedBlobs(reader: ExistenceReader, partitions: number, hashes: readonly string[]): Promise<Set<string>> {

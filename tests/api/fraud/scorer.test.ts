@@ -126,7 +126,7 @@ test('another request with the same transaction_id is a conflict, even while the
   expect((refusal as ApiError).definition.code).toBe('idempotency_conflict')
   await expect(world.score(pay({ id: 't1', amount: 2 }))).rejects.toThrow('was used for a different request')
   expect(world.logged).toHaveLength(1)
-  // Both refused requests are removed from the transactions in flight.
+  // The two refused requests are removed from the transactions in flight.
   expect(world.state.calls.filter((name) => name === 'withdraw')).toHaveLength(2)
 })
 

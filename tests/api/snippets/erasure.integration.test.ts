@@ -87,7 +87,7 @@ function places(): Record<string, string> {
 }
 
 /**
- * Returns the stores that contain one of these byte strings, with the first such file of each store. In Kafka, a
+ * Returns the stores that contain one of these byte strings, with the first matching file of each store. In Kafka, a
  * tombstone remains for a day, and its key may be the hash of a content.
  */
 function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new Set()): Record<string, string> {

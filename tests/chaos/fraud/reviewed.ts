@@ -29,7 +29,7 @@ function wrongAnswer(call: FeedbackCall, { logs, tables }: Evidence): string[] {
   ]
 }
 
-/** Checks that no verdict counts more often than it was sent. */
+/** Checks that no verdict is counted more often than it was sent. */
 function strangers({ calls, logs, tables }: Evidence): string[] {
   const text = ({ id, verdict, reporter }: { id: string; verdict: string; reporter: string }) => `${verdict} of ${id} by ${reporter}`
   const sent = Map.groupBy(calls.feedback, text)

@@ -68,7 +68,7 @@ function setting(version: number, name: string): FraudSetting {
 }
 
 /**
- * Returns the evidence of a correct round: two payments, of which one is repeated and one is reviewed, a payment by a
+ * Returns the evidence of a correct round: a payment that is repeated, a payment that is reviewed, a payment by a
  * blocked user, a verdict, and a change of rules.
  */
 function goodEvidence(): Evidence {

@@ -11,7 +11,8 @@ const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
 
 /**
  * Time after a user has returned or reported a place in which a response may still lack the user or the place. Redis
- * contains both before the API answers, so this only applies to requests that were already under way.
+ * contains the user and the place before the API answers, so the time matters only for requests that were already under
+ * way.
  */
 const RETURN_LAG_MS = 2_000
 

@@ -13,8 +13,8 @@ export interface Absence {
   readonly from: number
   readonly to: number
   /**
-   * `back`: a new profile was first requested. `backAt`: the request was answered. Both are Infinity if the user did
-   * not return.
+   * `back`: a new profile was first requested. `backAt`: the request was answered. Both times are Infinity if the user
+   * did not return.
    */
   readonly back: number
   readonly backAt: number
@@ -32,8 +32,8 @@ export function absencesOf({ asked }: Pick<Evidence, 'asked'>): Absence[] {
 }
 
 /**
- * Returns the times from which swipes of returned users certainly count, because their new profiles exist; Infinity for
- * users who did not return.
+ * Returns the times from which swipes of returned users certainly take effect, because their new profiles exist;
+ * Infinity for users who did not return.
  */
 export function certainFrom(evidence: Evidence): ReadonlyMap<string, number> {
   const back = new Map(evidence.asked.flatMap((one) => (one.kind === 'return' && isAccepted(one) ? [[one.user, one.to] as const] : [])))

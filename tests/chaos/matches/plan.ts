@@ -54,7 +54,7 @@ export interface Episode {
 /** What happens between two users before one of them deletes the profile. */
 export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
 
-/** A user who deletes the profile during the round. Such a user has no episode. */
+/** A user who deletes the profile during the round. This user has no episode. */
 export interface Departure {
   /** Time after the start of the round. */
   readonly atMs: number

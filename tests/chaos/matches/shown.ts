@@ -72,8 +72,8 @@ interface Separation {
 }
 
 /**
- * Returns the periods in which two users must not see each other. A block ends when it is lifted, or when the user who
- * blocks deletes their profile. The end of a match counts until one of the two users deletes their profile.
+ * Returns the periods in which two users must not see each other. A block ends when it is lifted, or when the blocking
+ * user deletes their profile. The end of a match keeps the users apart until one of them deletes their profile.
  */
 function separationsOf(evidence: Evidence): Separation[] {
   const { asked } = evidence

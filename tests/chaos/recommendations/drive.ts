@@ -141,8 +141,8 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
 }
 
 /**
- * A user's properties. The properties never change, because an event counts for the groups to which its user belongs at
- * that moment.
+ * A user's properties. The properties never change, because an event is counted for the groups to which its user
+ * belongs at that moment.
  */
 export function propertiesOf(user: number): { readonly country: string | null; readonly age_bucket: string | null } {
   return { country: ['DE', 'FR', null][user % 3], age_bucket: ['18-24', '25-34'][user % 2] }

@@ -57,7 +57,7 @@ function withoutChoice(event: unknown): unknown {
 }
 
 /**
- * Checks that only events from the user's own lists count as choices. An event does not count if the pipeline reads it
+ * Checks that only events from the user's own lists count as choices. An event is not a choice if the pipeline reads it
  * before its list, or if an item was already chosen.
  */
 function choices(item: string, expected: readonly unknown[], is: readonly unknown[]): string[] {

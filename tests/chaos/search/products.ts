@@ -3,7 +3,7 @@ import { integer, type Random } from '../../../tools/random/random.ts'
 
 /** Products that are public and never change. Every complete answer contains all of these products. */
 export const ANCHORS = 40
-/** Products that were public once, and are deleted before the index exists. No answer may contain such a product. */
+/** Products that were public once, and are deleted before the index exists. No answer may contain one of them. */
 const GHOSTS = 40
 /** Products that change all the time. */
 const MOVERS = 120

@@ -118,8 +118,8 @@ test('a new partition does not wait for the response about silent ones, which th
 
   fetcher.assign({ topic, partition: 2 }, 0, 'fail')
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
-  // The request that returned the new partition also contained one of the silent partitions. Both of them must still be
-  // fetched.
+  // The request that returned the new partition also contained one of the silent partitions. These two partitions must
+  // still be fetched.
   append(producer, topic, 0, 'of a silent one')
   append(producer, topic, 1, 'of a silent one')
   await commit(producer)

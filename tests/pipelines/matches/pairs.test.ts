@@ -254,7 +254,7 @@ function throughUsers(arriving: readonly PairSwipe[]): PairSwipe[] {
   })
 }
 
-/** Computes from all arrived swipes whether both like each other, without the service's functions. */
+/** Computes from all arrived swipes whether the two users like each other, without the service's functions. */
 function bothLike(arrived: readonly PairSwipe[]): boolean {
   return [ANN, BOB].every((user) => {
     const own = arrived.filter(({ swiper_id }) => swiper_id === user).sort((a, b) => a.ts - b.ts)

@@ -181,7 +181,7 @@ test('a roll back that nobody has read when a training ends comes before the new
     ask(version, 'TRAIN')
     await eventually(() => models()?.champion).toBe(version)
   }
-  // Both requests arrive together. The training run ends before the second request is read.
+  // The two requests arrive together. The training run ends before the second request is read.
   ask('three', 'TRAIN')
   ask('back', 'ROLL_BACK', { version: 'v2' })
   await eventually(() => run('run-3')?.state).toBe('REFUSED')

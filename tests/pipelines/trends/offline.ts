@@ -7,7 +7,7 @@ import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
  * Computes in the simplest way which lists the trends service must publish for a list of tweets. Every count is
  * computed from all tweets. Only the identity of terms, the table of places and the hash of tweets are shared with the
  * pipeline. The computation is valid only if no term is silent for four weeks, because the pipeline forgets the
- * baseline of such a term.
+ * baseline of a silent term.
  */
 export interface SentTweet {
   readonly tweet: Tweet

@@ -76,7 +76,7 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; fol
     const expected = offline.listsAt(windowEnd)
     for (const list of ofWindow) {
       const truth = (expected.get(list.woeid) ?? []).slice(0, SERVED)
-      // Every score depends on the list from a minute earlier. With steps of this length no such list exists, so the
+      // Every score depends on the list from a minute earlier. The steps here are longer than a minute, so the
       // ranks are compared with the order of the counts.
       expect(list.entries.slice(0, SERVED).map(countsOf)).toEqual(truth.map(countsOf))
       if (truth.length > 0) compared++

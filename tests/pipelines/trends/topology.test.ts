@@ -66,8 +66,8 @@ test('a flood of long terms and spellings from one user produces no record that 
   expect(terms).toContain('sandy')
   expect(terms).toContain('short')
   expect(terms).not.toContain('a')
-  // A user at the limit still contributes to the remembered terms. Contributions to other terms count again only when
-  // the remembered terms are forgotten.
+  // A user at the limit still contributes to the remembered terms. Contributions to other terms are counted again only
+  // when the remembered terms are forgotten.
   send(driver, { user_id: 7n, phrases: [longTerm(0), longTerm(3_000)] })
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
   driver.restart({ downMs: 3 * HOUR })

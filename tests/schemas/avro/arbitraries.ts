@@ -68,7 +68,7 @@ function withNames(shape: AvroSchema): AvroSchema {
 const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 12 }), fc.string({ unit: 'grapheme', maxLength: 60 }))
 const bytes = fc.uint8Array({ maxLength: 20 }).map((array) => Buffer.from(array))
 /**
- * Limit beyond which avsc rounds the zigzag form of longs. The decoder's own tests compare such longs with the
+ * Limit beyond which avsc rounds the zigzag form of longs. The decoder's own tests compare these longs with the
  * definition.
  */
 const LARGEST = 2 ** 52

@@ -63,7 +63,7 @@ export function textQuery(plan: TextPlan, boosts: TextBoosts = TEXT_BOOSTS): Tex
 
 /**
  * Returns the breadths that find more than the exact words, narrowest first. Breadths that would require all words are
- * left out: `most` of two words means both words, and `half` of one word means that word.
+ * left out: `most` of two words would require both of them, and `half` of one word would require that word.
  */
 export function widerBreadths({ parts }: TextPlan): readonly Breadth[] {
   const required = parts.filter(isRequired).length || parts.length

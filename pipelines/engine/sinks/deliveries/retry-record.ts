@@ -2,7 +2,7 @@ import { headersOf } from '../../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader, TopicPartition } from '../../../../kafka/transport.ts'
 
 /**
- * Headers of a record in a retry topic. They are appended to the record's own headers. The key and value are those of
+ * Headers of a record in a retry topic. They are appended to the record's own headers. The key and value come from
  * the original record.
  */
 const RETRY_HEADERS = {

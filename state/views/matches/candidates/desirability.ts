@@ -11,8 +11,8 @@ export const ELO_SCALE = 400
 const ACTUAL: Readonly<Record<SwipeDirection, number>> = { LEFT: 0, RIGHT: 1, SUPER_LIKE: 1.2 }
 
 /**
- * Returns the target's score after a swipe. This is Elo's update, in which a super-like counts more than a win: target
- * + 32 × (actual − expected), expected = 1 / (1 + 10^((swiper − target) / 400)), clamped to 100…3000.
+ * Returns the target's score after a swipe. This is Elo's update, in which a super-like has more weight than a win:
+ * target + 32 × (actual − expected), expected = 1 / (1 + 10^((swiper − target) / 400)), clamped to 100…3000.
  */
 export function eloAfter(target: number, swiper: number, direction: SwipeDirection): number {
   const expected = 1 / (1 + 10 ** ((swiper - target) / ELO_SCALE))

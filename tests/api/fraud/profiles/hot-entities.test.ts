@@ -49,7 +49,7 @@ function address() {
     },
     /**
      * Lets the profile include some transactions in flight. Included transactions that are not removed stay in flight,
-     * so such transactions are both in flight and in the profile.
+     * so they are in flight and in the profile at the same time.
      */
     sink(isIncluded: (index: number) => boolean, isRemoved: (index: number) => boolean): void {
       const included = flight.filter((_, index) => isIncluded(index))

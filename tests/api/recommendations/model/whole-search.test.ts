@@ -8,7 +8,7 @@ const ROWS = 2_000
 const WANTED = 40
 const GREATEST = 3
 
-/** Vectors of very different lengths, the longest of which have the length GREATEST. */
+/** Vectors of very different lengths. The longest vectors have the length GREATEST. */
 function vectorsOf(seed: number): Float32Array[] {
   const random = seededRandom(seed)
   return Array.from({ length: ROWS }, (_, row) => {

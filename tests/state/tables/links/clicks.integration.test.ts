@@ -52,7 +52,7 @@ FROM click_days FINAL GROUP BY day ORDER BY day`,
 async function freshTable(): Promise<Client> {
   const { client } = await testDatabase()
   await tableStore(clicksTable, client, ONE_SERVER).prepare()
-  // Disables merges and ClickHouse's deduplication of inserts, because both would hide duplicates.
+  // Disables merges and ClickHouse's deduplication of inserts, because they would hide duplicates.
   const merges = 'max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1'
   await client.command({ query: `ALTER TABLE clicks MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
   return client
@@ -73,8 +73,8 @@ test('the roll-up counts each click once, despite repeated inserts and computati
   ]
   expect(await days(client)).toEqual(expected)
 
-  // Simulates two sinks that both believe that they own the partition: the same rows are inserted again, in different
-  // batches.
+  // Simulates two sinks, each of which believes that it owns the partition: the same rows are inserted again, in
+  // different batches.
   await insert(client, yesterday.slice(10, 50), 10)
   await insert(client, today.slice(0, 30), 60)
   const [{ rows }] = await rowsOf<{ rows: number }>(client, 'SELECT toUInt32(count()) AS rows FROM clicks')
