@@ -142,14 +142,9 @@ export const CheckBody = z
       .regex(/^[A-Za-z0-9._-]{1,100}$/, 'must be 1 to 100 of A-Z a-z 0-9 . _ -')
       .optional(),
     ip: z.string().max(MAX_ADDRESS).optional(),
-    cost: z
-      .int()
-      .min(1)
-      .max(MAX_COST)
-      .default(1)
-      .openapi({
-        description: 'The number of requests to count. Use a number above 1 for a request that should be counted more than once.',
-      }),
+    cost: z.int().min(1).max(MAX_COST).default(1).openapi({
+      description: 'The number of requests to count. Use a number above 1 for a request that should be counted more than once.',
+    }),
   })
   .refine(({ api_key, user_id, ip }) => (api_key ?? user_id ?? ip) !== undefined, 'must contain api_key, user_id or ip')
   .openapi('RateLimitCheck')
