@@ -111,8 +111,8 @@ export interface FetcherOptions {
   readonly idleWaitMs?: () => number
   /**
    * How long the next request for the same partitions is delayed after a response with little data, in ms, so that more
-   * records share a response. A record that arrives after a pause is still read at once. If this is a function, the
-   * fetcher calls it after each such response. Default 0.
+   * records share a response. After a pause in the input, the first record is still read at once. If this is a
+   * function, the fetcher calls it after each response with little data. Default 0.
    */
   readonly collectMs?: number | (() => number)
   /** Maximum bytes of one response. Default 16 MiB. */
@@ -292,8 +292,9 @@ export interface OffsetToCommit extends TopicPartition {
   /** The offset of the next record to read. */
   readonly offset: number
   /**
-   * Read just before the offset is sent. If a leader changes while a transaction is being committed, the offset is sent
-   * and the metadata is read once more, after all records of the transaction are acknowledged.
+   * The metadata of the commit. The client reads this property just before it sends the offset. If a leader changes
+   * during the commit of a transaction, the client reads the property and sends the offset again, once all records of
+   * the transaction are acknowledged.
    */
   readonly metadata?: string | undefined
   /** See `PartitionData.leaderEpoch`. */

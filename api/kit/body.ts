@@ -6,8 +6,8 @@ const SHALLOW_BYTES = 4_096
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 
 /**
- * Reads a JSON body. Throws ApiError: 415 for another media type, 400 if the body is not valid UTF-8 or JSON, and the
- * errors of `whole`.
+ * Reads a JSON body. Throws ApiError with 415 for a different media type, and with 400 if the body is not valid UTF-8
+ * or JSON. Also throws the errors of `whole`.
  * @param whole reads the body
  */
 export async function readJsonBody(contentType: string | undefined, whole: () => Promise<Uint8Array>): Promise<unknown> {

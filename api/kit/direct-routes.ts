@@ -29,7 +29,9 @@ export interface DirectRoutes {
    * @param maxBytes maximum size of the body
    */
   addPost(path: string, serve: ServeCall, maxBytes: number): void
-  /** Starts to answer a request. Returns false unless it is a plain GET, PATCH or POST of one of the routes. */
+  /**
+   * Starts to answer a request. Returns false if the request is not a plain GET, PATCH or POST of one of these routes.
+   */
   start(request: IncomingMessage, response: ServerResponse): boolean
 }
 
@@ -38,7 +40,7 @@ interface DirectPost {
   readonly maxBytes: number
 }
 
-/** A route with a parameter. */
+/** A route whose last path segment is a parameter. */
 interface DirectEntity extends DirectPost {
   readonly parameter: string
 }
@@ -60,7 +62,7 @@ const AUTHORIZATION = 'authorization'
 const CONTENT_TYPE = 'content-type'
 
 export function directRoutes(): DirectRoutes {
-  /** Routes with a parameter, by the part of the path before it. */
+  /** Routes with a parameter, keyed by the part of the path before the parameter. */
   const gets: Entities = new Map()
   const patches: Entities = new Map()
   const posts = new Map<string, DirectPost>()

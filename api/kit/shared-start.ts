@@ -1,8 +1,8 @@
 import type { CancelTimer } from '../../runtime/runtime.ts'
 
 /**
- * Minimum time between two starts. Requests that arrive in between wait for the next start, at most this long. At 1,000
- * requests a second, four start together.
+ * Minimum time between two starts. Requests that arrive within this time after a start wait for the next start. At
+ * 1,000 requests/s, four requests start together.
  */
 const START_EVERY_MS = 4
 
@@ -12,9 +12,9 @@ export interface SharedStartDeps {
 }
 
 /**
- * Returns a function that makes requests which arrive shortly after one another start at the same moment. They then
- * also share all that follows: calls to Redis, Kafka and other processes, writes to files, and code and data that are
- * in the processor's caches. A request that arrives alone starts at once.
+ * Returns a function that lets requests that arrive shortly after one another start at the same moment. These requests
+ * then share their calls to Redis, Kafka and other processes, their writes to files, and the code and data in the
+ * processor's caches. A request that arrives alone starts at once.
  */
 export function sharedStart({ setTimer, monotonic }: SharedStartDeps): () => Promise<void> {
   let startedAt = Number.NEGATIVE_INFINITY

@@ -69,11 +69,11 @@ const RECREATED = 'TOPIC_RECREATED'
 /** Interval between checks of the partition count, so that a topic that gains partitions is read completely. */
 const COUNT_LOOK_MS = 30_000
 /**
- * Time after which applying records pauses, so that requests are answered. A poll may return 4 MiB, which is twenty
- * thousand small records, and applying them may take a tenth of a second.
+ * How long records are applied before a pause, in which the process answers requests. A poll may return 4 MiB, which is
+ * twenty thousand small records, and applying this many records may take a tenth of a second.
  */
 const LONGEST_TURN_MS = 4
-/** Number of records between two looks at the clock. */
+/** Number of records between two clock readings. */
 const RECORDS_PER_LOOK = 64
 /** Pause after a failure of the transport or of `apply`. */
 const RETRY_MS = 1_000

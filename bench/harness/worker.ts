@@ -20,7 +20,7 @@ export interface WorkerProcess {
   stateBytes(): number
   readonly stateFolder: string
   stop(): Promise<void>
-  /** Ends the process at once. */
+  /** Kills the process, so that it cannot stop cleanly. */
   kill(): Promise<void>
 }
 

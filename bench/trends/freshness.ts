@@ -23,7 +23,10 @@ export interface FreshnessOptions {
   /** Number of tweets per second, in addition to the marked tweets. */
   readonly rate: number
   readonly seconds: number
-  /** Opens a stream of tweets at this rate from a time on, epoch ms. By default, these are tweets of the demo. */
+  /**
+   * Opens a stream of tweets with this rate that starts at a time (epoch ms). By default, the stream consists of tweets
+   * of the demo.
+   */
   readonly open?: (startAt: number) => TweetStream
 }
 

@@ -13,7 +13,7 @@ import { measureBacklog, startWorkers, verifyContributions } from './throughput.
 export interface FullListFigures {
   /** CPU seconds that one renewal of all lists takes while no tweets arrive. */
   readonly renewalCpu: Readonly<Record<Part, number>>
-  /** CPU seconds of the worker during each renewal. */
+  /** CPU seconds that the worker used in each renewal. */
   readonly workerCpu: readonly number[]
   /** CPU seconds per second while tweets arrive at `rate`, including renewals. */
   readonly liveCpu: Readonly<Record<Part, number>>

@@ -9,17 +9,22 @@ import { tweetProducer } from '../../tools/tweets/producer.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { BenchServers } from '../harness/servers.ts'
 
-/** More terms per tweet than in real tweets, so that filling takes less time. */
+/**
+ * Number of terms per tweet. Real tweets have fewer terms, but with more terms per tweet, filling the worker takes less
+ * time.
+ */
 export const TERMS_PER_TWEET = 20
 const FIRST_USER = 70_000_000
 const HOUR_MS = 3_600_000
 const HOURS_PER_WEEK = 168
 const WEEK_MS = HOURS_PER_WEEK * HOUR_MS
-/** Observed hours of the week per baseline. */
+/** Number of hours of the week for which each baseline has a mean. */
 const OBSERVED_HOURS = 4
 const USUAL = { name: 'trends-usual-changelog', key: utf8, value: avro('trends/TermBaseline'), partitions: 4 }
 
-/** Sends tweets with `count` different terms. Each term occurs once, as nine of ten terms of real tweets do. */
+/**
+ * Sends tweets with `count` different terms in total. Each term occurs once, as do nine of ten terms in real tweets.
+ */
 export async function sendLiveTerms(servers: BenchServers, transport: Transport, count: number): Promise<void> {
   const producer = await tweetProducer(transport, registryClient({ url: servers.addresses.registry }))
   const cities = regions.filter(({ type }) => type === 'Town')
@@ -46,7 +51,10 @@ export async function sendLiveTerms(servers: BenchServers, transport: Transport,
   await producer.close()
 }
 
-/** Writes baselines to the changelog of their store. The worker must not run, and must then restore the store. */
+/**
+ * Writes baselines to the changelog of their store. The worker must be stopped meanwhile, and must restore the store
+ * when it starts.
+ */
 export async function writeBaselines(servers: BenchServers, transport: Transport, count: number): Promise<void> {
   const producer = await topicProducer(USUAL)(transport, registryClient({ url: servers.addresses.registry }))
   const now = Date.now()

@@ -51,7 +51,7 @@ export async function recordedBacklog(count: number, minutes: number, now: numbe
   return { tweets, contributions }
 }
 
-/** Returns a function that creates the tweet with a number, for a time. */
+/** Returns a function that creates a tweet from its number in the stream and the time at which it was sent. */
 export async function repeatedTweets(): Promise<(number: number, at: number) => Tweet> {
   const path = join(expectedDataFolder(), DATA_SETS.tweets.path)
   const originals = existsSync(path) ? await recordedTweets(path) : standIn()

@@ -12,7 +12,7 @@ import { untilCaughtUp } from './progress.ts'
 import { startWorkers } from './throughput.ts'
 
 export interface RestartOptions {
-  /** Number of terms in the window. */
+  /** Number of different terms to fill the window with. */
   readonly terms: number
   readonly baselines: number
   readonly nodeArguments: readonly string[]
@@ -29,9 +29,9 @@ const MS_PER_SECOND = 1_000
 const inSeconds = (ms: number) => (ms / MS_PER_SECOND).toFixed(1)
 
 /**
- * Fills a worker with terms that occurred once in the last hour, and with baselines. Then restarts it in place, kills
- * it, and kills it with the loss of its folder. Measures memory, times until it is ready and until all lists are fresh,
- * and the longest time for which its event loop was blocked.
+ * Fills a worker with baselines, and with terms that occurred once in the last hour. Then stops and starts the worker,
+ * kills and starts it, and kills it and deletes its folder before the start. Measures the memory, the time until the
+ * worker is ready, the time until all lists are fresh, and how long the event loop was blocked.
  */
 export async function measureRestart(servers: BenchServers, options: RestartOptions, say: Say): Promise<void> {
   const transport = benchTransport(servers.addresses.kafka)
@@ -109,8 +109,8 @@ function forget({ stateFolder }: WorkerProcess): void {
 }
 
 /**
- * Waits until each region has a list of a window that ended after `from`.
- * @returns the time that this took, and the greatest age that a list had reached before it was replaced
+ * Waits until each region has a list whose window ended after `from`.
+ * @returns how long the wait took, and the greatest age at which an older list was still served
  */
 async function untilFresh(api: string, from: number): Promise<{ freshMs: number; oldestMs: number }> {
   const waiting = new Set(regions.map(({ woeid }) => woeid))
@@ -131,7 +131,7 @@ async function untilFresh(api: string, from: number): Promise<{ freshMs: number;
   return { freshMs: Date.now() - from, oldestMs }
 }
 
-/** Asks the worker all the time. It answers late if its event loop is blocked. */
+/** Sends requests to the worker, one after another. The worker answers late if its event loop is blocked. */
 export function watchLoop(worker: WorkerProcess): { stop(): Promise<number> } {
   let longest = 0
   let running = true
@@ -145,7 +145,7 @@ export function watchLoop(worker: WorkerProcess): { stop(): Promise<number> } {
   }
   const watching = watch()
   return {
-    /** @returns the longest time that an answer took, in ms */
+    /** @returns the longest time that the worker took to answer, in ms */
     async stop() {
       running = false
       await watching

@@ -10,11 +10,11 @@ import { startWorkers } from './throughput.ts'
 /** Results of a worker that receives recorded tweets at a steady rate. */
 export interface SteadyFigures {
   readonly freshness: FreshnessFigures
-  /** The greatest age of a served list, in ms. */
+  /** Greatest age of a served list, in ms. */
   readonly oldestMs: number
-  /** The longest time for which the worker did not answer, in ms. */
+  /** Longest time for which the worker did not answer, in ms. */
   readonly stallMs: number
-  /** CPU seconds per second. */
+  /** CPU seconds that the worker used per second. */
   readonly workerCpu: number
   readonly otherCpu: number
   readonly peakRssMib: number
@@ -23,7 +23,7 @@ export interface SteadyFigures {
 const MS_PER_SECOND = 1_000
 const LOOK_EVERY_MS = 1_000
 
-/** Sends recorded tweets to an empty worker at `rate`, and looks at the lists of all regions all the time. */
+/** Sends recorded tweets to an empty worker at `rate`. Meanwhile, reads the lists of all regions repeatedly. */
 export async function measureSteady(
   servers: BenchServers,
   { rate, seconds, nodeArguments }: { readonly rate: number; readonly seconds: number; readonly nodeArguments: readonly string[] },
@@ -62,7 +62,7 @@ function steadyStream(tweetAt: Awaited<ReturnType<typeof repeatedTweets>>, rate:
   }
 }
 
-/** Looks at the age of each region's list again and again. Regions that have no list yet are left out. */
+/** Reads the list of each region repeatedly, and keeps the greatest age of a list. Skips regions without a list. */
 function watchAges(api: string): { stop(): Promise<number> } {
   let oldestMs = 0
   let running = true

@@ -50,14 +50,15 @@ export function termFilter(): TermFilter {
 }
 
 /**
- * A Bloom filter without a limit. When a layer is full, it gets another layer of twice the size. After a start, and
- * while the vocabulary grows, a filter of a fixed size would soon take every term for one with a row.
+ * A Bloom filter that grows without a limit. When its largest layer is full, it gets another layer of twice the size. A
+ * filter of a fixed size would soon be too full after a start or while the vocabulary grows, and report nearly every
+ * term as one that has a row.
  */
 class GrowingFilter {
-  /** The largest first. */
+  /** The layers, the largest first. */
   readonly #layers: Uint32Array[]
   #terms: number
-  /** The number of terms that the largest layer can still take. */
+  /** Number of terms that can still be added to the largest layer. */
   #room: number
 
   constructor(terms: number) {

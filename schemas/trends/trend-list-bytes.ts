@@ -52,7 +52,7 @@ export class TrendListBytes {
     if (rest !== length) throw new CodecError(`TrendOutput: ${length - rest} bytes are left after the value`)
   }
 
-  /** @returns where the array of entries ends */
+  /** @returns the offset at which the array of entries ends */
   #findEntries(start: number): number {
     const { body } = this
     let at = start
@@ -74,7 +74,7 @@ export class TrendListBytes {
     return this.#starts.length
   }
 
-  /** Visits the best entries, at most `count`, as Avro in `body`. */
+  /** Visits at most `count` entries, best first. Each entry is the Avro in `body` from `start` to `end`. */
   eachOf(count: number, visit: (start: number, end: number, rank: number) => void): void {
     for (let i = 0; i < Math.min(count, this.length); i++) visit(this.#starts[i], this.#ends[i], i + 1)
   }
@@ -155,7 +155,7 @@ function skipOptional(body: Buffer, at: number, field: string, skip: Skip): numb
   throw malformed(field, `branch ${branch} of a union of 2`)
 }
 
-/** @returns where the array ends */
+/** @returns the offset at which the array ends */
 function skipArray(body: Buffer, start: number, field: string, skip: Skip): number {
   let at = start
   // Most arrays are empty.

@@ -80,7 +80,7 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
 }
 
 /**
- * Assumed size of a row in bytes until the first flush shows the real size. It is larger than most rows, so that the
+ * Size of a row, in bytes, that is assumed until the first flush shows the real size. Most rows are smaller, so the
  * first transaction is small.
  */
 const FIRST_ROW_BYTES = 4_096

@@ -23,15 +23,16 @@ const NO_VALUE = -1
 /** Number of slots per row. At most half of the slots are in use, so searches are short. */
 const SLOTS_PER_ROW = 2
 const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
-/** A table is hardly used if it uses less than one part in this number of its memory. */
+/** A table is hardly used if its rows fill less than one part in this number of its memory. */
 const SMALL_USE = 8
 /**
- * After this number of small uses in succession, a table returns half of its memory. A burst, such as the first lists
- * or a backlog, would otherwise leave large tables in every store and partition forever. At a commit per second, the
- * number covers several renewals of the trends, so that a table does not shrink and grow between two of them.
+ * Number of consecutive clears after which a table that was hardly used each time returns half of its memory. A burst,
+ * such as the first lists or a backlog, would otherwise leave large tables in every store and partition forever. At a
+ * commit per second, this number covers several renewals of the trends, so a table does not shrink and grow between two
+ * renewals.
  */
 const USES_BEFORE_SHRINKING = 128
-/** Smaller tables keep their memory. */
+/** Size in bytes below which a table keeps its memory. */
 const MIN_SHRUNK_BYTES = 1_048_576
 /** Up to this length, a loop copies faster than a function of the runtime. */
 const SHORT_COPY_BYTES = 24
@@ -72,7 +73,7 @@ export class PackedRows {
   #fields = new Int32Array(FIRST_ROWS * FIELDS)
   /** Row numbers plus one, so that 0 is a free slot. */
   #slots = new Int32Array(FIRST_ROWS * SLOTS_PER_ROW)
-  /** How often in succession the table was hardly used. */
+  /** Number of consecutive clears at which the table was hardly used. */
   #smallUses = 0
 
   get count(): number {
@@ -94,7 +95,7 @@ export class PackedRows {
     return this.#used + this.#count * ROW_BYTES
   }
 
-  /** The memory that the table holds, in bytes. */
+  /** Size of the memory of the table, in bytes. */
   get capacity(): number {
     return this.#bytes.length + this.#fields.byteLength + this.#slots.byteLength
   }

@@ -33,9 +33,12 @@ const DEFAULT_BACKGROUND_THREADS = 2
  */
 const MEMTABLE_SHARE = 1 / 4
 const CACHE_SHARE = 3 / 8
-/** A memtable's share of the memory that is configured for memtables, as set by the binding. */
+/** Share of the memory configured for memtables that one memtable gets, as set by the binding. */
 const ONE_MEMTABLE = 1 / 4
-/** Least size of a batch in bytes at which a worker should commit. Many small transactions keep the brokers busy. */
+/**
+ * Minimum batch size, in bytes, at which a worker should commit. With smaller batches, many small transactions would
+ * keep the brokers busy.
+ */
 const LEAST_BATCH_BYTES = 8 * 1024 * 1024
 const MISSING_FILE = /IO error: No such file or directory/
 const SYNC_WRITE = { sync: true }
@@ -75,7 +78,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
   let isClosing = false
   let scrubbing: Promise<boolean> | undefined
   const shared: SharedDatabase = {
-    // A memtable takes a whole batch, however large the batch is.
+    // A batch goes into a single memtable, even if the batch is larger than the memtable.
     batchBytes: Math.max(LEAST_BATCH_BYTES, (options.memoryBudgetBytes ?? DEFAULT_MEMORY_BUDGET_BYTES) * MEMTABLE_SHARE * ONE_MEMTABLE),
     binding,
     live,

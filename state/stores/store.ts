@@ -172,8 +172,8 @@ export interface StateBatch {
 /** One worker's view of the database, with a separate open batch. */
 export interface StateSession {
   /**
-   * Size in bytes up to which a batch stays within the memory budget of the database. Larger batches are written as
-   * well.
+   * Maximum size, in bytes, of a batch that stays within the memory budget of the database. The database also accepts
+   * larger batches.
    */
   readonly batchBytes: number
   /** Opens the key space of a store in a partition. Creates the key space if it does not exist. */

@@ -135,7 +135,7 @@ export class PlainValues {
     this.uint32(Math.floor(time / MS_PER_SECOND))
   }
 
-  /** Writes an Int64 that need not be exact in a double. */
+  /** Writes an Int64 that a double may be unable to represent exactly. */
   int64(number: bigint): void {
     const out = this.#out
     out.reserve(INT64_BYTES)

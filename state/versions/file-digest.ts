@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 
-/** Number of bytes that are hashed at a time, in about a millisecond. */
+/** Size of a piece in bytes. Hashing a piece takes about a millisecond. */
 const PIECE_BYTES = 1 << 20
 
 /**
- * Hashes a file in pieces. All pieces are read into one buffer. With a stream, which allocates a buffer for each piece,
- * a file of a gigabyte would leave tens of MB of unused memory in the process.
+ * Hashes a file in pieces, all of which are read into the same buffer. A stream would allocate a buffer for each piece,
+ * so after a file of a gigabyte, tens of MB of unused memory would remain in the process.
  */
 export async function fileDigest(path: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const hash = createHash('sha256')

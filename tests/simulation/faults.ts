@@ -39,7 +39,10 @@ const SHORT_MS = [5, 800] as const
 const LONG_MS = [6_000, 14_000] as const
 const SHARE_LONG = 0.2
 const BROKER_DOWN_MS = [100, 3_000] as const
-/** Share of the brokers that are in trouble for longer than clients wait for an answer, and for how long. */
+/**
+ * Share of the troubled brokers whose trouble lasts longer than clients wait for an answer. The next constant is the
+ * duration of such trouble.
+ */
 const SHARE_VERY_LONG = 0.25
 const VERY_LONG_MS = [32_000, 45_000] as const
 /** How long the controller waits for a broker before it elects other leaders (broker.session.timeout.ms). */
@@ -97,7 +100,7 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
     clusterFaults.trouble(broker, 'hung', troubleMs(chance, lengthMs), chance.between(...BROKER_SESSION_MS))
   },
   isolate({ broker, clusterFaults, chance }) {
-    // The clients of a broker that is isolated for a short time hardly notice it.
+    // If a broker is isolated for a short time, its clients hardly notice it.
     clusterFaults.trouble(broker, 'isolated', troubleMs(chance, chance.between(...LONG_MS)), chance.between(...BROKER_SESSION_MS))
   },
   outdate({ broker, clusterFaults, chance }) {

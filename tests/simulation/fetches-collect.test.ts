@@ -6,10 +6,10 @@ const PARTITION = { topic: TOPIC, partition: 0 }
 const FETCH = 1
 const RECORDS = 20
 const POLL_MS = 1_000
-/** Far longer than the time in which the brokers take all records. */
+/** Much longer than the brokers need to receive all records. */
 const LONG_MS = 10_000
 
-/** Returns the number of fetches that deliver all records, which are written one by one. */
+/** Returns the number of fetches that were needed to read all records, which were written one by one. */
 async function fetchesOf(collectMs: number | (() => number)): Promise<number> {
   let fetches = 0
   const { cluster, run } = producerWorld(2, (request, broker, cluster) => {

@@ -217,7 +217,7 @@ class SimulatedConnection {
   #reply(pending: Pending, answer: Writer): void {
     const { scheduler } = this.#ends
     const endpoint = this.endpoint as Endpoint
-    // A process that hangs answers when it continues.
+    // A process that hangs sends its answers when it continues.
     if (endpoint.actor.stalledUntil > scheduler.now())
       return void scheduler.after(0, endpoint.actor, `answers ${pending.apiKey} late`, () => this.#reply(pending, answer))
     if (endpoint.isUp() && endpoint.generation === this.#generation) this.#answer(pending, answer.buffer)

@@ -84,7 +84,9 @@ const SHARE_COMPRESSED = 0.1
 /** Share of the worlds whose new workers copy state first. The next constant is the maximum time for this copy. */
 const SHARE_WARM_UP = 0.5
 const WARM_UP_MAX_MS = [200, 10_000] as const
-/** Share of the worlds whose clients do not wait long for an answer, and how long they wait. */
+/**
+ * Share of the worlds whose clients wait only a short time for an answer. The next constant is the range of this time.
+ */
 const SHARE_IMPATIENT = 0.5
 const IMPATIENT_MS = [2_000, 6_000] as const
 const MOST_FAULTS = 7

@@ -40,7 +40,7 @@ const BY_ITEMS = 200
 const TRENDING = 50
 const EDITORIAL = 50
 const PER_PREFERENCE = 30
-/** Share of the weight of an item that the next older item has, among the user's last five items. */
+/** Factor by which the weight decreases from each of the user's last five items to the next older item. */
 const OLDER_ITEM = 0.8
 
 /** Collects the candidates of a request from all channels. Items that are seen, hidden or inactive are left out. */

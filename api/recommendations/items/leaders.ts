@@ -45,7 +45,7 @@ export interface LeadersOptions {
    * million items. The previous lists are used until the pass ends. If undefined, the lists are built without a pause.
    */
   otherWork?(): Promise<unknown>
-  /** How long the lists are used, ms. */
+  /** How long the lists are used before they are rebuilt, ms. */
   keptMs?(): number
 }
 

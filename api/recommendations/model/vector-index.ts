@@ -15,7 +15,7 @@ export interface VectorIndex {
   add(key: number, vector: Float32Array): void
   /**
    * Adds many vectors at once.
-   * @param vectors in the order of their keys, row by row, each with a length of at most 1
+   * @param vectors the vectors one after another, in the order of `keys`, each with a length of at most 1
    */
   addRows(keys: ArrayLike<number>, vectors: Float32Array, threads: number): void
   search(vector: Float32Array, count: number, by?: NearBy): NearRow[]
@@ -58,9 +58,9 @@ export function viewVectorIndex(path: string, dimensions: number, lengths: Float
 }
 
 /**
- * Numbers of 16 bits with the exponents of floats. A search takes three quarters of the time that it takes with half
- * floats, and finds as much. Saved indexes keep their own kind of numbers, so older ones with half floats can be
- * opened.
+ * 16-bit numbers with as many exponent bits as 32-bit floats. A search takes three quarters of the time that it takes
+ * with half floats, and finds as many of the best items. A saved index names its kind of numbers, so indexes that were
+ * saved with half floats can still be opened.
  */
 const NUMBERS = ScalarKind.BF16
 

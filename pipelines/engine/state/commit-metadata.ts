@@ -10,37 +10,40 @@ import type { TaskPlace } from '../task/task-place.ts'
 import { fingerprintOf } from './log-identity.ts'
 
 /**
- * The metadata of a committed offset consists of words: the leader epochs of the task's changelogs at the time of the
- * commit, and the event time (epoch ms). An earlier version of the engine finds the event time only in the first word.
- * Without changelogs, the event time is the first word.
+ * The metadata of a committed offset consists of up to two words, separated by a space: the leader epochs of the task's
+ * changelogs at the time of the commit, and the event time (epoch ms). The first word is absent if the task has no
+ * changelogs. Earlier versions of the engine find the event time only if it is the first word.
  */
 const CHANGELOG_EPOCHS = 'changelog-epochs='
 const STREAM_TIME = 'stream-time='
 const SEPARATOR = ' '
-/** The base in which fingerprints of topics are written. */
+/** Base of the digits in which fingerprints of topic ids are written. */
 const FINGERPRINT_BASE = 36
-/** Brokers refuse metadata of more than 4,096 bytes by default. A task with more than 250 stores names no epochs. */
+/**
+ * Maximum length of the word with the epochs. By default, brokers refuse metadata of more than 4,096 bytes. For a task
+ * with more than 250 stores, the metadata contains no epochs.
+ */
 const MOST_CHARACTERS = 4_000
 
-/** A changelog, with the leader epoch that its last commit has seen. */
+/** A changelog, and the latest leader epoch that a commit of its task has named. */
 export interface ChangelogAtCommit extends TopicPartition {
   readonly leaderEpoch: number
 }
 
-/** Writes the event time (epoch ms) of a task; undefined when there is none. */
+/** Returns the metadata for the event time (epoch ms) of a task; undefined when the task has no event time. */
 export function streamTimeMetadata(streamTime: number): string | undefined {
   return streamTime < 0 ? undefined : `${STREAM_TIME}${streamTime}`
 }
 
-/** Reads the event time from the metadata of a committed offset; -1 when there is none. */
+/** Returns the event time (epoch ms) from the metadata of a committed offset; -1 when the metadata contains none. */
 export function streamTimeOf(metadata: string): number {
   const found = wordOf(metadata, STREAM_TIME)
   return found === undefined ? -1 : Number(found)
 }
 
 /**
- * Adds the leader epochs of a task's changelogs to the metadata of an offset. The metadata is composed when it is sent,
- * so a repeated request contains the epochs of that time.
+ * Adds the leader epochs of a task's changelogs to the metadata of an offset. The metadata is composed whenever the
+ * offset is sent, so a repeated request contains the leader epochs at the time of the repetition.
  */
 export function withChangelogEpochs(
   offset: OffsetToCommit,
@@ -64,9 +67,9 @@ export function withChangelogEpochs(
 }
 
 /**
- * Returns the changelogs of tasks with the latest leader epoch that a commit of their task has seen; -1 when it is
- * unknown. A leader of an earlier epoch may lack records of that commit.
- * @param topicIds the ids of the changelog topics, by name; the epochs of a deleted topic do not count
+ * Returns the changelogs of tasks, each with the latest leader epoch that a commit of its task has named; -1 when no
+ * commit has named one. A leader with an earlier epoch may lack records of that commit.
+ * @param topicIds ids of the changelog topics, keyed by name; epochs of a deleted topic with the same name are ignored
  */
 export function changelogsAtCommit(
   tasks: readonly TaskPlace[],

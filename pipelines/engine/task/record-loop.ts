@@ -24,8 +24,8 @@ const SLICE_RECORDS = 4_096
  */
 const SLICE_BYTES = 512 * 1_024
 /**
- * Maximum bytes of state that a slice prefetches. Prefetched state stays in memory until its records are processed, and
- * the read blocks the thread.
+ * Maximum number of bytes of state that a slice prefetches. Prefetched state stays in memory until the records of the
+ * slice are processed, and reading it blocks the thread.
  */
 const PREFETCH_BYTES = 4 * 1_048_576
 /** Number of records in the first slice that prefetches state, when the size of the state is unknown. */
@@ -205,8 +205,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   /**
-   * Sets the size of the next slices, so that their state has at most `PREFETCH_BYTES`. State that is cached or absent
-   * counts as empty, so a slice may exceed the limit by the factor `SLICE_GROWTH`.
+   * Limits the number of records in the next slices, so that the state of a slice has at most `PREFETCH_BYTES`. Cached
+   * and absent state is counted as 0 bytes, so a slice may exceed the limit by the factor `SLICE_GROWTH`.
    */
   function setPrefetchRecords(bytes: number): void {
     const fitting = Math.floor((announcedRecords * PREFETCH_BYTES) / Math.max(1, bytes))

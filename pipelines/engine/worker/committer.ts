@@ -37,8 +37,8 @@ const SPACING_PER_COMMIT = 2
 /** Upper limit of the spacing between commits, because callers wait for commits. */
 const LONGEST_SPACING_MS = 50
 /**
- * Time before a commit in which records are fetched as soon as they arrive, so that the commit contains them. A fetch
- * takes 1 to 2 ms, and deciding the records of a short pause takes about as long.
+ * Time before the earliest start of the next commit at which the worker fetches again, so that the commit contains the
+ * fetched records. A fetch takes 1 to 2 ms, and deciding the records that arrived in a short pause takes about as long.
  */
 const FETCH_BEFORE_COMMIT_MS = 4
 /** The ends of the changelogs for a transaction without records. */
@@ -72,8 +72,8 @@ export interface Committer {
   /** Returns the time (epoch ms) until which the loop may wait for input. */
   waitUntil(now: number): number
   /**
-   * Returns how long records may collect on the brokers, in ms: until shortly before the next commit can begin. A
-   * record that is fetched then is committed no later.
+   * Returns for how many ms records may collect on the brokers: until shortly before the next commit can begin. A
+   * record that is fetched at that time is committed no later than a record that is fetched earlier.
    */
   collectMs(now: number): number
   /**
@@ -289,7 +289,8 @@ export function committer(deps: CommitterDeps): Committer {
       if (underWay !== undefined || !hasWork()) return Infinity
       return commitsAtOnce() ? now : lastCommitAt + spacingMs()
     },
-    // The spacing is not considered here, because the commit in flight may shorten it.
+    // The minimum time between commits is ignored here, because the commit in flight may end soon and thereby shorten
+    // it.
     collectMs: (now) => Math.max(0, commitSoonMs - elapsed(lastCommitAt, now) - FETCH_BEFORE_COMMIT_MS),
     reset() {
       lastCommitAt = runtime.now()

@@ -27,7 +27,7 @@ const FIRST_AFTER_MS = 15 * MINUTE_MS
 const WAIT_WHILE_TRAINING_MS = 500
 const LONGEST_WAIT_MS = 60_000
 
-/** How long all runs are urgent after one that did not end in time. */
+/** How long all runs are urgent after a run did not end in time. */
 const URGENT_FOR_MS = DAY_MS
 
 type Turn = JobTurn<string, ModelRequest>
@@ -58,7 +58,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     let dueAt = cut.length > 0 ? runtime.now() : firstDue(lastAt)
     let running: Running | undefined
     let training: Promise<void> = Promise.resolve()
-    /** When a run last failed to end in time, epoch ms. */
+    /** Time (epoch ms) at which a run was last ended because of its time limit. */
     let lateAt = runs
       .filter(({ reason }) => reason === TOOK_TOO_LONG)
       .reduce((newest, { ended_at }) => Math.max(newest, ended_at ?? newest), Number.NEGATIVE_INFINITY)
@@ -107,7 +107,10 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       await sweep(models).catch((error: Error) => runtime.log.warn({ err: error }, 'old_models_not_removed'))
     }
 
-    /** Makes the next run urgent after one that did not end in time, and begins it at once unless it was urgent too. */
+    /**
+     * Makes the next run urgent, after a run did not end in time. If that run was not urgent, the next run begins at
+     * once.
+     */
     function tryAgain(): void {
       const wasUrgent = runtime.now() - lateAt < URGENT_FOR_MS
       lateAt = runtime.now()

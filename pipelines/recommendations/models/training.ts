@@ -15,14 +15,14 @@ export interface TrainingOrder {
   /** The version with which the candidate is compared; undefined to compare it with the rules. */
   readonly inForce: ModelVersion | undefined
   /**
-   * Whether the run keeps the worker's own priority, because a run at the lowest priority did not end in time. A
-   * machine whose cores are always busy gives such a run hardly any CPU time.
+   * Whether the run has the same priority as the worker, because an earlier run at the lowest priority did not end in
+   * time. If all cores of a machine are always busy, a run at the lowest priority gets hardly any CPU time.
    */
   readonly isUrgent: boolean
   readonly signal: AbortSignal
 }
 
-/** Error for a run that was ended at its time limit. Its message becomes the reason of the run. */
+/** Error for a run that was ended at its time limit. Its message is reported as the reason of the failed run. */
 export class TrainingTimeoutError extends Error {
   override readonly name = 'TrainingTimeoutError'
   constructor() {
@@ -69,7 +69,7 @@ const PROGRAM = fileURLToPath(new URL('../../../tools/recommendations/train/main
 const LOWEST_PRIORITY = '19'
 /**
  * Time limit of a training run at the lowest priority. Runs start every 4 hours, and embeddings must not become older
- * than 6 hours, so this leaves an hour for an urgent run.
+ * than 6 hours. With this limit, an urgent run that follows has another hour.
  */
 const LOW_TIME_LIMIT_MS = HOUR_MS
 /** Time limit of an urgent run. A run that takes longer than the time between the starts of two runs has hung. */

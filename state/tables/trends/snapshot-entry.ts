@@ -2,7 +2,7 @@ import { cursor } from '../../../schemas/avro/cursor.ts'
 import { readBlockCount, readInt, readInt64, readLength, readLong, skipLong } from '../../../schemas/avro/read.ts'
 import type { PlainValues } from '../row-binary.ts'
 
-/** The columns of an entry in the order in which `TrendEntry` has their fields. */
+/** The columns of an entry, in the order of the fields of `TrendEntry`. */
 export const ENTRY_COLUMNS = [
   'term',
   'name',
@@ -21,12 +21,12 @@ export const ENTRY_COLUMNS = [
 const DOUBLE_BYTES = 8
 const NOT_NULL = 0
 const NULL = 1
-/** The branch of a union that has a value. */
+/** Number of the branch with a value in the union of an optional field. */
 const PRESENT = 1
 
 /**
- * Copies an entry of a list from Avro to RowBinary. A JSON text of the tens of thousands of rows per minute would take
- * most of the time of the sink.
+ * Copies an entry of a list from Avro to RowBinary. The sink writes tens of thousands of rows per minute, and would
+ * spend most of its time on JSON if the rows were JSON.
  * @param body valid Avro, which contains the entry from `start` to `end`
  */
 export function writeEntry(body: Buffer, start: number, end: number, values: PlainValues): void {
@@ -121,9 +121,9 @@ type Skip = (body: Buffer, start: number, end: number) => number
 type Copy = (body: Buffer, start: number, end: number, values: PlainValues) => number
 
 /**
- * Copies an array. RowBinary begins with the number of items, but an Avro array may have several blocks, so the items
- * are counted first.
- * @returns where the array ends
+ * Copies an array. In RowBinary, an array begins with the number of all items. An Avro array may have several blocks,
+ * so the items of all blocks are counted first.
+ * @returns the offset at which the array ends
  */
 function copyItems(body: Buffer, start: number, end: number, values: PlainValues, skip: Skip, copy: Copy): number {
   let length = 0

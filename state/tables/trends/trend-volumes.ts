@@ -67,8 +67,8 @@ FROM (
 GROUP BY step_start`
 
 /**
- * The rows that add to others have a query of their own. There are hardly any such rows, but as a part of the other
- * query they would make it a quarter more expensive.
+ * Query for the rows that add to other rows. There are hardly any such rows, but reading them in the main query would
+ * make that query a quarter more expensive.
  */
 const ADDED_QUERY = `
 SELECT ${STEP}, sum(most)

@@ -274,7 +274,7 @@ test('a run that did not end in time is followed by an urgent one at once, and f
   // An urgent run that does not end in time is not repeated at once, because it may have hung.
   begun[1].end(new TrainingTimeoutError())
   await eventually(() => run('run-2')?.state).toBe('FAILED')
-  // The next worker knows about it from the topic of runs.
+  // The next worker learns about the late run from the topic of runs.
   await runner.stop()
   start('b')
   clock.now += 23 * HOUR

@@ -15,7 +15,7 @@ const TWEETS = 40
 const PARTITIONS = 4
 const STUCK = 1
 const STEP = 30 * SECOND
-/** Terms have baselines and lists have labels after this number of rounds of half an hour. */
+/** Number of rounds of half an hour after which terms have baselines and lists have labels. */
 const ROUNDS_BEFORE = 8
 const ROUND = 30 * MINUTE
 const ROUNDS_STUCK = 4
@@ -36,7 +36,7 @@ test('lists without a stuck partition, and the lists after it continues, equal t
   const isMissing = ({ tweet, sentAt }: SentTweet) =>
     sentAt >= stuckFrom && partitionFor(Buffer.from(String(tweet.user_id)), PARTITIONS) === STUCK
 
-  /** Sends tweets, and compares the lists that follow. */
+  /** Sends tweets, and compares the lists that the pipeline then publishes with the offline computation. */
   function round(steps: number, stepMs: number): void {
     for (let i = 0; i < TWEETS; i++) {
       const user_id = BigInt(integer(random, USERS))

@@ -46,9 +46,15 @@ export interface Cluster {
   checkCoordinator(kind: CoordinatorKind, key: string, broker: SimulatedBroker): void
   /** Makes the replicas copy all batches that the leader has at the moment. */
   replicate(log: PartitionLog): void
-  /** Returns the leaders and coordinators that a broker knows. They are those of the past if the broker is outdated. */
+  /**
+   * Returns the leaders and coordinators that a broker names to clients. If the broker is in trouble, they may be
+   * outdated.
+   */
   knowledgeOf(broker: SimulatedBroker): Knowledge
-  /** Returns a log as a broker knows it: a broker that does not know of an election still has its former log. */
+  /**
+   * Returns the log that a broker shows to readers. A former leader that does not know of an election shows its old
+   * log.
+   */
   logAt(broker: SimulatedBroker, topic: string, partition: number): ReadableLog | undefined
   /** Returns true if a broker reaches no other broker, so that it cannot change the state of a coordinator. */
   isCutOff(broker: SimulatedBroker): boolean
@@ -70,8 +76,8 @@ export interface ClusterFaults {
   deleteRead(topic: TopicState): void
   addPartition(topic: TopicState): void
   /**
-   * Makes a broker hang, isolates it, or stops its metadata for some time. Has no effect on a broker that is down or
-   * already in trouble.
+   * Makes a broker hang, isolates it, or withholds the controller's decisions from it for some time. Has no effect on a
+   * broker that is down or already in trouble.
    * @param fencedAfterMs time after which the controller elects other leaders, unless the broker is only outdated
    */
   trouble(broker: SimulatedBroker, kind: Trouble, forMs: number, fencedAfterMs: number): void
@@ -200,7 +206,7 @@ export function simulatedCluster(
     })
   }
 
-  /** Lets the replicas copy what they could not copy while a broker was in trouble. */
+  /** Lets the replicas copy the batches that they could not copy while a broker was in trouble. */
   function replicateRest(): void {
     for (const log of logs()) if (log.highWatermark < log.end) replicate(log)
   }
@@ -217,7 +223,7 @@ export function simulatedCluster(
     log.moveTo(leader, keep)
   }
 
-  /** The controller has not heard of a broker for the length of a session. */
+  /** Called when the controller has received no heartbeat from a broker for the length of a session. */
   function fenced(broker: SimulatedBroker): void {
     reload()
     for (const log of logs()) if (log.leader === broker.nodeId) elect(log, electable()?.nodeId ?? NO_LEADER)

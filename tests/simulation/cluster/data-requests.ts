@@ -44,7 +44,7 @@ export function produce({ apiVersion, body, reply }: ClientRequest, broker: Simu
       }
       answer.code = codeFrom(() => {
         const log = leading(cluster, broker, name, index, NO_EPOCH)
-        // The replicas of another leader never acknowledge the batch.
+        // This broker is a former leader. The replicas now follow the new leader, so they never acknowledge the batch.
         if (!(log instanceof PartitionLog)) return cluster.whenInformed(broker, () => refused('NOT_LEADER_OR_FOLLOWER'))
         const opens = log.opens(batch)
         if (opens === undefined) return appended(answer, log, batch)
@@ -70,7 +70,7 @@ export function produce({ apiVersion, body, reply }: ClientRequest, broker: Simu
     whenReplicated(log, cluster, (code) => {
       answer.code = code
       if (code !== 0) answer.baseOffset = -1
-      // A broker that does not know of the election continues to wait for its replicas.
+      // If the broker does not know of the election, it continues to wait for its replicas.
       if (code === 0) finish()
       else cluster.whenInformed(broker, finish)
     })

@@ -46,7 +46,7 @@ export interface AbortedRange {
   readonly last: number
 }
 
-/** What a leader's log shows to readers. */
+/** The part of a leader's log that readers can see. */
 export interface ReadableLog {
   readonly leader: number
   readonly leaderEpoch: number
@@ -258,8 +258,8 @@ export class PartitionLog implements ReadableLog {
   }
 
   /**
-   * Returns the log as its leader keeps it when another broker becomes the leader without the knowledge of the former
-   * one. No replica copies this log any more, so its high watermark stays where it is.
+   * Returns the log that the present leader keeps if another broker becomes the leader and the present leader does not
+   * learn of it. Replicas no longer copy this log, so its high watermark does not advance.
    */
   formerLog(): ReadableLog {
     const { leader, leaderEpoch, start, end, highWatermark, lastStable } = this

@@ -36,7 +36,7 @@ const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
   [69, describeGroups],
 ])
 
-/** Requests that change or read what coordinators and the controller store in their logs. */
+/** Requests that read or change data in the logs of coordinators or of the controller. */
 const NEEDS_OTHER_BROKERS: ReadonlySet<number> = new Set([8, 9, 19, 22, 24, 25, 26, 28, 68, 69])
 
 export const handleRequest: Handle = (request, broker, cluster) => {

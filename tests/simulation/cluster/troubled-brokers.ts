@@ -3,9 +3,9 @@ import type { CoordinatorKind, SimulatedBroker } from './broker.ts'
 import type { PartitionLog, ReadableLog } from './partition-log.ts'
 
 /**
- * - `hung`: the broker accepts connections, but does nothing, like a process that was stopped by a signal
- * - `isolated`: the broker reaches neither the controller nor other brokers, but clients reach it
- * - `outdated`: the broker does not receive the decisions of the controller
+ * - `hung`: the broker accepts connections but does nothing, like a process that was stopped by a signal
+ * - `isolated`: the broker reaches neither the controller nor other brokers, but clients can reach it
+ * - `outdated`: the broker does not receive the controller's decisions
  */
 export type Trouble = 'hung' | 'isolated' | 'outdated'
 
@@ -15,7 +15,7 @@ export interface Leadership {
   readonly leaderEpoch: number
 }
 
-/** The leaders and coordinators of one moment. Brokers name these to clients. */
+/** The leaders and coordinators at a given time. Brokers name them to clients. */
 export interface Knowledge {
   readonly topics: ReadonlyMap<string, { readonly id: string; readonly logs: readonly Leadership[] }>
   /** The brokers that are alive. */
@@ -25,11 +25,11 @@ export interface Knowledge {
 
 interface Troubled {
   readonly kind: Trouble
-  /** What the broker knew when the trouble began. */
+  /** The leaders and coordinators that the broker knew when the trouble began. */
   readonly knowledge: Knowledge
-  /** The logs that the broker still leads in its own opinion. */
+  /** The logs that the broker still believes it leads. */
   readonly former: Map<PartitionLog, ReadableLog>
-  /** Actions that wait until the broker knows the present. */
+  /** Actions to run when the broker learns the current leaders and coordinators. */
   readonly waiting: (() => void)[]
   isFenced: boolean
 }
@@ -37,18 +37,18 @@ interface Troubled {
 export interface TroubledBrokerDeps {
   readonly scheduler: Scheduler
   readonly controller: Actor
-  /** Returns what all brokers know that are not in trouble. */
+  /** Returns the current leaders and coordinators, which all brokers without trouble know. */
   know(): Knowledge
-  /** Called when the controller has taken all leaders and coordinators from a broker. */
+  /** Called when the controller fences a broker: other brokers must then become leaders and coordinators. */
   fenced(broker: SimulatedBroker): void
   /** Called when the trouble of a broker is over. */
   recovered(wasFenced: boolean): void
 }
 
-/** How long a broker that has hung takes to learn the leaders of the present, ms. */
+/** How long a broker that hung takes to learn the current leaders after it continues, ms. */
 const LEARNING_MS = [1, 300] as const
 
-/** The brokers that are up, but do not do or know what they should. */
+/** Keeps track of the brokers that are running but hang, are isolated, or have outdated information. */
 export function troubledBrokers({ scheduler, controller, know, fenced, recovered }: TroubledBrokerDeps) {
   const all = new Map<SimulatedBroker, Troubled>()
 
@@ -79,7 +79,7 @@ export function troubledBrokers({ scheduler, controller, know, fenced, recovered
 
   return {
     begin,
-    /** Ends the trouble of a broker that dies. Its waiting actions never happen. */
+    /** Ends the trouble of a broker that dies. Its waiting actions never run. */
     forget(broker: SimulatedBroker): void {
       all.delete(broker)
       broker.actor.stalledUntil = 0
@@ -101,14 +101,14 @@ export function troubledBrokers({ scheduler, controller, know, fenced, recovered
       if (trouble === undefined) action()
       else trouble.waiting.push(action)
     },
-    /** Must be called before a log gets another leader. */
+    /** Must be called with the present leader of a log before another broker becomes the leader. */
     loses(broker: SimulatedBroker, log: PartitionLog): void {
       const trouble = all.get(broker)
       if (trouble !== undefined && !trouble.former.has(log)) trouble.former.set(log, log.formerLog())
     },
     /**
-     * Returns true while a replica that counts as in sync does not copy a log, so that its high watermark stays where
-     * it is.
+     * Returns true while a replica that is regarded as in sync does not copy the log, so that the high watermark of the
+     * log cannot advance.
      */
     blocks(log: PartitionLog): boolean {
       return [...all.values()].some(({ kind, isFenced, former }) => !isFenced && (kind !== 'outdated' || former.has(log)))

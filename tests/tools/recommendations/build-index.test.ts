@@ -14,7 +14,7 @@ const LENGTH = 4
 const folder = mkdtempSync(join(tmpdir(), 'millrace-build-index-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Vectors around some centres. Successive vectors belong to different centres. */
+/** Vectors that form clusters around a few centres. Successive vectors belong to different centres. */
 const halves = clustered()
 writeFileSync(join(folder, 'items.f16'), halves)
 const vectorOf = (row: number) => Float32Array.from(halves.subarray(row * DIMENSIONS, (row + 1) * DIMENSIONS))
@@ -26,7 +26,7 @@ test('vectors of similar directions are inserted one after another, and none is 
   expect(order.toSorted()).toEqual(Uint32Array.from({ length: ROWS }, (_, row) => row))
   let changes = 0
   for (let at = 1; at < ROWS; at++) if (order[at] % CLUSTERS !== order[at - 1] % CLUSTERS) changes++
-  // In the order of the rows, the centre changes at every row.
+  // Successive rows always belong to different centres.
   expect(changes).toBeLessThan(ROWS / 2)
 })
 

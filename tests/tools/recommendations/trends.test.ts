@@ -15,7 +15,7 @@ test('the list has the items with the greatest decayed weights, whatever the ord
   const trending = trends()
   const past: { readonly itemId: bigint; readonly at: number; readonly weight: number }[] = []
   for (let event = 0; event < EVENTS; event++) {
-    // Some items are popular early, and others late.
+    // Some items become popular early, and others late.
     const itemId = BigInt(1 + ((Math.floor(event / 4) + integer(random, 1_200)) % ITEMS))
     const [at, weight] = [event * MINUTE, 0.5 + random()]
     past.push({ itemId, at, weight })

@@ -12,18 +12,18 @@ export interface Trends {
 /** Interval at which the stream publishes its lists. The constant below is the maximum number of items in a list. */
 const EVERY_MS = 30_000
 const MAX_TRENDING = 500
-/** Amount below which an item is forgotten, and how often forgotten items are looked for. */
+/** Amount below which an item is forgotten. The next constant is the interval at which such items are removed. */
 const FORGOTTEN_BELOW = 2 ** -8
 const FORGET_EVERY_MS = DAY_MS
 
 interface Group {
   readonly logs: Map<bigint, number>
   /**
-   * The best items, at most twice as many as in a list. Amounts only grow, so an item that is not among them can only
-   * get there by an event of its own.
+   * The best items, at most twice as many as in a list. Amounts only increase, so an item that is not in this map can
+   * only enter it when an event about this item arrives.
    */
   top: Map<bigint, number>
-  /** No item outside `top` is better than this. */
+  /** Upper limit of the amounts of all items outside `top`, as a logarithm. */
   floor: number
   forgottenAt: number
   events: number
@@ -81,7 +81,7 @@ function newGroup(at: number): Group {
   return { ...sums, top: new Map(), floor: Number.NEGATIVE_INFINITY, forgottenAt: at, isChanged: false, published: undefined }
 }
 
-/** Leaves only the items of a list in `top`. */
+/** Reduces `top` to the items that fit into a list. */
 function cut(group: Group): void {
   const best = bestOf(group.top)
   group.top = new Map(best)

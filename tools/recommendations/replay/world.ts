@@ -72,9 +72,10 @@ const WATCHED_MS = 90 * DAY_MS
  */
 const MOST_UNSETTLED = 500
 /**
- * How long the most popular and the new items are kept. In the service, a pass over all items takes place once a minute
- * at most. Here, most requests are more than a minute apart, so this pass would take nearly all of the time of a replay
- * with many items. With more than a few items, passes are therefore rarer: with a million, every two hours.
+ * How long the lists of the most popular items and of new items are kept. The service rebuilds these lists once a
+ * minute at most, in a pass over all items. In a replay, most requests are more than a minute apart, so with many
+ * items, these passes would take nearly all of the time. If there are more than `FEW_ITEMS` items, passes are therefore
+ * rarer: with a million items, they take place every two hours.
  */
 const LEADERS_KEPT_MS = MINUTE_MS
 const FEW_ITEMS = 8_192

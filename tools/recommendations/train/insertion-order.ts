@@ -1,27 +1,27 @@
 import { readSync } from 'node:fs'
 import { exactSearch, MetricKind } from 'usearch'
 
-/** Rows of half-precision floats in an open file. */
+/** A file that contains rows of half-precision floats. */
 export interface FactorFile {
-  /** File descriptor. */
+  /** Descriptor of the open file. */
   readonly file: number
   readonly rows: number
   readonly dimensions: number
 }
 
 /**
- * Number of groups, and of parts of each group. Two levels need 128 comparisons per row, where one level with as many
- * parts would need 4,096.
+ * Number of groups, and number of parts into which each group is divided. With these two levels, a row is compared with
+ * 128 centres. With a single level of as many parts, it would be compared with 4,096 centres.
  */
 const GROUPS = 64
-/** Number of rows that are read and assigned at a time, 8 MB of floats. */
+/** Number of rows that are read and assigned at a time. As floats, these rows take 8 MB. */
 const ROWS_AT_ONCE = 8_192
 const BYTES_PER_HALF = 2
 
 /**
- * Returns all rows in an order in which vectors of similar directions are close together. If an index receives vectors
- * in this order, successive insertions visit the same part of the graph, which is then in the CPU's caches:
- * docs/adr/0063-vectors-are-indexed-in-groups.md
+ * Returns all rows in an order in which vectors with similar directions are close together. If vectors are inserted
+ * into an index in this order, successive insertions visit the same part of the graph, which is then in the CPU's
+ * caches: docs/adr/0063-vectors-are-indexed-in-groups.md
  */
 export function insertionOrder(factors: FactorFile, threads: number): Uint32Array {
   const all = Uint32Array.from({ length: factors.rows }, (_, row) => row)
@@ -37,7 +37,8 @@ export function insertionOrder(factors: FactorFile, threads: number): Uint32Arra
 }
 
 /**
- * Divides rows into groups. Evenly spaced rows are the centres, and each row joins the centre of the greatest cosine.
+ * Divides rows into groups. Evenly spaced rows are the centres, and each row joins the group whose centre has the
+ * greatest cosine with it.
  */
 function groupsOf(factors: FactorFile, rows: Uint32Array, threads: number): Uint32Array[] {
   if (rows.length <= GROUPS) return [rows]
@@ -63,13 +64,13 @@ function groupsOf(factors: FactorFile, rows: Uint32Array, threads: number): Uint
   return groups
 }
 
-/** Reads rows as floats, one after another. */
+/** Reads rows, and returns them as floats, one row after another. */
 export function readRows({ file, dimensions }: FactorFile, rows: Uint32Array): Float32Array {
   const halves = new Float16Array(rows.length * dimensions)
   const bytes = new Uint8Array(halves.buffer)
   const rowBytes = dimensions * BYTES_PER_HALF
   for (let first = 0; first < rows.length; ) {
-    // Successive rows are read at once.
+    // Rows that follow one another in the file are read with a single call.
     let last = first + 1
     while (last < rows.length && rows[last] === rows[last - 1] + 1) last++
     readSync(file, bytes, first * rowBytes, (last - first) * rowBytes, rows[first] * rowBytes)

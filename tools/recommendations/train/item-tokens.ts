@@ -1,23 +1,30 @@
 import { contentTokens, type ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
 
-/** The tokens of items as a sparse matrix. Row i has the numbers from `starts[i]` to `starts[i + 1]`. */
+/**
+ * The tokens of items as a sparse matrix. `numbers` from `starts[i]` to `starts[i + 1]` are the token numbers of item
+ * i.
+ */
 export interface ItemTokens {
-  /** By their numbers. There is at least one. */
+  /** Names of the tokens, indexed by token number. There is at least one token. */
   readonly names: readonly string[]
   readonly numbers: Uint32Array
   readonly starts: Uint32Array
 }
 
-/** Minimum number of items with a token. The vector of a token with a single item would only repeat this item. */
+/**
+ * Minimum number of items that must have a token. If only one item had the token, the vector of the token would only
+ * repeat the vector of the item.
+ */
 const LEAST_ITEMS = 2
 /**
- * Maximum number of tokens; the most frequent are kept. Every API process holds their vectors, 8 MB, and training
- * solves equations with one unknown per token. A million titles may have a million different words.
+ * Maximum number of tokens. If there are more, the most frequent tokens are kept, because a million titles may contain
+ * a million different words. Every API process holds the vectors of the tokens (8 MB), and training solves equations
+ * with one unknown per token.
  */
 const MOST_TOKENS = 8_192
 
 /**
- * Numbers the tokens from which vectors of new items are computed.
+ * Assigns numbers to the tokens from which the vectors of new items are computed.
  * @param contentOf called twice for each item
  */
 export function itemTokens(

@@ -21,7 +21,7 @@ function changelog(store: string) {
   return { store, topic: `${store}-changelog`, partition: 1, identityName: `id/${store}`, positionName: store, epochName: store }
 }
 
-/** Returns what the group stores when the leaders of the changelogs have these epochs. */
+/** Returns the metadata that the group stores when the leaders of the changelogs have these epochs. */
 function committed(epochs: Readonly<Record<string, number>>, streamTime = 7) {
   const session = memoryBackend().session('test')
   for (const each of [FIRST, SECOND]) putLogIdentity(session, each, IDS.get(each.topic))

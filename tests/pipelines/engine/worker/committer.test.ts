@@ -5,7 +5,7 @@ import { type CommitterDeps, committer } from '../../../../pipelines/engine/work
 const SOON_MS = 15
 const START = 1_000_000
 
-/** A committer of one task that always has work, with a clock and brokers that the test controls. */
+/** A committer for one task that always has something to commit. The test controls the clock and the brokers. */
 function clockedCommitter() {
   let now = START
   const fail = ({ err }: { err: Error }) => {
@@ -37,7 +37,7 @@ function clockedCommitter() {
       now += ms
     },
     begin: () => commits.commitIfDue(true),
-    /** Lets a commit begin, which the brokers answer after `tookMs`. */
+    /** Starts a commit that the brokers answer after `tookMs`. */
     async commit(tookMs: number) {
       await commits.commitIfDue(true)
       now += tookMs
