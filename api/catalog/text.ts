@@ -5,14 +5,14 @@ import { z } from '@hono/zod-openapi'
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 const LINE_BREAK = /[\t\n\r]/
 
-/** Returns whether a text has neither control characters nor line breaks. */
+/** Returns whether a string has neither control characters nor line breaks. */
 export function isLine(value: string): boolean {
   return !CONTROL.test(value) && !LINE_BREAK.test(value)
 }
 
-/** Returns whether the length of a text, in code points, is between `least` and `most`. */
+/** Returns whether the length of a string, in code points, is between `least` and `most`. */
 export function within(value: string, least: number, most: number): boolean {
-  // A code point has at most two UTF-16 units, so very short and very long texts need no counting.
+  // A code point has at most two UTF-16 units, so very short and very long strings need no counting.
   if (value.length > 2 * most) return false
   const count = value.length <= most ? value.length : [...value].length
   return count <= most && value.length >= least

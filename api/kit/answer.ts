@@ -74,8 +74,8 @@ function compressedOnce(body: string | Uint8Array): () => Uint8Array {
 }
 
 /**
- * Creates the same answer as `cacheableAnswer`, but keeps a body of ASCII characters as text. Node sends a text faster
- * than bytes, because the text and the headers go out in one write.
+ * Creates the same answer as `cacheableAnswer`, but keeps a body of ASCII characters as a string. Node sends a string
+ * faster than bytes, because the string and the headers go out in one write.
  */
 export function cacheableText(body: string, headers: Readonly<Record<string, string>>): Answer {
   const bytes = Buffer.from(body)

@@ -148,7 +148,7 @@ async function answer(response: ServerResponse, serving: Promise<Sent>): Promise
   if (typeof body === 'string') {
     const length = Buffer.byteLength(body)
     headers['Content-Length'] = String(length)
-    // Node sends a text and the headers as one string. A text of ASCII characters need not be encoded.
+    // Node sends a string body and the headers in one write. A string of ASCII characters need not be encoded.
     response.writeHead(status, headers).end(body, length === body.length ? 'latin1' : 'utf8')
     return
   }

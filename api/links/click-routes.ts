@@ -29,7 +29,7 @@ const LinkStatsSchema = z
     }),
     top_referrers: z.array(z.string()).openapi({
       description:
-        'Registrable hosts that referred visitors, most clicks first, not counting bots. `direct` counts clicks without a referrer.',
+        'Registrable domains that referred visitors, ordered by clicks (most first). Bots are not counted. `direct` stands for clicks without a referrer.',
     }),
     top_countries: z
       .array(z.string())

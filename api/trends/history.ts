@@ -32,7 +32,7 @@ export function history({ reader, facts, now }: HistoryOptions): (query: History
 
   async function load(key: string): Promise<Answer> {
     const { woeid, term, hours, resolution } = JSON.parse(key) as HistoryQuery
-    // A text that is not a valid term was never counted, so all volumes of its series are 0.
+    // A string that is not a valid term was never counted, so all volumes of its series are 0.
     const folded = foldTerm(term) ?? term
     const steps = stepsOf(now(), hours, resolution)
     const volumes = await readVolumes(reader, { woeid, term: folded, from: steps.from, to: steps.to, stepMs: steps.stepMs })

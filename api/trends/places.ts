@@ -9,7 +9,7 @@ const HEADERS = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=3
 
 const allPlaces = cacheableAnswer(JSON.stringify(regions.map(placeJson)), HEADERS)
 
-/** Returns all places. With a text, returns the places whose names contain a word that begins with this text. */
+/** Returns all places. If a string is given, returns the places whose names contain a word that begins with it. */
 export function availablePlaces(text: string | undefined): Answer {
   return text === undefined ? allPlaces : cacheableAnswer(JSON.stringify(placesNamed(text).map(placeJson)), HEADERS)
 }

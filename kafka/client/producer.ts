@@ -122,7 +122,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     return [...appenders.values()].filter((known) => known.admittedRecords > 0)
   }
 
-  /** Returns a text that differs from an earlier one if a partition has had a new leader in the meantime. */
+  /** Returns a string that differs from an earlier one if a partition has had a new leader in the meantime. */
   function epochsOf(partitions: readonly TopicPartition[]): string {
     return partitions.map(({ topic, partition }) => cluster.latestEpoch(topic, partition)).join()
   }

@@ -28,7 +28,10 @@ export function knownFrom(sinceHour: number): number {
   return sinceHour + FINAL_AFTER_HOURS
 }
 
-/** Returns the last hour whose count may be part of a usual count in the window whose newest bucket is `lastMinute`. */
+/**
+ * Returns the last hour that may contribute to the usual counts of a window. The window's newest bucket is
+ * `lastMinute`.
+ */
 export function lastUsedHour(lastMinute: number): number {
   return hourOfMinute(lastMinute) - FINAL_AFTER_HOURS
 }

@@ -1,4 +1,4 @@
-/** The terms of one region that may be among the best of the region, selected from any number of terms. */
+/** Tracks the terms that may rank among the best in one region, without remembering all of its terms. */
 export interface Contenders {
   /**
    * Records the greatest value that a term can have until it is offered again; 0 if it has no value. Offer every term

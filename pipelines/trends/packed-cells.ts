@@ -148,7 +148,7 @@ export function writeNumber(number: number, out: ByteWriter): void {
   buffer[out.length++] = rest
 }
 
-/** Memory to read and write ids. Node's own functions for 64-bit integers would create several of them in each call. */
+/** Scratch buffer for reading and writing ids. Node's own 64-bit functions would allocate several BigInts per call. */
 const ids = new BigInt64Array(2)
 const idBytes = new Uint8Array(ids.buffer)
 

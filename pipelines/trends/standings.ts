@@ -277,7 +277,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /**
-   * Offers all terms with a baseline again. This is necessary only after a stop of more than an hour, or if
+   * Offers all terms that have a baseline again. This is necessary only after a stop of more than an hour, or if
    * `offerAgain` did not reach all terms within an hour.
    */
   function* offerAllKnown(): Generator<void, void, void> {

@@ -107,7 +107,7 @@ export function termWindows(options: TermWindowsOptions) {
   const hashOf = textHash()
   const emptyReports = reportWriter()
   let standing: ReturnType<typeof standings> | undefined
-  /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
+  /** The hour of the last report. A term is deleted if it was silent for the 24 hours before this hour. */
   let reportedHour = 0
   /**
    * The newest hour that is final in all partitions of the first stage; 0 after a start, until a window is closed. It

@@ -125,8 +125,8 @@ export function writeDouble(buffer: Buffer, at: number, value: number): number {
 }
 
 /**
- * Reserves room for the length and the UTF-8 bytes of a text, and writes them.
- * @returns the position after the text; -1 when the text is malformed
+ * Reserves room for the length and the UTF-8 bytes of a string, and writes them.
+ * @returns the position after the string; -1 if the string is malformed
  */
 export function writeString(out: ByteWriter, at: number, text: string): number {
   const units = text.length

@@ -19,7 +19,7 @@ export interface Click {
 export interface ClickDetails {
   short_code: string
   clicked_at: number
-  /** registrable host; direct, unknown */
+  /** registrable domain; direct, unknown */
   referrer: string
   /** ISO 3166-1 alpha-2; unknown */
   country: string

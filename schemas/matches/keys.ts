@@ -4,7 +4,7 @@
 
 const USER_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Returns whether a text is a user's id as records contain it: a UUID in lower case. */
+/** Returns whether a string is a user id in the form that records use: a lowercase UUID. */
 export function isUserId(text: string): boolean {
   return USER_ID.test(text)
 }

@@ -6,7 +6,7 @@ import sharp from 'sharp'
  */
 sharp.block({ operation: ['VipsForeignLoad'] })
 sharp.unblock({ operation: ['VipsForeignLoadJpeg', 'VipsForeignLoadPng', 'VipsForeignLoadWebp', 'VipsForeignLoadHeif'] })
-// Callers process few images at a time. One thread per image leaves a core to the rest of the process.
+// Callers process few images at a time. One thread per image leaves a core for the rest of the process.
 sharp.concurrency(1)
 sharp.cache(false)
 

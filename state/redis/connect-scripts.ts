@@ -34,7 +34,7 @@ export function connectScriptRedis({ url, cluster }: ScriptRedisPlace): Redis | 
         redisOptions: common,
         enableOfflineQueue: false,
         enableAutoPipelining: true,
-        // By default ioredis sends commands in flight again, which would apply them twice.
+        // By default, ioredis resends in-flight commands after a failover, so the server could apply them twice.
         retryDelayOnFailover: 0,
         retryDelayOnClusterDown: 0,
         clusterRetryStrategy: retryStrategy,

@@ -5,7 +5,7 @@ const LOW_BITS = 0x7f
 const BITS = 7
 const MS_PER_SECOND = 1_000
 const TWO_32 = 2 ** 32
-/** The maximum length of a text or an array. */
+/** Maximum number of bytes that the encoded length of a string or an array takes. */
 const MAX_LENGTH_BYTES = 5
 const MAX_BYTES_PER_UNIT = 3
 const INT64_BYTES = 8
@@ -79,7 +79,7 @@ export class PlainValues {
     out.length += out.buffer.write(text, out.length)
   }
 
-  /** Writes bytes as a text. */
+  /** Writes bytes as a string. */
   textBytes(bytes: Uint8Array, start: number, end: number): void {
     this.length(end - start)
     this.raw(bytes, start, end)

@@ -120,7 +120,7 @@ function dependencesOf(file: string, text: string, services: ReadonlyMap<string,
 }
 
 /**
- * Returns whether a text contains a name. A compound name may be anywhere, even in comments. A single word must be a
+ * Returns whether a string contains a name. A compound name may be anywhere, even in comments. A single word must be a
  * whole literal.
  */
 function isNamed(name: string, text: string): boolean {

@@ -49,7 +49,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
    * contain, and the number of tweets that it may contain.
    */
   function counts(woeid: number, term: string, windowEnd: number, { acknowledgedAt }: InputTimes): readonly [least: number, most: number] {
-    // At a half minute, the window ends with the current minute.
+    // A window that ends halfway through a minute includes that whole minute.
     const upTo = Math.ceil(windowEnd / MINUTE_MS) * MINUTE_MS
     const all = sent.filter((tweet) => tweet.term === term && tweet.woeids.includes(woeid) && tweet.createdAt < upTo)
     const there = ({ number }: Sent) => (acknowledgedAt.get(number) ?? Number.POSITIVE_INFINITY) < windowEnd + ARRIVAL_DELAY_MS

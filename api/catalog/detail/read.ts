@@ -53,8 +53,8 @@ export type IsKnownProduct = (text: string, companions: Companions) => boolean
 
 export interface DetailReader {
   /**
-   * Reads everything about a product. Does not parse a text that the caller already knows. Throws ApiError `not_ready`,
-   * `unavailable`.
+   * Reads everything about a product. Does not parse a string that the caller already knows. Throws ApiError
+   * `not_ready`, `unavailable`.
    * @returns undefined if there is no such product
    */
   readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined>

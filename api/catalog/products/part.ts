@@ -233,7 +233,7 @@ function hashesOf({ uploads }: Pick<ProductBody<unknown>, 'uploads'>): string[] 
   return uploads.map(({ content_hash }) => content_hash)
 }
 
-/** Returns the id of a product. Throws ApiError `product_not_found` for a text that cannot be the id of a product. */
+/** Returns the id of a product. Throws ApiError `product_not_found` for a string that cannot be the id of a product. */
 function productOf(text: string): number {
   const id = parseProductId(text)
   if (id === undefined) throw new ApiError(catalogErrors.product_not_found)
@@ -241,7 +241,7 @@ function productOf(text: string): number {
 }
 
 /**
- * Returns a variant with its product. Throws ApiError `variant_not_found` for a text that cannot be the id of a
+ * Returns a variant with its product. Throws ApiError `variant_not_found` for a string that cannot be the id of a
  * variant.
  */
 function variantOf(text: string): { readonly variant_id: number; readonly productId: number } {

@@ -5,7 +5,8 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 const ADMIN = 'admin'
 
 /**
- * Maximum length of a subject in a record. Only the subject of an administrator can be a text other than a decimal id.
+ * Maximum length of a subject in a record. Only the subject of an administrator can be a string other than a decimal
+ * id.
  */
 const MOST_ACTOR = 200
 

@@ -23,7 +23,7 @@ const HEX = /[\da-f]{24,}/gi
  */
 const MIN_HASH_LETTERS = 3
 const RADIX = 10
-/** Replaces a token in a text, so that the digits before and after the token do not become neighbours. */
+/** Replaces a token in a string, so that the digits before and after the token do not become neighbours. */
 const BREAK = '.'
 const ASCII = /^[\x20-\x7e]*$/
 /** Largest parsed number that has certainly lost no digits. */

@@ -20,7 +20,7 @@ const MAX_LATITUDE = 90
 const MAX_LONGITUDE = 180
 
 function text(most: number) {
-  const message = `must be a text of 1 to ${most} characters`
+  const message = `must be a string of 1 to ${most} characters`
   return z
     .string(message)
     .trim()

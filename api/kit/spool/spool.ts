@@ -92,7 +92,7 @@ export class Spool {
   readonly #own: Folder
   readonly #adopted: Folder[]
   readonly #journal: Journal
-  /** All segments with records, in the order of sending. */
+  /** All segments with records, in sending order. */
   #segments: Segment[]
   /** Number of unsettled records per hash of topic and key. */
   readonly #held: Uint32Array
@@ -198,8 +198,8 @@ export class Spool {
   }
 
   /**
-   * Yields the records that Kafka does not have yet, in the order of sending. Records that are appended during the call
-   * may be missing.
+   * Yields the records that Kafka does not have yet, in sending order. Records that are appended during the call may be
+   * missing.
    */
   async *unsent(): AsyncGenerator<SpooledRecord> {
     for (const segment of [...this.#segments]) {

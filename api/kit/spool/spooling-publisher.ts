@@ -38,8 +38,8 @@ export interface SpoolingFacts {
    */
   publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, options: SpoolingOptions): Promise<Published>
   /**
-   * Yields the records of a topic that wait in the spool, in the order of sending. Records of dead processes are
-   * included. Records that an older version of the software has written are converted.
+   * Yields the records of a topic that wait in the spool, in sending order. Records of dead processes are included.
+   * Records that an older version of the software has written are converted.
    */
   spooled<K, V>(topic: Topic<K, V>): AsyncIterable<{ readonly key: K; readonly value: V | null }>
 }

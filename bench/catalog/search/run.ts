@@ -40,7 +40,7 @@ const MS_PER_SECOND = 1_000
 
 const { products, rate, peak, changes, warm: warmUp, seconds, tantivy: withTantivy, folder: kept, note } = commandLine(declaration)
 
-/** Fills the index, unless an earlier run has filled it. Returns a text that says how the index was filled. */
+/** Fills the index, unless an earlier run has filled it. Returns a string that says how the index was filled. */
 async function filled(load: IndexLoad): Promise<string> {
   if (await load.isFilled(products)) return 'filled by an earlier run'
   const startedAt = performance.now()

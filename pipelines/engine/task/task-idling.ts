@@ -18,8 +18,8 @@ export interface TaskIdling {
 const never: TaskIdling = { until: () => -Infinity }
 
 /**
- * @param maxIdleMs With -1 the task never waits. With 0 it waits for records that are known to be in the broker. With a
- * positive number it also waits this long for records that may still arrive.
+ * @param maxIdleMs With -1, the task never waits. With 0, it waits only for records that are known to be in the broker.
+ * With a positive value, it also waits up to this long for records that may still arrive.
  */
 export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number): TaskIdling {
   if (maxIdleMs < 0 || sources.length === 1) return never

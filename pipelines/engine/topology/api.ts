@@ -226,8 +226,8 @@ export interface EmitOptions {
   /** Partition of the record. The default is the murmur2 of the key's bytes, as in the Java client. */
   readonly partition?: number
   /**
-   * A text whose murmur2 determines the partition instead of the key's murmur2. Keys with the same text then share a
-   * partition.
+   * A string whose murmur2 determines the partition instead of the key's murmur2. Keys with the same string then share
+   * a partition.
    */
   readonly partitionBy?: string
   readonly headers?: readonly RecordHeader[]

@@ -123,7 +123,10 @@ export function timeStagesInto(declaration: Declaration, topic: string): string[
     .map((stream) => stream.topic.name)
 }
 
-/** Returns the stages of `timeStagesInto` that only forward times that they have closed themselves. */
+/**
+ * Returns those stages from `timeStagesInto` that send no markers of their own and only forward the times that they
+ * close.
+ */
 export function forwardingStagesInto(declaration: Declaration, topic: string): string[] {
   return declaration.streams
     .filter(

@@ -4,7 +4,7 @@ import { describeTopology, type TopologyDescription } from './describe.ts'
 import { type SubTopology, subTopologies } from './sub-topology.ts'
 
 /**
- * Requirements of a topology for its worker.
+ * What a topology requires of its worker.
  * - `commitIntervalMs`: longest time between a record and its commit; overrides the worker's value. 0 commits after
  *   every poll.
  * - `commitSoonMs`: longest time between a record and its commit if the processor has called `commitSoon`. Default: the
@@ -15,8 +15,9 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  *   `FetcherOptions`. With `until-commit` they collect until shortly before the next commit can begin. Default 0 with
  *   `commitWhenIdle`, and otherwise a fifth of the commit interval, at most 50 ms.
  * - `maxIdleMs`: how long a task with several sources waits for a source without queued records while another source
- *   has some. 0 (default) waits only for records that are known to be in the broker, so that a backlog is processed in
- *   chronological order. A positive number then also waits this long for records that may still come. -1 never waits.
+ *   has some. With 0 (default), the task waits only for records that are known to be in the broker, so that a backlog
+ *   is processed in chronological order. With a positive value, the task also waits up to this long for records that
+ *   may still arrive. With -1, it never waits.
  * - `standby`: number of copies of each task's state on other workers, which take over at once when its worker fails.
  *   Default 0.
  */

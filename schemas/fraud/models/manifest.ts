@@ -84,7 +84,7 @@ function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault:
   yield [Array.isArray(golden.scores) && golden.scores.length === count, 'golden.scores must have a score for each vector.']
   yield [golden.scores.every((score) => score >= 0 && score <= 1), 'golden.scores must be probabilities.']
   yield [golden.tolerance >= 0 && golden.tolerance < 1, 'golden.tolerance must be at least 0 and below 1.']
-  yield [typeof trained_on === 'string', 'trained_on must be a text.']
+  yield [typeof trained_on === 'string', 'trained_on must be a string.']
   yield [typeof alone === 'object' && alone !== null, 'alone must be an object.']
   const thresholds = [alone.medium, alone.high, alone.critical].filter((threshold) => threshold !== undefined)
   const ascend = thresholds.every((threshold, index) => threshold >= (thresholds[index - 1] ?? 0) && threshold <= 1)

@@ -47,7 +47,7 @@ export function locate(text: string, fault: RawFault): Fault {
   return { ...fault, line, column: codePoints(before.slice(lineStart)) + 1 }
 }
 
-/** Returns the length of a text in code points. */
+/** Returns the length of a string in code points. */
 export function codePoints(text: string): number {
   let length = 0
   for (const _ of text) length++

@@ -18,7 +18,7 @@ import {
 } from './in-flight.ts'
 import { profileKeys } from './profiles.ts'
 
-/** Lua: returns the position of the row that begins with a text; nil if there is none. */
+/** Lua: returns the position of the row that begins with a string; nil if there is none. */
 const ROW_OF = `
 local rowBytes = ${FLIGHT_BYTES}
 local function rowOf(rows, start)

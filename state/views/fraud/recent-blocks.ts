@@ -75,7 +75,7 @@ export async function claimGuard(scripts: ViewScripts, ruleId: string, pauseMs: 
   return (await scripts.run(CLAIM, [`${TAG}:acted`], [ruleId, pauseMs])) === 1
 }
 
-/** Allows the guard to try again after it could not act. */
+/** Allows the guard to try again after it failed to act. */
 export async function releaseGuard(scripts: ViewScripts): Promise<void> {
   await scripts.run(RELEASE, [`${TAG}:acted`], [])
 }

@@ -27,8 +27,8 @@ test('a recording is divided by a day, and both models are reported', { timeout:
   await writeFile(file, gzipSync(recordingOf(90)))
   const output = await evaluate('--train', file, '--test', file, '--test-from', '2020-03-01')
   // Training uses the 60 days before March, without the last 7 days, whose labels are not known yet.
-  expect(output).toContain('learned from: 6360 payments')
-  expect(output).toContain('tested on: 3600 payments')
+  expect(output).toContain('training: 6360 payments')
+  expect(output).toContain('test: 3600 payments')
   const [, recall] = /recall at 1 % false positives \| ([\d.]+) \|/.exec(output)!
   expect(Number(recall)).toBeGreaterThan(0.5)
   expect(output).toMatch(/recall of scenario 1 \(\d+ frauds\) \| 1\.000/)

@@ -11,7 +11,8 @@ const PAYMENTS_PER_DAY = 120
 const COMPROMISED = 1
 
 /**
- * Writes payments of a few days in the form of the public data set: high amounts and compromised terminals are frauds.
+ * Returns a few days of payments in the format of the public data set. Payments with a high amount or at a compromised
+ * terminal are fraudulent.
  */
 export function recordingOf(days: number): string {
   const random = seededRandom(3)

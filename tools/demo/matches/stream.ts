@@ -117,7 +117,7 @@ export function demoMatches({ seed, rate, startAt }: DemoMatchOptions): DemoMatc
   return { next, opinion }
 }
 
-/** Returns the 32-bit FNV-1a hash of a text. */
+/** Returns the 32-bit FNV-1a hash of a string. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)

@@ -62,13 +62,13 @@ async function evaluate(payments: AsyncIterable<LabelledPayment>, periods: Perio
   matrix.close()
   const days = periods.labelDelayMs / DAY_MS
   for (const [name, part] of [
-    ['learned from', PART.train],
-    ['tested on', PART.test],
+    ['training', PART.train],
+    ['test', PART.test],
   ] as const) {
     const own = [...parts.keys()].filter((row) => parts[row] === part)
     const frauds = own.filter((row) => scenarios[row] > 0).length
     if (frauds === 0 || frauds === own.length)
-      throw new Error(`the payments that are ${name} must include frauds and legitimate payments: choose other days`)
+      throw new Error(`the ${name} payments must include both fraudulent and legitimate ones: choose other days`)
     print(`${name}: ${own.length} payments, ${frauds} frauds, whose labels are known ${days} days later`)
   }
   await writeFile(path('parts'), parts)

@@ -44,7 +44,7 @@ export function cursorText(cursor: Cursor, request: SearchRequest): string {
   return Buffer.from(JSON.stringify(form)).toString('base64url')
 }
 
-/** Reads a cursor. Throws ApiError `invalid_request` for a text that is not a cursor of this search. */
+/** Reads a cursor. Throws ApiError `invalid_request` for a string that is not a cursor of this search. */
 export function readCursor(text: string, request: SearchRequest): Cursor {
   const { success, data } = cursorForm.safeParse(jsonOf(text))
   if (!success || data.f !== fingerprint(request)) throw invalidRequest('query.cursor', 'is not a cursor of this search')
@@ -59,7 +59,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Returns a text that identifies the search of a request, regardless of the page. */
+/** Returns a string that identifies the search of a request, regardless of the page. */
 function fingerprint({ q, filters, category, sort }: SearchRequest): string {
   const { priceMin, priceMax, brands, ratingMin, attributes } = filters
   const searched = JSON.stringify([q, category, priceMin, priceMax, brands.toSorted(), ratingMin, [...attributes].toSorted(), sort])

@@ -2,9 +2,9 @@ import { type Cell, cellOf, geohashOf, type Place } from './cells.ts'
 import type { Candidate } from './person.ts'
 
 /**
- * A member of the candidate index: a text with all the data that filters and ranking need, so that a search only reads
- * ranges of sorted sets. The text starts with the geohash, so that a shorter geohash selects a lexical range. The text
- * is also the key of the record in `match-index`, because a tombstone contains only the key.
+ * A member of the candidate index: a string with all the data that filters and ranking need, so that a search only
+ * reads ranges of sorted sets. The string starts with the geohash, so that a shorter geohash selects a lexical range.
+ * The string is also the key of the record in `match-index`, because a tombstone contains only the key.
  */
 export interface IndexMember extends Candidate {
   /** Version of the member, epoch ms. A user who moves is briefly in two cells, so readers use the newer version. */
@@ -46,7 +46,7 @@ export function formatMember(member: IndexMember): string {
 
 /**
  * Parses a member.
- * @throws RangeError if the text is not a member
+ * @throws RangeError if the string is not a member
  */
 export function parseMember(text: string): IndexMember {
   const parts = text.split(SEPARATOR)

@@ -22,7 +22,7 @@ const orders = numberTopic('orders', 2)
 const refunds = numberTopic('refunds', 2)
 const totals = numberTopic('totals', 2)
 const notes = textTopic('notes', 1)
-/** A text that cannot be encoded in UTF-8. */
+/** A string that cannot be encoded in UTF-8. */
 const LONE_SURROGATE = '\ud800'
 
 /** Values of records at which the processor `add` fails after it has changed its state and emitted records. */
