@@ -155,7 +155,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
-    // With this option, the body of an empty request has already ended, so that Node need not read to its end.
+    // With this option, Node treats the body of a request without content as already read.
     optimizeEmptyRequests: true,
   }
   const { tls, log, metrics } = options

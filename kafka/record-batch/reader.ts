@@ -139,8 +139,7 @@ export class ChunkReader {
       decoded = this.#unpacked(batch, codec)
     } catch (error) {
       if (unreadableBatches !== 'stand-in' || !(error instanceof TransportError)) throw error
-      // Without the checksum, nobody can tell whether the producer wrote these bytes or whether they were damaged on
-      // the way.
+      // Without the checksum, it is unknown whether the producer wrote these bytes or they were damaged in transit.
       if (error.code !== TOO_LARGE && !this.#fetched.verifyChecksums) throw error
       decoded = { chunk: standIn(topic, partition, records, batch, from, error.message), bytes: LEAST_BYTES }
     }

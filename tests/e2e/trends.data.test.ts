@@ -91,7 +91,7 @@ beforeAll(async () => {
   const now = Date.now()
   early = { tag: '#DatedAhead', createdAt: now + MAX_AHEAD_MS + 20 * SECOND_MS }
   const fromPython = Array.from({ length: 20 }, (_, i) => pythonTweet(i, 7_000_000 + i, i % 2 === 0 ? '#FromPython' : '#frompython', now))
-  // Of five tweets by one user, three are counted.
+  // Five tweets by one user are counted as three.
   for (let i = 0; i < 5; i++) fromPython.push(pythonTweet(100 + i, 7_100_000, '#FromPython', now))
   fromPython.push(pythonTweet(200, 7_200_000, early.tag, early.createdAt))
   const request = {

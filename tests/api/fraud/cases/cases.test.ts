@@ -262,7 +262,7 @@ test.each(['feedback', 'change'] as const)('a late %s brings an archived case ba
 
 test('a case that leaves the state between look-up and decision is brought back, too', async () => {
   const { send, case_id, redis } = await archivedCase()
-  // For a moment, the view still shows the case, although the topology's state no longer contains it.
+  // The view still shows the case for a moment after the topology has deleted its state.
   const place = { case_id, status: 'CONFIRMED_FRAUD', assigned_to: null }
   redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:txn:t1`, value: JSON.stringify(place) }])
   const answer = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })

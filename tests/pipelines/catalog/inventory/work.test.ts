@@ -88,7 +88,7 @@ test('no decision reads or writes more because more reservations are open', () =
   for (const [name, { writtenBytes, ...work }] of Object.entries(many)) {
     const { writtenBytes: bytesBesideFew, ...besideFew } = few[name]
     expect(work, name).toEqual(besideFew)
-    // With many reservations, the records may be a few bytes longer, because they contain greater numbers.
+    // With many reservations, the records may be a few bytes longer, because their numbers have more digits.
     expect(writtenBytes, name).toBeLessThan(bytesBesideFew + 20)
   }
 })

@@ -3,7 +3,7 @@ import { ReplacedError, TransportError } from '../../../../kafka/transport.ts'
 import { DECIDING } from '../../../../pipelines/engine/commands/decide.ts'
 import { rawValue } from '../../../../pipelines/engine/index.ts'
 import { repartitionSpec } from '../../../../pipelines/engine/topology/internal-topics.ts'
-import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { type Topology, topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
@@ -176,11 +176,10 @@ function takeTime(): void {
   }
 }
 
-test('commits early when the changed rows are large, so that memory stays bounded', async () => {
-  const { worker, broker } = bench()
-  const value = 'x'.repeat(40_000)
-  const [records, megabytes] = [2_400, 96]
-  const remembering = topology(
+/** A topology that stores a row of `rowBytes` for each line, and commits only when it must. */
+function rememberingSlowly(rowBytes: number): Topology {
+  const value = 'x'.repeat(rowBytes)
+  return topology(
     'remembering',
     (t) => {
       const seen = keyedStore('seen', { key: utf8, value: rawValue(utf8) })
@@ -191,9 +190,14 @@ test('commits early when the changed rows are large, so that memory stays bounde
     },
     { commitIntervalMs: 60_000 },
   )
+}
+
+test('commits early when the changed rows are large, so that memory stays bounded', async () => {
+  const { worker, broker } = bench()
+  const [records, megabytes] = [2_400, 96]
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
   const send = (line: string) => broker.append(lines.name, 0, { timestamp: 1, key: null, value: Buffer.from(line), headers: [] })
-  const words = await worker(remembering)
+  const words = await worker(rememberingSlowly(40_000))
   send('first')
   await until(() => words.status().commits === 1, 'a commit shows how large rows are')
   for (let i = 0; i < records; i++) send(`line-${i}`)
@@ -204,23 +208,11 @@ test('commits early when the changed rows are large, so that memory stays bounde
 test('commits when the changed rows fill a batch of the database, also before it has measured a row', async () => {
   const { worker, broker } = bench()
   const [records, batchBytes] = [2_000, 1_000_000]
-  const value = 'x'.repeat(10_000)
-  const remembering = topology(
-    'remembering',
-    (t) => {
-      const seen = keyedStore('seen', { key: utf8, value: rawValue(utf8) })
-      t.source(lines, { keys: 'optional' }).process('remember', { stores: [seen] }, (line) => {
-        takeTime()
-        seen.put(line, value)
-      })
-    },
-    { commitIntervalMs: 60_000 },
-  )
   const backend = memoryBackend()
   const small = { ...backend, session: (name: string) => ({ ...backend.session(name), batchBytes }) }
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
   for (let i = 0; i < records; i++) broker.append(lines.name, 0, { timestamp: 1, key: null, value: Buffer.from(`line-${i}`), headers: [] })
-  const words = await worker(remembering, { backend: small })
+  const words = await worker(rememberingSlowly(10_000), { backend: small })
   await until(() => broker.records('remembering-seen-changelog').length === records, 'all rows are committed')
   expect(words.status().commits).toBeGreaterThanOrEqual(4)
 })
