@@ -182,8 +182,8 @@ export class PackedRows {
   }
 
   /**
-   * Returns the rows in the order of the first four bytes of their keys, unless there are too many rows to sort. A
-   * database inserts neighbouring keys with half the work. Nothing depends on a more precise order.
+   * Returns the rows in the order of the first four bytes in which their keys differ, unless there are too many rows to
+   * sort. A database inserts neighbouring keys with half the work. Nothing depends on a more precise order.
    */
   roughlySorted(): Float64Array {
     const rows = new Float64Array(this.#count)
@@ -191,14 +191,29 @@ export class PackedRows {
       for (let row = 0; row < rows.length; row++) rows[row] = row
       return rows
     }
-    for (let row = 0; row < rows.length; row++) rows[row] = this.#firstBytes(row) * MAX_SORTED_ROWS + row
+    const skipped = this.#commonPrefix()
+    for (let row = 0; row < rows.length; row++) rows[row] = this.#firstBytes(row, skipped) * MAX_SORTED_ROWS + row
     rows.sort()
     for (let i = 0; i < rows.length; i++) rows[i] %= MAX_SORTED_ROWS
     return rows
   }
 
-  #firstBytes(row: number): number {
-    const start = this.keyStart(row)
+  /** Returns the number of bytes with which all keys begin. */
+  #commonPrefix(): number {
+    const bytes = this.#bytes
+    const first = this.keyStart(0)
+    let common = this.#count === 0 ? 0 : this.keyEnd(0) - first
+    for (let row = 1; row < this.#count && common > 0; row++) {
+      const start = this.keyStart(row)
+      const length = Math.min(common, this.keyEnd(row) - start)
+      common = 0
+      while (common < length && bytes[start + common] === bytes[first + common]) common++
+    }
+    return common
+  }
+
+  #firstBytes(row: number, skipped: number): number {
+    const start = this.keyStart(row) + skipped
     const length = this.keyEnd(row) - start
     let first = 0
     for (let i = 0; i < 4; i++) first = first * 256 + (i < length ? this.#bytes[start + i] : 0)

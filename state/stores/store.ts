@@ -97,9 +97,11 @@ export interface ChangelogWriter {
   append(key: Uint8Array, keyStart: number, keyEnd: number, value: Uint8Array | null, valueStart: number, valueEnd: number): void
 }
 
-/** Concatenated keys: key i occupies `bytes` from `ends[i - 1]` (0 for the first key) to `ends[i]`. */
+/** Keys in one buffer: key i occupies `bytes` from `starts[i]` to `ends[i]`. */
 export interface PackedKeys {
   readonly bytes: Buffer
+  /** Undefined if each key begins where the previous one ends, and the first key at 0. */
+  readonly starts?: readonly number[]
   readonly ends: readonly number[]
 }
 

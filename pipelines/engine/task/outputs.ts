@@ -60,6 +60,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   const appendersByTopic = new Map<string, readonly RecordAppender[]>()
   const keyBytes = byteWriter()
   const valueBytes = byteWriter()
+  const partitionBytes = byteWriter()
   let bytesSinceLook = 0
 
   function checkUnsent(): void {
@@ -100,8 +101,14 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
 
   /** Chooses the partition of the encoded record. */
   function chosenPartition(partitionBy: string | undefined, partitions: number): number {
-    if (partitionBy !== undefined) return partitionFor(Buffer.from(partitionBy), partitions)
+    if (partitionBy !== undefined) return partitionOf(partitionBy, partitions)
     return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
+  }
+
+  function partitionOf(text: string, partitions: number): number {
+    partitionBytes.length = 0
+    utf8.encode(text, partitionBytes)
+    return partitionFor(partitionBytes.buffer, partitions, 0, partitionBytes.length)
   }
 
   function emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void {
@@ -169,9 +176,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
       const partitions = appendersOf(topic.name).length
       if (partitions === 1) return 0
       if (typeof text === 'object') return partitionFor(text.buffer, partitions, text.start, text.end)
-      keyBytes.length = 0
-      utf8.encode(text, keyBytes)
-      return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
+      return partitionOf(text, partitions)
     },
     mark(topic, timestamp, headers) {
       for (const appender of appendersOf(topic.name)) appender.append(timestamp, null, 0, 0, null, 0, 0, headers)
