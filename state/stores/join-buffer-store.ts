@@ -1,7 +1,6 @@
 import { compileEncoder, type Encode } from '../../schemas/avro/encoder.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { byteWriter, type Codec } from '../../schemas/codec.ts'
-import { utf8 } from '../../schemas/keys.ts'
 import type { AvroSchema, ValueFormat } from '../../schemas/topic.ts'
 import { keyedStore } from './keyed-store.ts'
 import type { ChangelogWriter, EngineStore } from './store.ts'
@@ -85,14 +84,6 @@ interface StoredRow<V> {
 interface Row<V> extends StoredRow<V> {
   /** Size of the values in bytes; 0 until it is needed. It never exceeds the stored size. */
   bytes: number
-  /** The join keys that an open index row lists after `keys`. The next commit moves them into `keys`. */
-  added: string[] | undefined
-}
-
-/** The keys of an index row that collects further keys, and the length of their list. */
-interface OpenIndex {
-  readonly added: string[]
-  length: number
 }
 
 export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K>): JoinBufferStore<K, V> {
@@ -113,13 +104,13 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   const rowKeys = rowKeysOf(options.key)
   // Rows with text keys are found without encoding the keys again, and are written in key order.
   const rows = keyedStore<string, Row<V>>(name, {
-    key: rowKeyCodec,
+    key: bytesAsText,
     value: rowsOf(avroValue<StoredRow<V>>(storedRow(options.value))),
     logged: options.logged,
     cacheBytes: options.cacheBytes,
   })
   /** The index rows that collect the keys of a segment until the next commit. */
-  const openIndexes = new Map<number, OpenIndex>()
+  const openIndexes = new Map<number, Row<V>>()
   /** The number of the next index row of each segment. */
   const nextNumbers = new Map<number, number>()
   /** The first segment that may have an index row. A scan from here skips the tombstones of removed rows. */
@@ -167,16 +158,15 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   /** Adds a key to the segment's open index row, which the next commit writes. */
   function list(key: string, segment: number): void {
     let open = openIndexes.get(segment)
-    if (open === undefined || open.length >= FULL_INDEX_LENGTH) {
+    if (open === undefined || open.keys.length >= FULL_INDEX_LENGTH) {
       const number = freeNumber(segment, nextNumbers.get(segment) ?? 0)
       nextNumbers.set(segment, number + 1)
-      open = { added: [], length: 0 }
+      open = { values: [], keys: '', bytes: 0 }
       openIndexes.set(segment, open)
       // The row counts as changed until the next flush, so further keys can be added without another `put`.
-      rows.put(rowKeys.index(segment, number), { values: [], keys: '', bytes: 0, added: open.added })
+      rows.put(rowKeys.index(segment, number), open)
     }
-    open.added.push(key)
-    open.length += LENGTH_CHARACTERS + key.length
+    open.keys += listed(key)
     firstSegment = Math.min(firstSegment, segment)
   }
 
@@ -197,7 +187,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     for (const buffered of kept) {
       let row = repacked.at(-1)
       if (row === undefined || isFull(row)) {
-        row = { values: [], keys: '', bytes: 0, added: undefined }
+        row = { values: [], keys: '', bytes: 0 }
         repacked.push(row)
       }
       insert(row.values, buffered)
@@ -238,7 +228,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
       }
       const segment = segmentOf(time)
       if (row === undefined) {
-        rows.put(rowKey, { values: [{ time, value }], keys: '', bytes: 0, added: undefined })
+        rows.put(rowKey, { values: [{ time, value }], keys: '', bytes: 0 })
         list(text, segment)
         return
       }
@@ -264,7 +254,6 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
       if (end <= firstSegment) return taken
       for (const [rowKey, row] of expired) {
         const segment = rowKeys.segmentOf(rowKey)
-        listAdded(row)
         let done = 0
         while (done < row.keys.length && taken.length < limit) {
           const key = listedAt(row.keys, done)
@@ -272,9 +261,8 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
           if (values.length > 0) taken.push({ key: rowKeys.keyOf(key), values })
           done += listed(key).length
         }
-        // Later keys go to a new index row, because this row no longer collects them.
-        openIndexes.delete(segment)
         if (done === row.keys.length) {
+          openIndexes.delete(segment)
           rows.delete(rowKey)
         } else {
           row.keys = row.keys.slice(done)
@@ -340,64 +328,39 @@ function byTime<V>(values: Buffered<V>[]): Buffered<V>[] {
   return values.sort((a, b) => a.time - b.time)
 }
 
-/** Moves the keys that were added to an index row into its list. */
-function listAdded(row: Row<unknown>): void {
-  if (row.added === undefined) return
-  row.keys += row.added.map(listed).join('')
-  row.added = undefined
-}
-
 /** Converts the stored format into a format of rows that contain their stored size. */
 function rowsOf<V>(format: ValueFormat<StoredRow<V>>): ValueFormat<Row<V>> {
   return {
     ...format,
     open(schemaId, schemas) {
       const { encode, decode } = format.open(schemaId, schemas)
-      return {
-        encode(row, out) {
-          listAdded(row)
-          encode(row, out)
-        },
-        decode: (buffer, start, end) => Object.assign(decode(buffer, start, end), { bytes: end - start, added: undefined }),
-      }
+      return { encode, decode: (buffer, start, end) => Object.assign(decode(buffer, start, end), { bytes: end - start }) }
     },
   }
 }
 
-/**
- * Encodes the keys of rows. In memory, the key of a first part is the text of its join key, so that most rows are found
- * without creating another text. Other keys are `OTHER_ROW` and the text of their bytes. The text sorts like the bytes.
- */
-const rowKeyCodec: Codec<string> = {
-  encode(key, out) {
-    out.reserve(1 + key.length)
-    const isFirst = !key.startsWith(OTHER_ROW)
-    if (isFirst) out.buffer[out.length++] = KINDS.first
-    const text = isFirst ? key : key.slice(1)
+/** A codec that turns bytes into text with one character per byte. The text sorts like the bytes. */
+const bytesAsText: Codec<string> = {
+  encode(text, out) {
+    out.reserve(text.length)
     out.buffer.write(text, out.length, 'latin1')
     out.length += text.length
   },
-  decode(buffer, start, end) {
-    if (buffer[start] === KINDS.first) return buffer.toString('latin1', start + 1, end)
-    return OTHER_ROW + buffer.toString('latin1', start, end)
-  },
+  decode: (buffer, start, end) => buffer.toString('latin1', start, end),
 }
 
-/** A character that is not in the text of a join key, and sorts after all of its characters. */
-const OTHER_ROW = '\u0100'
-
 /**
- * Builds and parses the keys of rows as text with one character per byte. Each stored key begins with the row's kind.
- * The key of a first part continues with the join key, and the key of a further part with the part's number and the
- * join key. The key of an index row continues with the segment and the row's number. Segments are big-endian doubles,
- * whose bytes sort like the numbers.
+ * Builds and parses the keys of rows as text. Each key begins with the row's kind. The key of a first part continues
+ * with the join key, and the key of a further part with the part's number and the join key. The key of an index row
+ * continues with the segment and the row's number. Segments are big-endian doubles, whose bytes sort like the numbers.
  */
 function rowKeysOf<K>(keys: Codec<K>) {
   const out = byteWriter()
-  const isText = (keys as unknown) === utf8
-  /** The last key that was encoded, because a record is usually looked up and added under the same key. */
+  const first = String.fromCharCode(KINDS.first)
+  /** The last key that was encoded, because a record is usually announced, looked up and added under the same key. */
   let lastKey: K | undefined
   let lastText = ''
+  let lastFirst = first
 
   function numbered(kind: number, write: () => void): string {
     out.length = 0
@@ -405,7 +368,7 @@ function rowKeysOf<K>(keys: Codec<K>) {
     out.buffer[0] = kind
     out.length = 1
     write()
-    return OTHER_ROW + out.buffer.toString('latin1', 0, out.length)
+    return out.buffer.toString('latin1', 0, out.length)
   }
 
   function putNumber(number: number): void {
@@ -419,9 +382,8 @@ function rowKeysOf<K>(keys: Codec<K>) {
       if (key === lastKey && typeof key !== 'object') return lastText
       out.length = 0
       keys.encode(key, out)
-      // ASCII text is its own encoding, and UTF-8 of the same length is ASCII.
-      const isAscii = isText && out.length === (key as string).length
-      lastText = isAscii ? (key as string) : out.buffer.toString('latin1', 0, out.length)
+      lastText = out.buffer.toString('latin1', 0, out.length)
+      lastFirst = first + lastText
       lastKey = key
       return lastText
     },
@@ -429,14 +391,17 @@ function rowKeysOf<K>(keys: Codec<K>) {
       const buffer = Buffer.from(text, 'latin1')
       return keys.decode(buffer, 0, buffer.length)
     },
-    part: (text: string, part: number) => (part === 0 ? text : numbered(KINDS.further, () => putNumber(part)) + text),
+    part(text: string, part: number): string {
+      if (part > 0) return numbered(KINDS.further, () => putNumber(part)) + text
+      return text === lastText ? lastFirst : first + text
+    },
     index: (segment: number, number: number) =>
       numbered(KINDS.index, () => {
         out.buffer.writeDoubleBE(segment, 1)
         out.length += SEGMENT_BYTES
         putNumber(number)
       }),
-    segmentOf: (rowKey: string) => Buffer.from(rowKey, 'latin1').readDoubleBE(1 + OTHER_ROW.length),
+    segmentOf: (rowKey: string) => Buffer.from(rowKey, 'latin1').readDoubleBE(1),
   }
 }
 
