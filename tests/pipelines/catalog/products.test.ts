@@ -263,6 +263,15 @@ test('a period that begins at once, and a price at once that ends it', () => {
   expect(view(String(ID))).toMatchObject({ pricing: [{ lowest_cents: 700, regular: null, periods: [] }] })
 })
 
+test('a period that is planned while another one runs keeps the regular compare price', () => {
+  const { ask, create, driver } = opened()
+  create([offer('a', 1_000, { compare_price: 1_500 })])
+  const ends_at = driver.now + MINUTE_MS
+  ask(newPrice(FIRST, 800, { ends_at, sets_compare_price: true, compare_price: 1_000 }))
+  const { periods } = productOf(ask(newPrice(FIRST, 900, { starts_at: ends_at, ends_at: ends_at + MINUTE_MS })))
+  expect(periods[FIRST].map(({ compare_price }) => compare_price)).toEqual([1_000, 1_500])
+})
+
 test('a product has at most 100 periods at once', () => {
   const { ask, create, driver } = opened()
   create([offer('a'), offer('b')])
