@@ -51,7 +51,7 @@ export function setPrice(state: CatalogProductState, command: CatalogProductComm
   const pricing = { ...accepting(priced.pricing, asked.price_cents), periods: sorted }
   const planned = replacing(revised(state, now, {}), index, { ...priced, pricing })
   const begun = runPeriods(planned, now)
-  return done(state, begun.state, begun.causes.length > 0 ? { ...cause, reason: 'PERIOD_BEGAN' } : cause)
+  return done(state, begun.state, cause, begun.causes)
 }
 
 /** Cancels a period. If the period is running, the regular price returns at once. */
