@@ -5,7 +5,7 @@ import type { MatchProfile } from '../../schemas/matches/types.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { distanceKm } from '../../state/views/matches/candidates/distance.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
-import { COUNT_JUMP, JUMP_KM, jumpArguments, retryAfterSeconds } from '../../state/views/matches/jumps.ts'
+import { COUNT_JUMP, JUMP_KM, jumpArguments, jumpKeys, retryAfterSeconds } from '../../state/views/matches/jumps.ts'
 import { NOTE_RECENT, NOTE_SEVERED, noteArguments, severedArguments, withSwipes } from '../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW, type UserKeys, userKeys } from '../../state/views/matches/users.ts'
 import {
@@ -73,8 +73,12 @@ export interface People {
    * @param at time of the decision, epoch ms
    */
   sever(userId: string, field: string, at: number, isSevered: boolean): Promise<void>
-  /** Counts a move of more than a kilometre from the user's last location. Throws `rate_limit_exceeded`. */
-  checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<void>
+  /**
+   * Counts a move of more than a kilometre from the user's last location, or the first location after the user deleted
+   * a profile. Throws `rate_limit_exceeded`.
+   * @param state undefined if the user has no profile
+   */
+  checkJump(userId: string, state: Parameters<typeof placeOf>[0] | undefined, place: Place): Promise<void>
   keysOf(userId: string): UserKeys
 }
 
@@ -139,9 +143,10 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       await scripts.run(NOTE_SEVERED, [keysOf(userId).recent], severedArguments(field, at, isSevered))
     },
     async checkJump(userId, state, place) {
-      const known = placeOf(state)
-      if (known === undefined || distanceKm(known, place) <= JUMP_KM) return
-      const waitMs = Number(await scripts.run(COUNT_JUMP, [keysOf(userId).jumps], jumpArguments(now(), randomUUID())))
+      const known = state && placeOf(state)
+      if (known !== undefined && distanceKm(known, place) <= JUMP_KM) return
+      const args = jumpArguments(now(), randomUUID(), known === undefined)
+      const waitMs = Number(await scripts.run(COUNT_JUMP, jumpKeys(keysOf(userId)), args))
       if (waitMs > 0)
         throw new ApiError(errors.rate_limit_exceeded, { message: 'You have moved too often.', retryAfter: retryAfterSeconds(waitMs) })
     },
