@@ -19,7 +19,7 @@ import {
   type SwipeState,
   type UserState,
 } from '../../state/views/matches/viewer.ts'
-import { type BinaryReader, type ListReader, type ViewReader, type ViewScripts, withCaughtUp } from '../../state/views/view.ts'
+import { type BinaryReader, caughtUpKey, type ListReader, type ViewReader, type ViewScripts, withCaughtUp } from '../../state/views/view.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -63,6 +63,11 @@ export interface People {
    */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
+   * Works like `shown`, but throws `not_ready` if a user may be missing only because a partition of the view is still
+   * being built.
+   */
+  listed(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
+  /**
    * Stores notes about a user. Never throws, because a missing note does little harm: until the view has caught up, the
    * user may see a candidate again.
    */
@@ -101,6 +106,11 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
     await scripts.run(NOTE_RECENT, [keysOf(userId).recent], noteArguments(fields))
   }
 
+  async function shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>> {
+    const texts = await Promise.all(userIds.map((id) => views.get(keysOf(id).profile)))
+    return new Map(texts.flatMap((text) => activeOf(text) ?? []).map((profile) => [profile.user_id, profile]))
+  }
+
   return {
     own,
     stateOf,
@@ -132,9 +142,13 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       if (!state.target?.is_active || state.isSevered) throw new ApiError(matchesErrors.profile_not_found)
       return { ...state, recent: withSwipes(state.recent, notes.pendingOf(userId)) }
     },
-    async shown(userIds) {
-      const texts = await Promise.all(userIds.map((id) => views.get(keysOf(id).profile)))
-      return new Map(texts.flatMap((text) => activeOf(text) ?? []).map((profile) => [profile.user_id, profile]))
+    shown,
+    async listed(userIds) {
+      const found = await shown(userIds)
+      const partitions = new Set(userIds.filter((id) => !found.has(id)).map(partitionOf))
+      const flags = await Promise.all([...partitions].map((partition) => views.get(caughtUpKey(MATCH_USERS_VIEW, partition))))
+      if (flags.includes(null)) throw new ApiError(errors.not_ready)
+      return found
     },
     async tryToNote(userId, fields) {
       await note(userId, fields).catch((error: Error) => log.warn({ reason: error.message }, 'recent_not_noted'))
