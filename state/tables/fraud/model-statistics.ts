@@ -47,8 +47,8 @@ const MOST_ROWS = 1_000_000
 const MAX_HASH = 2 ** 64
 
 /**
- * Counts transactions by score and label. A transaction counts as fraud if its newest verdict is fraud. All others count
- * as normal, because most transactions never get a verdict.
+ * Counts transactions by score and label. A transaction counts as fraud if its newest verdict is fraud. All others
+ * count as normal, because most transactions never get a verdict.
  */
 const SCORES_QUERY = `
 WITH labels AS (

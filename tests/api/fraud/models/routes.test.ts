@@ -59,8 +59,7 @@ test('a challenger changes nothing that decides, and is promoted after seven day
 })
 
 test('a repeated request for a trial gets the first answer, even after the champion has changed', async () => {
-  const ask = (versions: object) =>
-    api.send('POST', 'models/challenger', { body: { versions }, headers: { 'idempotency-key': 'trial-1' } })
+  const ask = (versions: object) => api.send('POST', 'models/challenger', { body: { versions }, headers: { 'idempotency-key': 'trial-1' } })
   const first = await ask(NEXT)
   await post('promote', { force: true }, ADMIN)
   expect(await ask(NEXT)).toEqual(first)
