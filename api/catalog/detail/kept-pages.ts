@@ -68,8 +68,8 @@ const BYTES_BESIDE_TEXTS = 2_000
 /** How old a page may be that is shown to anybody but the seller and administrators. */
 const RECENT_MS = 1_000
 /**
- * Time after which the views are read again even if they have reported no change. The time limits the effect of a report
- * that gets lost for an unknown reason.
+ * Time after which the views are read again even if they have reported no change. If a report gets lost for an unknown
+ * reason, this time limits the effect.
  */
 const READ_AGAIN_MS = 60_000
 

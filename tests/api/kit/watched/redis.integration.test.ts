@@ -55,7 +55,7 @@ test.each([
   ['one Redis', false],
   ['every node of a cluster', true],
 ])(
-  'changes of values and hashes on %s are reported, also when they did not exist',
+  'changes of values and hashes on %s are reported, even if the key did not exist',
   async (_what, cluster) => {
     const url = cluster ? await privateRedisCluster(3) : (await privateRedis()).address
     const { writer, watchedRead } = await opened(url, cluster)
