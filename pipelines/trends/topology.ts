@@ -58,9 +58,10 @@ export const trends = topology(
 
     const rare = packedStore('rare-tweets', { key: utf8, value: rareTerm, cacheBytes: TERM_CACHE_BYTES })
     const frequent = packedStore('frequent-terms', { key: utf8, value: avro('trends/TermState'), cacheBytes: TERM_CACHE_BYTES })
-    const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
+    const baselines = packedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
-    const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings') })
+    // Rows are read only after a start, and are large.
+    const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings'), cacheBytes: 0 })
     const topics = { reports, volumes: trendVolumes, rareVolumes: encodedRareVolumes }
     const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })
     const stores = [rare, frequent, baselines, volumesRound, standings]
