@@ -109,9 +109,9 @@ export class Contenders {
   /**
    * Records the greatest value that a term can have until it is offered again; 0 if it has no value. Offer every term
    * whenever its value may have grown.
+   *   @param known the number of the term; -1 if the table does not have it
    */
-  offer(bytes: TermBytes, bound: number): void {
-    const known = this.#table.find(bytes)
+  offer(bytes: TermBytes, bound: number, known = this.#table.find(bytes)): void {
     if (known >= 0 && this.remembers(known)) {
       if (this.#bounds[known] === Infinity) this.#unknown--
       this.#bounds[known] = bound
@@ -119,7 +119,7 @@ export class Contenders {
       return
     }
     if (bound === 0 || this.#isBelow(bytes, bound)) return
-    this.#add(this.#table.add(bytes), bound)
+    this.#add(known < 0 ? this.#table.add(bytes) : known, bound)
     this.#listener?.added(bytes.record.toString('utf8', bytes.termStart, bytes.termEnd))
     this.#trimIfFull()
   }

@@ -34,7 +34,7 @@ export class RegionContenders {
   offer(kind: Kind, term: TermBytes, bound: number): void {
     const number = this.table.find(term)
     if (number >= 0) this.looks.forget(number)
-    this[kind].offer(term, bound)
+    this[kind].offer(term, bound, number)
     if (this.table.count > this.#fullTerms) this.#replaceTable()
   }
 
