@@ -72,8 +72,9 @@ export const trends = topology(
       )
     t.source(tracked, INTERNAL).process('track-term', { stores, reads: term.prefetchTracked, emits: [trendVolumes] }, term.track)
 
-    // Reports are kept in memory, so rows of the store are read only after a start.
-    const arrived = packedStore('reports', { key: utf8, value: regionReport, cacheBytes: 0 })
+    // Reports are kept in memory, so rows of the store are read only after a start. A keyed store writes the reports
+    // that are in memory, and needs no copies of their bytes.
+    const arrived = keyedStore('reports', { key: utf8, value: regionReport, cacheBytes: 0 })
     const history = keyedStore('history', { key: decimalInt, value: avro('trends/RegionHistory') })
     const since = keyedStore('since', { key: decimalInt, value: avro('trends/TrendingSince') })
     const lists = regionLists({ arrived, history, since, tracked, snapshots: encodedOutput, renewals: encodedRenewals })
