@@ -91,11 +91,6 @@ export class Contenders {
     return this.#floor && { term: this.#floor.term.toString(), value: this.#floor.value }
   }
 
-  /** Returns true if a term with this bound is certainly below the floor. */
-  isBelowFloor(bound: number): boolean {
-    return this.#floor !== undefined && bound < this.#floor.value
-  }
-
   remembers(term: number): boolean {
     return (this.#flags[term] & REMEMBERED) !== 0
   }
@@ -118,13 +113,14 @@ export class Contenders {
       if (bound === 0) this.#forget(known)
       return
     }
-    if (bound === 0 || this.#isBelow(bytes, bound)) return
+    if (bound === 0 || this.isBelow(bytes, bound)) return
     this.#add(known < 0 ? this.#table.add(bytes) : known, bound)
     this.#listener?.added(bytes.record.toString('utf8', bytes.termStart, bytes.termEnd))
     this.#trimIfFull()
   }
 
-  #isBelow({ record, termStart, termEnd }: TermBytes, bound: number): boolean {
+  /** Returns true if a term with this bound is below the floor. */
+  isBelow({ record, termStart, termEnd }: TermBytes, bound: number): boolean {
     const floor = this.#floor
     if (floor === undefined || bound > floor.value) return false
     return bound < floor.value || compareUtf8(floor.term, 0, floor.term.length, record, termStart, termEnd) < 0
@@ -195,7 +191,7 @@ export class Contenders {
     const bytes = this.#table.bytesOf(last)
     // The floor never falls, because a term that was forgotten under a higher floor may still have a value just below
     // that floor.
-    if (this.#isBelow(bytes, value)) return
+    if (this.isBelow(bytes, value)) return
     this.#floor = { term: Buffer.from(bytes.record.subarray(bytes.termStart, bytes.termEnd)), value }
     this.#listener?.floorMoved({ term: this.#floor.term.toString(), value })
   }
@@ -233,7 +229,7 @@ export class Contenders {
     const floor = this.#floor
     const terms = this.#order.slice(0, count).filter((term) => values[term] > 0)
     const last = terms.at(-1)
-    if (floor !== undefined && (terms.length < count || last === undefined || this.#isBelow(this.#table.bytesOf(last), values[last])))
+    if (floor !== undefined && (terms.length < count || last === undefined || this.isBelow(this.#table.bytesOf(last), values[last])))
       return undefined
     const next = this.#order.length > count ? values[this.#order[count]] : 0
     return { terms, rest: Math.max(next, floor?.value ?? 0) }

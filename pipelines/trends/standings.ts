@@ -179,7 +179,7 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
       const count = counts.sumIn(woeid, first, Infinity)
       if (count === 0) continue
       const region = regionContenders(woeid)
-      if (!region.fresh.isBelowFloor(count)) region.offer('fresh', term, count)
+      if (!region.fresh.isBelow(term, count)) region.offer('fresh', term, count)
     }
   }
 
