@@ -57,6 +57,8 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   let young = new PackedRows()
   let old = new PackedRows()
   const announced = new PackedRows()
+  /** The row that is read alone, because it was not announced. */
+  const single = new PackedRows()
   /** The row that was found last. */
   const found: ByteSpan = { buffer: changed.buffer, start: 0, end: 0 }
   let values: Codec<V>
@@ -159,7 +161,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   function rowOf(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined {
     let known = locate(key, start, end, hash)
     if (known === 'unknown') {
-      const single = new PackedRows()
+      single.clear()
       single.add(key, start, end, hash)
       load(single)
       known = locate(key, start, end, hash)

@@ -51,8 +51,8 @@ export class RecordQueue {
   readonly values: unknown[] = []
   readonly keys: unknown[] = []
   readonly timestamps: number[] = []
-  readonly faults = new Map<number, Fault>()
-  readonly markers = new Map<number, TimeMarker>()
+  faults = new Map<number, Fault>()
+  markers = new Map<number, TimeMarker>()
   slot = 0
   slots = 0
   /** The chunk that contains the record at `slot`. */
@@ -119,8 +119,8 @@ export class RecordQueue {
    * @returns the number of decoded records
    */
   decode(limit: number, bytes = Infinity): number {
-    this.faults.clear()
-    this.markers.clear()
+    if (this.faults.size > 0) this.faults = new Map()
+    if (this.markers.size > 0) this.markers = new Map()
     this.waitsForSchema = undefined
     this.slot = 0
     let filled = 0
