@@ -29,7 +29,7 @@ import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
  */
 const INITIAL_BYTES = 4_096
 /** Size below which a loop copies bytes faster than a call into the runtime. */
-const SHORT_COPY_BYTES = 24
+const SHORT_COPY_BYTES = 64
 /**
  * Overhead of a record in addition to its own bytes: five varints of at most 10 bytes, the attributes and an empty list
  * of headers.
