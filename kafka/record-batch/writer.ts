@@ -165,7 +165,8 @@ export class BatchWriter {
 /** Returns an upper bound for the size of a record in a batch. */
 export function recordBytesBound(keyBytes: number, valueBytes: number, headers?: readonly RecordHeader[]): number {
   let bytes = RECORD_OVERHEAD_BYTES + keyBytes + valueBytes
-  for (const header of headers ?? []) bytes += HEADER_OVERHEAD_BYTES + header.key.length * UTF8_WORST + (header.value?.length ?? 0)
+  if (headers === undefined) return bytes
+  for (const header of headers) bytes += HEADER_OVERHEAD_BYTES + header.key.length * UTF8_WORST + (header.value?.length ?? 0)
   return bytes
 }
 

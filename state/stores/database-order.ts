@@ -1,4 +1,7 @@
-import type { Entry } from './entry-cache.ts'
+/** What is sorted: the entries of a store's cache. */
+interface Keyed {
+  readonly key: unknown
+}
 
 /** Number of keys below which sorting does not pay off. */
 const FEW_KEYS = 32
@@ -15,7 +18,7 @@ const CODES = 128
  * first characters that differ. Sorting numbers takes a third of the time of comparing texts. Other keys stay
  * unsorted, because sorting them would require encoding them first.
  */
-export function sortForDatabase<E extends Pick<Entry<unknown, unknown>, 'key'>>(entries: E[]): E[] {
+export function sortForDatabase<E extends Keyed>(entries: E[]): E[] {
   if (entries.length < FEW_KEYS || entries.length > MOST_KEYS || typeof entries[0].key !== 'string') return entries
   const from = commonStart(entries)
   const ranks = new Float64Array(entries.length)
@@ -27,7 +30,7 @@ export function sortForDatabase<E extends Pick<Entry<unknown, unknown>, 'key'>>(
 }
 
 /** Returns the number of characters with which all keys begin. */
-function commonStart(entries: readonly Pick<Entry<unknown, unknown>, 'key'>[]): number {
+function commonStart(entries: readonly Keyed[]): number {
   const first = entries[0].key as string
   let { length } = first
   for (let i = 1; i < entries.length && length > 0; i++) {

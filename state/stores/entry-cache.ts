@@ -100,7 +100,10 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let announced: Entry<K, V>[] = []
   /** The prefetched entries of each batch. They stay in the cache until the batch ends. */
   let batches: Entry<K, V>[][] = []
-  /** For each batch, the entry that the record in each slot announced last. All of them are in the batch, and so in the cache. */
+  /**
+   * For each batch, the entry that the record in each slot announced last. These entries are in the batch, so the cache
+   * keeps them.
+   */
   let slots: Entry<K, V>[][] = []
   /** The slots of the batch whose reads are being announced; undefined outside of a batch. */
   let announcing: Entry<K, V>[] | undefined
