@@ -18,6 +18,9 @@ function recordedOutputs() {
   const producer = {
     pendingBytes: 0,
     appender: (topic: string, partition: number) => ({
+      topic,
+      partition,
+      pendingRecords: 0,
       append(_timestamp: number, key: Uint8Array | null, start: number, end: number) {
         emitted.push({ topic, partition, key: Buffer.from(key as Uint8Array).toString('utf8', start, end) })
       },
