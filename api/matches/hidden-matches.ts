@@ -34,13 +34,13 @@ interface Checked {
   readonly hidden: Set<string>
 }
 
-export function hiddenMatches({ people, now }: { readonly people: Pick<People, 'shown'>; now(): number }): HiddenMatches {
+export function hiddenMatches({ people, now }: { readonly people: Pick<People, 'listed'>; now(): number }): HiddenMatches {
   const kept = new LRUCache<string, Checked>({ max: MAX_KEPT })
 
   async function check(matches: readonly OpenMatch[], hidden: Set<string>): Promise<void> {
     for (let from = 0; from < matches.length; from += PROFILES_AT_ONCE) {
       const ids = matches.slice(from, from + PROFILES_AT_ONCE).map(({ otherId }) => otherId)
-      const profiles = await people.shown(ids)
+      const profiles = await people.listed(ids)
       for (const id of ids) if (!profiles.has(id)) hidden.add(id)
     }
   }

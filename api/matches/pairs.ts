@@ -62,7 +62,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     for (;;) {
       const visible = open.filter(({ otherId }) => !hidden.has(otherId))
       const wanted = visible.slice((page - 1) * limit, page * limit)
-      const profiles = await people.shown(wanted.map(({ otherId }) => otherId))
+      const profiles = await people.listed(wanted.map(({ otherId }) => otherId))
       const gone = wanted.filter(({ otherId }) => !profiles.has(otherId))
       // A user may have been switched off or deleted since the check. The next matches in the list then move up.
       for (const { otherId } of gone) hidden.add(otherId)
@@ -92,7 +92,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     // Finds one user more than the list can contain, to learn whether there are further users.
     for (let from = 0; from < examined.length && list.length <= MAX_LIKES; from += MAX_LIKES) {
       const next = examined.slice(from, from + MAX_LIKES)
-      const profiles = await people.shown(next.map(([otherId]) => otherId))
+      const profiles = await people.listed(next.map(([otherId]) => otherId))
       for (const [otherId, { likedAt, isSuperLike }] of next) {
         const profile = profiles.get(otherId)
         if (profile === undefined || !suits(profile)) continue

@@ -5,7 +5,7 @@ import type { MatchProfile } from '../../schemas/matches/types.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { distanceKm } from '../../state/views/matches/candidates/distance.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
-import { COUNT_JUMP, JUMP_KM, jumpArguments, retryAfterSeconds } from '../../state/views/matches/jumps.ts'
+import { COUNT_JUMP, JUMP_KM, jumpArguments, jumpKeys, retryAfterSeconds } from '../../state/views/matches/jumps.ts'
 import { NOTE_RECENT, NOTE_SEVERED, noteArguments, severedArguments, withSwipes } from '../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW, type UserKeys, userKeys } from '../../state/views/matches/users.ts'
 import {
@@ -19,7 +19,7 @@ import {
   type SwipeState,
   type UserState,
 } from '../../state/views/matches/viewer.ts'
-import { type BinaryReader, type ListReader, type ViewReader, type ViewScripts, withCaughtUp } from '../../state/views/view.ts'
+import { type BinaryReader, caughtUpKey, type ListReader, type ViewReader, type ViewScripts, withCaughtUp } from '../../state/views/view.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -63,6 +63,11 @@ export interface People {
    */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
+   * Works like `shown`, but throws `not_ready` if a user may be missing only because a partition of the view is still
+   * being built.
+   */
+  listed(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
+  /**
    * Stores notes about a user. Never throws, because a missing note does little harm: until the view has caught up, the
    * user may see a candidate again.
    */
@@ -73,8 +78,12 @@ export interface People {
    * @param at time of the decision, epoch ms
    */
   sever(userId: string, field: string, at: number, isSevered: boolean): Promise<void>
-  /** Counts a move of more than a kilometre from the user's last location. Throws `rate_limit_exceeded`. */
-  checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<void>
+  /**
+   * Counts a move of more than a kilometre from the user's last location, or the first location after the user deleted
+   * a profile. Throws `rate_limit_exceeded`.
+   * @param state undefined if the user has no profile
+   */
+  checkJump(userId: string, state: Parameters<typeof placeOf>[0] | undefined, place: Place): Promise<void>
   keysOf(userId: string): UserKeys
 }
 
@@ -95,6 +104,11 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
 
   async function note(userId: string, fields: Readonly<Record<string, string>>): Promise<void> {
     await scripts.run(NOTE_RECENT, [keysOf(userId).recent], noteArguments(fields))
+  }
+
+  async function shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>> {
+    const texts = await Promise.all(userIds.map((id) => views.get(keysOf(id).profile)))
+    return new Map(texts.flatMap((text) => activeOf(text) ?? []).map((profile) => [profile.user_id, profile]))
   }
 
   return {
@@ -128,9 +142,13 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       if (!state.target?.is_active || state.isSevered) throw new ApiError(matchesErrors.profile_not_found)
       return { ...state, recent: withSwipes(state.recent, notes.pendingOf(userId)) }
     },
-    async shown(userIds) {
-      const texts = await Promise.all(userIds.map((id) => views.get(keysOf(id).profile)))
-      return new Map(texts.flatMap((text) => activeOf(text) ?? []).map((profile) => [profile.user_id, profile]))
+    shown,
+    async listed(userIds) {
+      const found = await shown(userIds)
+      const partitions = new Set(userIds.filter((id) => !found.has(id)).map(partitionOf))
+      const flags = await Promise.all([...partitions].map((partition) => views.get(caughtUpKey(MATCH_USERS_VIEW, partition))))
+      if (flags.includes(null)) throw new ApiError(errors.not_ready)
+      return found
     },
     async tryToNote(userId, fields) {
       await note(userId, fields).catch((error: Error) => log.warn({ reason: error.message }, 'recent_not_noted'))
@@ -139,9 +157,10 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       await scripts.run(NOTE_SEVERED, [keysOf(userId).recent], severedArguments(field, at, isSevered))
     },
     async checkJump(userId, state, place) {
-      const known = placeOf(state)
-      if (known === undefined || distanceKm(known, place) <= JUMP_KM) return
-      const waitMs = Number(await scripts.run(COUNT_JUMP, [keysOf(userId).jumps], jumpArguments(now(), randomUUID())))
+      const known = state && placeOf(state)
+      if (known !== undefined && distanceKm(known, place) <= JUMP_KM) return
+      const args = jumpArguments(now(), randomUUID(), known === undefined)
+      const waitMs = Number(await scripts.run(COUNT_JUMP, jumpKeys(keysOf(userId)), args))
       if (waitMs > 0)
         throw new ApiError(errors.rate_limit_exceeded, { message: 'You have moved too often.', retryAfter: retryAfterSeconds(waitMs) })
     },

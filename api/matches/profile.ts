@@ -62,15 +62,14 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     const answer = await decide(from, action, given)
     if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
     if (answer.outcome === 'bad_ages') throw invalidRequest('body.min_age_pref', 'must not exceed max_age_pref')
-    if (answer.outcome === 'deleted') throw new Error('a change of a profile was answered as a deletion')
-    return jsonAnswer(answer.outcome === 'created' ? 201 : 200, shown(answer.profile, await people.self(answer.profile.user_id)), PRIVATE)
+    return jsonAnswer(answer.outcome === 'created' ? 201 : 200, shown(await people.self(userOf(from))), PRIVATE)
   }
 
-  /** Returns the profile for the response, with the location from the view. */
-  function shown(profile: MatchProfile, state: OwnState) {
+  /** Returns the profile for the response, with the location. */
+  function shown(state: OwnState) {
     const place = placeOf(state)
     return {
-      ...profileJson(profile),
+      ...profileJson(state.profile),
       geohash6: place === undefined ? null : geohashOf(cellOf(place, GEOHASH_CHARACTERS)),
       lat: place?.lat ?? null,
       lon: place?.lon ?? null,
@@ -83,8 +82,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     bind(putProfileRoute, (input) => change(input, 'put', input.body)),
     bind(patchProfileRoute, (input) => change(input, 'patch', input.body)),
     bind(readProfileRoute, async (input) => {
-      const state = await people.self(userOf(input))
-      return jsonAnswer(200, shown(state.profile, state), PRIVATE)
+      return jsonAnswer(200, shown(await people.self(userOf(input))), PRIVATE)
     }),
     bind(deleteProfileRoute, async (input) => {
       const answer = await decide(input, 'delete', {})
@@ -96,7 +94,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       if ((accuracy_m ?? 0) > LEAST_ACCURACY_M) return noContent()
       const user = userOf(input)
       const state = await people.stateOf(user)
-      if (state !== undefined) await people.checkJump(user, state, { lat, lon })
+      await people.checkJump(user, state, { lat, lon })
       const ts = placeTimeOf(state, now())
       await facts.publish(locationUpdates, user, { user_id: user, lat, lon, accuracy_m: accuracy_m ?? null, ts })
       await people.tryToNote(user, placeField({ lat, lon }, ts))

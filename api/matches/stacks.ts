@@ -32,6 +32,7 @@ const LOOK_EVERY_MS = 20
  */
 const WAIT_MS = BUILD_LOCK_MS + 500
 const RETRY_AFTER_SECONDS = 1
+const NOBODY: ReadonlySet<string> = new Set()
 
 /** Returns the kept candidates, or searches while the request waits. Only one search per user runs at a time. */
 export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps: BuildDeps): StackFor {
@@ -41,9 +42,9 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
     running++
     try {
       const { stack, stored } = await buildStack(deps, people.keysOf(userId), token, state, place)
-      // Without it, the next feed searches again.
-      await stored.catch(() => undefined)
-      return { stack, left: allowed(state, stack, deps.now()) }
+      // If the stack is not stored, the next feed searches again.
+      const leftOut = await stored.catch(() => NOBODY)
+      return { stack, left: allowed(state, stack, deps.now()).filter(({ userId }) => !leftOut.has(userId)) }
     } finally {
       running--
     }

@@ -2,8 +2,8 @@
  * # 13. Queries
  *
  * The state of a topology is a database that is always up to date. Clients can often read results directly from this
- * state, without an output topic and a sink. This chapter queries a running topology by key, from code and over HTTP,
- * regardless of which worker has the key.
+ * state, without an output topic and a sink. This chapter queries a running topology by key and by range, from code and
+ * over HTTP, regardless of which worker has the key.
  *
  * You need chapters 2 and 12.
  */
@@ -128,9 +128,43 @@ test('every worker can answer for every key', async () => {
 })
 
 /*
+ * ## Ranges
+ *
+ * `worker.queries.scan(store, range)` returns a page of one partition's keys in the order of their encoded bytes.
+ * `gte`, `lt` and `prefix` limit the range. A page has at most `limit` entries (100 by default, at most 1,000) and ends
+ * early if its rows exceed 1 MiB. If the range goes on, `next` is set; pass it as `after`. All entries of a page belong
+ * to one commit, but the next page may belong to a later commit.
+ *
+ * Over HTTP, a request without a key is a request for a range. Its parameters are `from`, `to`, `prefix` (each also
+ * with `_hex`), `limit` and `reverse=1`. Follow `next` until it is null:
+ *
+ *     curl -L 'localhost:9400/state/station-totals/totals?prefix=pier&limit=50'
+ *
+ * The pages of one partition are followed by those of the next partition, so that a client gets the keys of all
+ * workers, in order within each partition. With `partition`, the list is limited to one partition.
+ */
+test('a client lists all keys by following the pages', async () => {
+  const { url } = await startProcess()
+  for (const [index, station] of ['pier 1', 'pier 2', 'quay 1', 'pier 3'].entries()) bikeReturned(station, index)
+
+  async function stations(path: string): Promise<string[]> {
+    const found: string[] = []
+    for (let next: string | null = path; next !== null; ) {
+      const page = (await (await fetch(url + next)).json()) as { entries?: { key: string }[]; next?: string | null }
+      found.push(...(page.entries ?? []).map(({ key }) => key))
+      next = page.next ?? null
+    }
+    return found
+  }
+  await eventually(() => stations('/state/station-totals/totals?from=p&to=r&limit=1')).toEqual(['pier 1', 'pier 2', 'quay 1', 'pier 3'])
+  expect(await stations('/state/station-totals/totals?prefix=pier')).toEqual(['pier 1', 'pier 2', 'pier 3'])
+  expect(await stations('/state/station-totals/totals?prefix=pier&partition=1')).toEqual(['pier 2'])
+})
+
+/*
  * Values are JSON, with 64-bit integers as text and bytes as base64. A windowed counter returns its buckets, a timer
  * its due time, and a top-K store its list. Pass keys that are not text as `key_hex=`. Other answers are 404
- * `key_not_found` (which also has the position), 503 `not_ready`, and 400 for a wrong key.
+ * `key_not_found` (which also has the position), 503 `not_ready`, and 400 for a wrong key, range or parameter.
  *
  * State may be private. Without `QUERY_TOKEN`, only a loopback `HEALTH_HOST` answers queries. If `QUERY_TOKEN` is set,
  * send `Authorization: Bearer <token>`. HTTP clients drop this header when they follow a redirect to another host, so

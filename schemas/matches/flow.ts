@@ -2,12 +2,13 @@ import type { CommandFlow } from '../commands/topics.ts'
 import { matchPairCommands, matchPairDecisions, matchProfileCommands, matchProfiles } from './topics.ts'
 import type { MatchProfile, MatchProfileCommand, PairCommand, PairRow } from './types.ts'
 
-/** The answer to a command about a profile. Times are in epoch ms. */
-export type ProfileAnswer =
-  | { readonly outcome: 'created' | 'changed'; readonly profile: MatchProfile }
-  | { readonly outcome: 'deleted' }
-  | { readonly outcome: 'not_found' }
-  | { readonly outcome: 'bad_ages' }
+/**
+ * The answer to a command about a profile. It contains nothing of the profile, because answers are kept for a day, and
+ * the user may delete the profile in that time. `bad_ages`: the minimum age would exceed the maximum age.
+ */
+export interface ProfileAnswer {
+  readonly outcome: 'created' | 'changed' | 'deleted' | 'not_found' | 'bad_ages'
+}
 
 export const profileFlow: CommandFlow<MatchProfileCommand, MatchProfile, ProfileAnswer> = {
   name: 'match-profiles',

@@ -1,7 +1,7 @@
 import { type Command, commandTopic, type Decision, decisionTopic } from '../commands/topics.ts'
 import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
-import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
+import { commandsKept, compacted, DAY_MS, erasableCommandsKept, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import type { Topic } from '../topic.ts'
 import { MATCHES_LIMITS } from './limits.ts'
@@ -75,11 +75,11 @@ export const stackRefillRequests: Topic<string, StackRefillRequest> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** Requests to create, change or delete a profile; key: user_id. */
+/** Requests to create, change or delete a profile; key: user_id. They contain profiles that the user may delete. */
 export const matchProfileCommands: Topic<string, Command<MatchProfileCommand>> = commandTopic('match-profile-commands', {
   value: avro('matches/MatchProfileCommand'),
   ...BY_USER,
-  config: commandsKept,
+  config: erasableCommandsKept,
 })
 
 /** Profiles, and the results of commands about them; key: user_id. */

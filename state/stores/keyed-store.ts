@@ -3,7 +3,7 @@ import type { ValueFormat } from '../../schemas/topic.ts'
 import { type Entry, entryCache } from './entry-cache.ts'
 import { decodeStored } from './errors.ts'
 import { type ChangedKey, type KeyRange, mergedScan } from './merged-scan.ts'
-import type { ChangelogWriter, EngineStore, StateColumn, StoreContext, StoreLookup } from './store.ts'
+import { type ChangelogWriter, type EngineStore, NO_ROW_PREFIX, type StateColumn, type StoreContext, type StoreLookup } from './store.ts'
 
 export interface KeyedStoreOptions<K, V> {
   readonly key: Codec<K>
@@ -125,7 +125,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     values: options.value as ValueFormat<unknown>,
     logged: options.logged ?? true,
     erasable: options.erasable ?? false,
-    lookup: { key: keys, encodeRow: keys.encode, view: (stored) => (options.view?.(stored as V) ?? stored) as V },
+    lookup: { key: keys, rowPrefix: NO_ROW_PREFIX, view: (stored) => (options.view?.(stored as V) ?? stored) as V },
     open(context: StoreContext) {
       values = context.codec as Codec<V>
       column = context.column

@@ -40,7 +40,7 @@ export interface ScanParts<Change extends ChangedKey, Shown> {
   readonly ofRow: (row: readonly [key: Buffer, value: Buffer]) => Shown | undefined
 }
 
-interface ByteBounds {
+export interface ByteBounds {
   readonly gte?: Buffer
   readonly lt?: Buffer
 }
@@ -75,7 +75,8 @@ export function* mergedScan<K, Change extends ChangedKey, Shown>(
   }
 }
 
-function byteBounds<K>({ gte, lt, prefix }: KeyRange<K>, encodedKey: (key: K) => Buffer): ByteBounds {
+/** Returns the bounds of the encoded keys in the range. */
+export function byteBounds<K>({ gte, lt, prefix }: KeyRange<K>, encodedKey: (key: K) => Buffer): ByteBounds {
   const from = gte === undefined ? undefined : encodedKey(gte)
   const to = lt === undefined ? undefined : encodedKey(lt)
   if (prefix === undefined) return { gte: from, lt: to }

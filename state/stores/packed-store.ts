@@ -5,7 +5,7 @@ import { decodeStored } from './errors.ts'
 import type { KeyedStore } from './keyed-store.ts'
 import { type ChangedKey, type KeyRange, mergedScan } from './merged-scan.ts'
 import { type ByteSpan, keyHash, PackedRows } from './packed-rows.ts'
-import type { StateColumn, StoreContext } from './store.ts'
+import { NO_ROW_PREFIX, type StateColumn, type StoreContext } from './store.ts'
 import { storeGuard } from './store-guard.ts'
 
 export interface PackedStoreOptions<K, V> {
@@ -204,7 +204,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     values: options.value as ValueFormat<unknown>,
     logged: true,
     erasable: false,
-    lookup: { key: keys, encodeRow: keys.encode, view: (stored) => stored as V },
+    lookup: { key: keys, rowPrefix: NO_ROW_PREFIX, view: (stored) => stored as V },
     open(context: StoreContext) {
       values = context.codec as Codec<V>
       column = context.column

@@ -52,6 +52,8 @@ export interface IteratorOptions {
   lt: Buffer
   reverse: boolean
   limit: number
+  /** A fetch returns no further row once its rows exceed this size. Default: no limit. */
+  highWaterMarkBytes?: number
   /** The binding has no defaults for the encodings. */
   keyEncoding: 'buffer'
   valueEncoding: 'buffer'

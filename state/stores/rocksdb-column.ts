@@ -1,5 +1,5 @@
 import { PREFIX_BYTES, spacePrefix, writePrefix } from './key-spaces.ts'
-import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
+import type { Batch, Database, IteratorOptions, RocksdbBinding } from './rocksdb-binding.ts'
 import type { ByteRange, PackedKeys, StateColumn } from './store.ts'
 
 /** The key space that contains a column's rows. `clear` replaces it. */
@@ -37,6 +37,8 @@ const SCRATCH_BYTES = 4096
 const FIRST_FETCH = 8
 const GROWTH = 8
 const MOST_PER_FETCH = 512
+/** A fetch ends after the row with which it exceeds this size. It limits the memory of a scan of large rows. */
+const FETCH_BYTES = 256 * 1024
 /**
  * Length in bytes up to which a loop copies faster than a function call. Above this length, Buffer's copy is faster and
  * allocates no view.
@@ -65,8 +67,15 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
   }
 
   function* rows(range: ByteRange): Generator<readonly [Buffer, Buffer]> {
-    const options = { reverse: range.reverse ?? false, limit: range.limit ?? -1, keyEncoding: 'buffer', valueEncoding: 'buffer' } as const
-    const iterator = translatingErrors(() => binding.iterator_init(live.current, { ...bounds(range), ...options }))
+    const options: IteratorOptions = {
+      ...bounds(range),
+      reverse: range.reverse ?? false,
+      limit: range.limit ?? -1,
+      highWaterMarkBytes: FETCH_BYTES,
+      keyEncoding: 'buffer',
+      valueEncoding: 'buffer',
+    }
+    const iterator = translatingErrors(() => binding.iterator_init(live.current, options))
     try {
       for (let count = FIRST_FETCH; ; count = Math.min(count * GROWTH, MOST_PER_FETCH)) {
         const fetched = translatingErrors(() => binding.iterator_nextv_sync(iterator, count))

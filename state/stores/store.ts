@@ -1,4 +1,4 @@
-import type { ByteWriter, Codec } from '../../schemas/codec.ts'
+import type { Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 
 /**
@@ -50,14 +50,17 @@ export interface EngineStore {
   discard(): void
 }
 
-/** Reads one key of a store directly from the database, outside its task and without the task's uncommitted changes. */
+/** Reads keys of a store directly from the database, outside its task and without the task's uncommitted changes. */
 export interface StoreLookup<K, V> {
   readonly key: Codec<K>
-  /** Appends the key of the row in which the value is stored. */
-  encodeRow(key: K, out: ByteWriter): void
+  /** The bytes before the encoded key in the key of a row. Rows that begin otherwise do not belong to a single key. */
+  readonly rowPrefix: Buffer
   /** Converts a stored value to its representation for readers, which is close to JSON. */
   view(stored: unknown): V
 }
+
+/** The prefix of stores whose rows have the encoded keys themselves as keys. */
+export const NO_ROW_PREFIX = Buffer.alloc(0)
 
 // biome-ignore lint/suspicious/noExplicitAny: keys are invariant, so no narrower type accepts every store
 export type AnyStoreLookup = StoreLookup<any, any>

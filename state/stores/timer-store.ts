@@ -47,6 +47,7 @@ interface TimerState {
 
 /** First byte of the rows that contain each key's timer and are sorted by key. */
 const BY_KEY = 0x6b
+const BY_KEY_PREFIX = Buffer.of(BY_KEY)
 /** First byte of the rows by due time and key. The due timers come first among these rows. */
 const BY_TIME = 0x74
 /** Due times are big-endian doubles, because non-negative doubles sort like their bytes. */
@@ -178,7 +179,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     name,
     values: dueFormat as ValueFormat<unknown>,
     logged: options.logged ?? true,
-    lookup: { key: keys, encodeRow: encodeReadKey, view: (due) => due as number },
+    lookup: { key: keys, rowPrefix: BY_KEY_PREFIX, view: (due) => due as number },
     open(context: StoreContext) {
       values = context.codec as Codec<number>
       column = context.column

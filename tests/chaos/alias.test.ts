@@ -3,10 +3,9 @@ import { afterAll, beforeAll, test } from 'vitest'
 import { seededRandom } from '../../tools/random/random.ts'
 import { aliasRace } from '../api/links/alias-race.ts'
 import { type LinksSystem, startLinksSystem } from '../api/links/system.ts'
-import { chaosConfig } from './config.ts'
+import { announce, SETUP_TIMEOUT_MS, say, settings } from './rounds.ts'
 
-const { seed, rounds } = chaosConfig()
-const SETUP_TIMEOUT_MS = 240_000
+const { seed, rounds } = settings
 const ROUND_TIMEOUT_MS = 300_000
 const CALLERS = 1_000
 const WAVES = 10
@@ -16,7 +15,7 @@ const WITHIN_MS = 500
 let system: LinksSystem
 
 beforeAll(async () => {
-  process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
+  announce()
   system = await startLinksSystem()
 }, SETUP_TIMEOUT_MS)
 
@@ -59,7 +58,7 @@ test(
         await VICTIMS[victim]()
       }
       await race.finish()
-      process.stderr.write(`chaos: round ${round} of ${rounds} is over; killed: ${killed.join(', ')}\n`)
+      say(`round ${round} of ${rounds} is over; killed: ${killed.join(', ')}`)
     }
   },
   rounds * ROUND_TIMEOUT_MS,

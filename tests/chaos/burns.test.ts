@@ -4,11 +4,11 @@ import { afterAll, afterEach, beforeAll, test } from 'vitest'
 import { seededRandom } from '../../tools/random/random.ts'
 import { burnRace } from '../api/snippets/burn-race.ts'
 import { type SnippetStack, snippetStack } from '../api/snippets/stack.ts'
-import { chaosConfig, chaosHome } from './config.ts'
+import { chaosHome } from './config.ts'
 import { keepLines } from './keep-logs.ts'
+import { announce, SETUP_TIMEOUT_MS, say, settings } from './rounds.ts'
 
-const { seed, rounds } = chaosConfig()
-const SETUP_TIMEOUT_MS = 240_000
+const { seed, rounds } = settings
 const ROUND_TIMEOUT_MS = 300_000
 /** Number of reads of the snippet. Some of them remain for the last wave of readers, which uses them up. */
 const READS = 95
@@ -20,7 +20,7 @@ const WITHIN_MS = 500
 let stack: SnippetStack
 
 beforeAll(async () => {
-  process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
+  announce()
   stack = await snippetStack()
 }, SETUP_TIMEOUT_MS)
 
@@ -28,7 +28,7 @@ afterEach(async ({ task }) => {
   if (task.result?.state !== 'fail') return
   const processes = { worker: stack.worker, api0: stack.apis[0], api1: stack.apis[1] }
   const kept = await keepLines(stack.folder.path, processes, join(chaosHome(), `burns-${seed}`))
-  process.stderr.write(`chaos: logs: ${kept}\n`)
+  say(`logs: ${kept}`)
 })
 
 afterAll(() => stack?.finish(), SETUP_TIMEOUT_MS)
@@ -68,7 +68,7 @@ test(
         await VICTIMS[victim]()
       }
       await race.finish()
-      process.stderr.write(`chaos: round ${round} of ${rounds} is over; killed: ${killed.join(', ')}\n`)
+      say(`round ${round} of ${rounds} is over; killed: ${killed.join(', ')}`)
     }
   },
   rounds * ROUND_TIMEOUT_MS,

@@ -5,11 +5,11 @@ import { seededRandom } from '../../tools/random/random.ts'
 import { clickOrdeal } from '../api/links/click-ordeal.ts'
 import { type Counting, startCounting } from '../api/links/counting.ts'
 import { type LinksSystem, startLinksSystem } from '../api/links/system.ts'
-import { chaosConfig, chaosHome } from './config.ts'
+import { chaosHome } from './config.ts'
 import { keepLines } from './keep-logs.ts'
+import { announce, SETUP_TIMEOUT_MS, say, settings } from './rounds.ts'
 
-const { seed, rounds, parts } = chaosConfig()
-const SETUP_TIMEOUT_MS = 240_000
+const { seed, rounds, parts } = settings
 const ROUND_TIMEOUT_MS = 300_000
 /** Time limit of the test that fills the buffer. It sends a hundred thousand visits, perhaps on a busy machine. */
 const FULL_TIMEOUT_MS = 600_000
@@ -22,7 +22,7 @@ let system: LinksSystem
 let counting: Counting
 
 beforeAll(async () => {
-  process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
+  announce()
   system = await startLinksSystem()
   counting = await startCounting(system)
 }, SETUP_TIMEOUT_MS)
@@ -31,7 +31,7 @@ afterEach(async ({ task }) => {
   if (task.result?.state !== 'fail') return
   const processes = { counting: counting.worker, deciding: system.worker, api0: system.apis[0], api1: system.apis[1] }
   const kept = await keepLines(system.folder.path, processes, join(chaosHome(), `clicks-${seed}`))
-  process.stderr.write(`chaos: logs: ${kept}\n`)
+  say(`logs: ${kept}`)
 })
 
 afterAll(async () => {
@@ -86,7 +86,7 @@ test(
         await incidents[name]()
       }
       const { visits } = await ordeal.finish()
-      process.stderr.write(`chaos: round ${round} of ${rounds} is over: ${visits} visits; ${order.map(({ name }) => name).join(', ')}\n`)
+      say(`round ${round} of ${rounds} is over: ${visits} visits; ${order.map(({ name }) => name).join(', ')}`)
     }
   },
   rounds * ROUND_TIMEOUT_MS,
@@ -104,7 +104,7 @@ test(
       process.kill(system.kafka.pid as number, 'SIGCONT')
     }
     const { visits, dropped } = await ordeal.finish()
-    process.stderr.write(`chaos: ${visits} visits, ${dropped} clicks dropped\n`)
+    say(`${visits} visits, ${dropped} clicks dropped`)
     expect(dropped).toBeGreaterThan(0)
   },
   FULL_TIMEOUT_MS,

@@ -15,6 +15,29 @@ export async function stopped(pid: number | undefined, whileStopped: () => Promi
   }
 }
 
+/** A server or a worker. */
+type Killable = { kill(): Promise<unknown> } & ({ start(): Promise<unknown> } | { restart(): Promise<unknown> })
+
+/** Kills a process with SIGKILL, and starts it again after `whileDown`. */
+export async function restarted(killable: Killable, whileDown: () => Promise<unknown>): Promise<void> {
+  await killable.kill()
+  await whileDown()
+  await ('start' in killable ? killable.start() : killable.restart())
+}
+
+/** Suspends a server. In the middle of this time, another part suffers as well. */
+export async function stoppedDuring(
+  pid: number | undefined,
+  hold: () => Promise<unknown>,
+  incident: () => Promise<unknown>,
+): Promise<void> {
+  await stopped(pid, async () => {
+    await hold()
+    await incident()
+    await hold()
+  })
+}
+
 /** The API processes of a system, with the folder and the environment in which they start. */
 export interface ApiHome {
   readonly apis: ApiProcess[]

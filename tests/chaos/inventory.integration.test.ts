@@ -1,15 +1,11 @@
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest'
+import { afterAll, beforeAll, test } from 'vitest'
 import { type InventorySystem, inventorySystem } from '../api/catalog/inventory-system.ts'
 import { AT_FIRST_TRY } from '../stack/index.ts'
-import { chaosHome } from './config.ts'
 import { PRODUCTS, VARIANTS_PER_PRODUCT } from './inventory/callers.ts'
 import { APIS, drawPlan, type InventoryFaultKind } from './inventory/plan.ts'
-import { playRound } from './inventory/round.ts'
-import { keepEvidence } from './judge.ts'
-import { keepLines } from './keep-logs.ts'
+import { keepInventoryLogs, playRound } from './inventory/round.ts'
+import { playShortRound, SETUP_TIMEOUT_MS, say } from './rounds.ts'
 
-const SETUP_TIMEOUT_MS = 240_000
 /**
  * Time limit of the round. The round normally takes two minutes, because reservations of carts that never opened end
  * after one minute.
@@ -34,15 +30,11 @@ test('while worker, API, Redis and broker are killed or emptied, stock is never 
   ...AT_FIRST_TRY,
   timeout: ROUND_TIMEOUT_MS,
 }, async () => {
-  const folder = join(chaosHome(), `inventory-short-${SEED}`)
-  onTestFailed(async () => {
-    const processes = { worker: system.worker, ...Object.fromEntries(system.apis.map((api, index) => [`api${index}`, api])) }
-    process.stderr.write(`chaos: logs: ${await keepLines(system.folder.path, processes, join(folder, 'logs'))}\n`)
-  })
   const plan = drawPlan(SEED, { callers: CALLERS, actions: ACTIONS, faults: FAULTS })
-  const say = (text: string) => process.stderr.write(`chaos: ${text}\n`)
-  const result = await playRound(system, plan, [], say)
-  say(result.summary)
-  if (result.faults.length > 0) keepEvidence(join(folder, 'evidence.json'), result, plan)
-  expect(result.faults).toEqual([])
+  const rounds = {
+    name: 'inventory',
+    play: () => playRound(system, plan, [], say),
+    keepLogs: (target: string) => keepInventoryLogs(system, target),
+  }
+  await playShortRound(rounds, plan)
 })

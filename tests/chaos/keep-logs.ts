@@ -44,3 +44,8 @@ export async function keepLines(
   }
   return target
 }
+
+/** Names the processes after their kind and number, as in `api0`. */
+export function numbered<P>(kind: string, processes: readonly P[]): Record<string, P> {
+  return Object.fromEntries(processes.map((process, index) => [`${kind}${index}`, process]))
+}

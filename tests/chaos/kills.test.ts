@@ -7,10 +7,11 @@ import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from '../e2e/kill
 import type { LiveEvent } from '../e2e/live-tweets.ts'
 import { type System, startSystem } from '../e2e/system.ts'
 import { publicData } from '../public-data.ts'
-import { chaosConfig, chaosHome } from './config.ts'
+import { chaosHome } from './config.ts'
 import { keepLogs } from './keep-logs.ts'
+import { announce, say, settings } from './rounds.ts'
 
-const { seed, rounds, parts } = chaosConfig()
+const { seed, rounds, parts } = settings
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
 /** Difference between the ids of two rounds. It is larger than the difference between any two ids of the recording. */
@@ -26,7 +27,7 @@ let system: System
 let trial: Ordeal
 
 beforeAll(async () => {
-  process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
+  announce()
   system = await startSystem({ workers: 2, apis: 2 })
 })
 
@@ -70,10 +71,10 @@ test(
   async () => {
     onTestFailed(async () => {
       const kept = await keepLogs(system, join(chaosHome(), `trends-${seed}`))
-      process.stderr.write(`chaos: logs: ${kept}\n`)
+      say(`logs: ${kept}`)
     })
     const random = seededRandom(seed)
-    trial = ordeal(system, (text) => process.stderr.write(`chaos: ${text}\n`), await tweetsFromNow())
+    trial = ordeal(system, say, await tweetsFromNow())
     await trial.nextWindow()
     for (let round = 1; round <= rounds; round++) {
       for (const name of names) {
@@ -84,7 +85,7 @@ test(
         await trial.checkAgreement()
       }
       await trial.checkTable()
-      process.stderr.write(`chaos: round ${round} of ${rounds} is over\n`)
+      say(`round ${round} of ${rounds} is over`)
     }
     await trial.endInput()
     // Once this check has succeeded, even tweets without an acknowledgement are certain to be in the log before the

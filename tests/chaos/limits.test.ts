@@ -2,17 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seededRandom } from '../../tools/random/random.ts'
 import { limitsOrdeal, REDIS_FAULTS } from '../api/limits/ordeal.ts'
 import { type LimitsSystem, startLimitsSystem } from '../api/limits/system.ts'
-import { chaosConfig } from './config.ts'
+import { announce, SETUP_TIMEOUT_MS, say, settings } from './rounds.ts'
 
-const { seed, rounds } = chaosConfig()
-const SETUP_TIMEOUT_MS = 240_000
+const { seed, rounds } = settings
 /** Time limit of one round with a fault and the recovery, on a busy machine. */
 const FAULT_TIMEOUT_MS = 120_000
 
 let system: LimitsSystem
 
 beforeAll(async () => {
-  process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
+  announce()
   system = await startLimitsSystem()
 }, SETUP_TIMEOUT_MS)
 
@@ -28,10 +27,10 @@ test(
     for (let round = 1; round <= rounds; round++) {
       const faults = REDIS_FAULTS.map((fault) => ({ fault, at: random() })).sort((one, other) => one.at - other.at)
       for (const { fault } of faults) await ordeal.suffer(fault)
-      process.stderr.write(`chaos: round ${round} of ${rounds} is over: ${faults.map(({ fault }) => fault).join(', ')}\n`)
+      say(`round ${round} of ${rounds} is over: ${faults.map(({ fault }) => fault).join(', ')}`)
     }
     const { wrong, answers } = await ordeal.finish()
-    process.stderr.write(`chaos: ${answers} answers, ${wrong.length} wrong\n`)
+    say(`${answers} answers, ${wrong.length} wrong`)
     expect(wrong).toEqual([])
   },
   rounds * REDIS_FAULTS.length * FAULT_TIMEOUT_MS,

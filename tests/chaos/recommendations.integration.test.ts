@@ -1,13 +1,10 @@
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest'
+import { afterAll, beforeAll, test } from 'vitest'
 import { AT_FIRST_TRY } from '../stack/index.ts'
-import { chaosHome } from './config.ts'
-import { keepEvidence } from './judge.ts'
 import { drawPlan, type RecommendationFaultKind } from './recommendations/plan.ts'
 import { keepRecommendationsLogs, playRound } from './recommendations/round.ts'
 import { type RecommendationsSystem, recommendationsSystem } from './recommendations/system.ts'
+import { playShortRound, SETUP_TIMEOUT_MS, say } from './rounds.ts'
 
-const SETUP_TIMEOUT_MS = 240_000
 /** Time limit of the round. The round normally takes 20 s, and each wait within it has its own limit. */
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1
@@ -28,14 +25,11 @@ test('with an outage, an emptied Redis, a killed API and worker, features and si
   ...AT_FIRST_TRY,
   timeout: ROUND_TIMEOUT_MS,
 }, async () => {
-  const folder = join(chaosHome(), `recommendations-short-${SEED}`)
-  onTestFailed(async () => {
-    process.stderr.write(`chaos: logs: ${await keepRecommendationsLogs(system, join(folder, 'logs'))}\n`)
-  })
   const plan = drawPlan(SEED, { users: USERS, rate: RATE, faults: FAULTS })
-  const say = (text: string) => process.stderr.write(`chaos: ${text}\n`)
-  const result = await playRound(system, { plan, number: 0, judgesTrending: false }, say)
-  say(result.summary)
-  if (result.faults.length > 0) keepEvidence(join(folder, 'evidence.json'), result, plan)
-  expect(result.faults).toEqual([])
+  const rounds = {
+    name: 'recommendations',
+    play: () => playRound(system, { plan, number: 0, judgesTrending: false }, say),
+    keepLogs: (target: string) => keepRecommendationsLogs(system, target),
+  }
+  await playShortRound(rounds, plan)
 })

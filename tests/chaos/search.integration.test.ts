@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest'
 import { AT_FIRST_TRY } from '../stack/index.ts'
 import { chaosHome } from './config.ts'
 import { keepLines } from './keep-logs.ts'
+import { SETUP_TIMEOUT_MS, say } from './rounds.ts'
 import type { SearchFaultKind } from './search/faults.ts'
 import { playRound } from './search/round.ts'
 import { type SearchSystem, searchSystem } from './search/system.ts'
 
-const SETUP_TIMEOUT_MS = 240_000
 /** Time limit of the round, which normally takes half a minute. */
 const ROUND_TIMEOUT_MS = 300_000
 const SEED = 1
@@ -28,9 +28,8 @@ test('with a killed search server, a killed builder and a wiped index, answers a
   onTestFailed(async () => {
     const [first, second] = system.workers
     const kept = await keepLines(system.folder.path, { first, second }, join(chaosHome(), `search-short-${SEED}`))
-    process.stderr.write(`chaos: logs: ${kept}\n`)
+    say(`logs: ${kept}`)
   })
-  const say = (text: string) => process.stderr.write(`chaos: ${text}\n`)
   const { faults, summary } = await playRound(system, SEED, FAULTS, say)
   say(summary)
   expect(faults).toEqual([])

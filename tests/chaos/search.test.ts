@@ -1,20 +1,18 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Random, seededRandom } from '../../tools/random/random.ts'
-import { chaosConfig, chaosHome } from './config.ts'
+import { chaosHome } from './config.ts'
 import { keepLines } from './keep-logs.ts'
+import { announce, chosenFaults, SETUP_TIMEOUT_MS, say, settings } from './rounds.ts'
 import { SEARCH_FAULTS, type SearchFaultKind } from './search/faults.ts'
 import { playRound } from './search/round.ts'
 import { type SearchSystem, searchSystem } from './search/system.ts'
 import { noSmallDisk } from './small-disk.ts'
 
-const { seed, rounds, parts } = chaosConfig()
-const SETUP_TIMEOUT_MS = 240_000
+const { seed, rounds } = settings
 const ROUND_TIMEOUT_MS = 420_000
 
-const unknown = (parts ?? []).filter((part) => !SEARCH_FAULTS.includes(part as SearchFaultKind))
-if (unknown.length > 0) throw new Error(`CHAOS_PARTS has ${unknown.join(', ')}; choose from ${SEARCH_FAULTS.join(', ')}`)
-const kinds = (parts as readonly SearchFaultKind[] | undefined) ?? SEARCH_FAULTS
+const kinds = chosenFaults(SEARCH_FAULTS)
 
 let system: SearchSystem
 
@@ -26,10 +24,8 @@ function shuffled(random: Random): SearchFaultKind[] {
     .map(({ kind }) => kind)
 }
 
-const say = (text: string) => process.stderr.write(`chaos: ${text}\n`)
-
 beforeAll(async () => {
-  say(`CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}`)
+  announce()
   const reason = noSmallDisk()
   if (reason !== undefined && kinds.includes('disk-full')) say(`the disk is never full: ${reason}`)
   system = await searchSystem()

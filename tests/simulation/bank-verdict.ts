@@ -112,7 +112,11 @@ function decisionFaults(
   const amounts = new Map(commands.map(({ value }) => [value.command_id, value.body.amount]))
   const faults: string[] = []
   let next = 0
-  let judged = 0
+  /**
+   * The times at which the next decision may be judged. There is more than one only after broken orders: an order that
+   * is skipped because it fails has no effects, but an order that is dropped after its deadline counts.
+   */
+  let judgedAt: readonly number[] = [0]
 
   /** Follows the changes that ticks made. */
   function takeReleases(): void {
@@ -135,16 +139,20 @@ function decisionFaults(
   }
 
   for (const { key, value: command, timestamp } of commands) {
-    if (judgedByAppend) judged = Math.max(judged, timestamp)
+    const before = judgedAt
+    if (judgedByAppend) judgedAt = before.map((at) => Math.max(at, timestamp))
     takeReleases()
     const { command_id: id, request_hash: hash, reply_to: to, body } = command
     const known = first.get(id)
     const result = decisions.slice(next).find(({ value }) => value.result !== null)?.value.result
     if (result?.reply_to !== to) {
       if (known !== undefined && body.kind !== BROKEN) faults.push(`${id} to ${to} has no result, though it was decided`)
+      if (body.kind === BROKEN) judgedAt = [...new Set([...judgedAt, ...before])]
       continue
     }
     if (known === undefined) {
+      const [judged] = judgedAt.filter((at) => at === statedTime(result.answer)).concat(judgedAt)
+      judgedAt = [judged]
       const { state, answer } = decideOrder(accounts.get(key), body, id, judged)
       if (state !== undefined) {
         expectView(key, state)
@@ -162,4 +170,9 @@ function decisionFaults(
   takeReleases()
   if (next !== decisions.length) faults.push(`${decisions.length - next} decisions too many, from ${JSON.stringify(decisions[next])} on`)
   return faults
+}
+
+/** Returns the time at which a result says that it was judged. */
+function statedTime(answer: string): number | undefined {
+  return answer === '' ? undefined : (JSON.parse(answer) as Answer).at
 }

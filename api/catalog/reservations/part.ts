@@ -51,8 +51,11 @@ function changedCart(answer: CartAnswer): Cart {
   switch (answer.outcome) {
     case 'done':
       return answer.cart
-    case 'ended':
-      throw new ApiError(catalogErrors.reservation_ended, { fields: { status: answer.cart.status } })
+    case 'ended': {
+      const { status } = answer.cart
+      // Shortly after its end, the expiry of a cart has not been decided yet.
+      throw new ApiError(catalogErrors.reservation_ended, { fields: { status: status === 'OPEN' ? 'EXPIRED' : status } })
+    }
     case 'extended_before':
       throw new ApiError(catalogErrors.reservation_extended)
     case 'not_found':

@@ -53,7 +53,10 @@ export async function reserve({ commands, offers, reservationMs }: ReserveDeps, 
   throw new ApiError(errors.unavailable, { message: 'The reservation could not be opened in time. Try again with a new Idempotency-Key.' })
 }
 
-/** Reserves all parts and opens the cart. Returns undefined if the parts were reserved too long ago. */
+/**
+ * Reserves all parts and opens the cart. Returns undefined if the parts were reserved too long ago, or the cart has
+ * ended.
+ */
 async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_ms: number): Promise<Cart | undefined> {
   const { number, reservationId, command } = attempt
   const answers = await Promise.all(parts.map((part) => askPart(attempt, part, 'RESERVE_PART', held_ms)))
@@ -66,7 +69,8 @@ async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_m
     const cartParts = reserved.map(({ product_id, lines }) => ({ product_id, lines }))
     const open = { action: 'OPEN', parts: cartParts, parts_end_at, held_ms } as const
     const answer = await command.run(reservationFlow, reservationId, open, `${number}:open`)
-    if ('cart' in answer) return answer.cart
+    // A cart that has ended belongs to a request of the day before, whose commands are no longer remembered.
+    if ('cart' in answer && answer.outcome !== 'ended') return answer.cart
   }
   await Promise.all(parts.map((part, index) => answers[index].outcome === 'reserved' && askPart(attempt, part, 'RELEASE_PART', 0)))
   if (refused !== undefined) throw partRefused(refused)

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { MOST_PAGED } from '../../../state/indexes/catalog/products.ts'
 import type { SearchAnswerBody } from '../search/results/answer.ts'
 import { addressOf, type Choice, toggled } from './choice.ts'
 import { type Html, priceText, ratingText, words } from './layout.ts'
@@ -74,12 +75,15 @@ ${group(
 )}
 ${group(
   'Brand',
-  brands.slice(0, SHOWN_BRANDS).map(({ name, count }) => ({
-    text: name,
-    count,
-    isChosen: choice.brands.includes(name),
-    address: addressOf(choice, { brands: toggled(choice.brands, name) }),
-  })),
+  frequent(
+    SHOWN_BRANDS,
+    brands.map(({ name, count }) => ({
+      text: name,
+      count,
+      isChosen: choice.brands.includes(name),
+      address: addressOf(choice, { brands: toggled(choice.brands, name) }),
+    })),
+  ),
 )}
 ${group(
   'Price',
@@ -106,13 +110,21 @@ ${group(
 ${attributes.map(({ name, values }) =>
   group(
     name,
-    values.slice(0, SHOWN_VALUES).map(({ value, count }) => {
-      const attribute = `${name}:${value}`
-      const isChosen = choice.attributes.includes(attribute)
-      return { text: value, count, isChosen, address: addressOf(choice, { attributes: toggled(choice.attributes, attribute) }) }
-    }),
+    frequent(
+      SHOWN_VALUES,
+      values.map(({ value, count }) => {
+        const attribute = `${name}:${value}`
+        const isChosen = choice.attributes.includes(attribute)
+        return { text: value, count, isChosen, address: addressOf(choice, { attributes: toggled(choice.attributes, attribute) }) }
+      }),
+    ),
   ),
 )}`
+}
+
+/** Returns the first values, and the chosen ones among the others, whose links remove them from the choice. */
+function frequent(most: number, values: readonly Value[]): readonly Value[] {
+  return values.filter(({ isChosen }, place) => place < most || isChosen)
 }
 
 function isFiltered({ category, price_min, price_max, rating_min, brands, attributes }: Choice): boolean {
@@ -176,7 +188,7 @@ function hiddenFields({ brands, attributes, ...single }: Choice, without: readon
 
 function pages(choice: Choice, { page, page_size, total }: SearchAnswerBody): Html {
   const current = page ?? 1
-  const last = Math.max(1, Math.ceil(total / page_size))
+  const last = Math.max(1, Math.min(Math.ceil(total / page_size), Math.floor(MOST_PAGED / page_size)))
   if (last === 1) return html``
   const link = (number: number, rel: string, text: string) =>
     html`<a rel="${rel}" href="${addressOf(choice, { page: number === 1 ? '' : String(number) })}">${text}</a>`

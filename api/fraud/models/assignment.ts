@@ -23,8 +23,12 @@ export interface ModelsWithPolicy {
 export interface ModelAssignments {
   /** Makes models the champion, together with their policy. The challenger does not change. */
   assign(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
-  /** Makes models the challenger, in place of the current challenger. */
-  setChallenger(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
+  /**
+   * Makes models the challenger, in place of the current challenger.
+   * @param asked the versions in the request, which identify the request. The other versions and the policy depend on
+   * the champion, which may have changed when the request is repeated.
+   */
+  setChallenger(from: CommandRequest, models: ModelsWithPolicy, asked: ModelVersions): Promise<FraudModels>
   /** Throws `no_challenger`. */
   endChallenger(from: CommandRequest): Promise<FraudModels>
   /**
@@ -44,8 +48,8 @@ export function modelAssignments(changeSettings: ChangeSettings): ModelAssignmen
       const change = { ...about, action: 'assign_models', input: inputOf(given), asked: ['assignFraudModels', given] } as const
       return (await changeSettings(from, change)).models
     },
-    async setChallenger(from, given) {
-      const change = { ...about, action: 'set_challenger', input: inputOf(given), asked: ['setFraudChallenger', given] } as const
+    async setChallenger(from, given, asked) {
+      const change = { ...about, action: 'set_challenger', input: inputOf(given), asked: ['setFraudChallenger', asked] } as const
       return (await changeSettings(from, change)).models
     },
     async endChallenger(from) {

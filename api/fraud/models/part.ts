@@ -81,10 +81,11 @@ export function modelsPart({ models, assignments, settings, tables, now }: Model
         const changed =
           versions === null
             ? await assignments.endChallenger(input)
-            : await assignments.setChallenger(input, {
-                versions: { ...settings.models.champion, ...versions },
-                policy: await policyFor(versions),
-              })
+            : await assignments.setChallenger(
+                input,
+                { versions: { ...settings.models.champion, ...versions }, policy: await policyFor(versions) },
+                versions,
+              )
         return jsonAnswer(200, assignmentJson(changed, now()), PRIVATE)
       }),
       bind(promoteRoute, async (input) => {

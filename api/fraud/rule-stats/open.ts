@@ -15,7 +15,10 @@ import { ruleRecorder } from './recorder.ts'
 import { ruleStatsRoute } from './routes.ts'
 
 export interface RuleStatsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'scripts' | 'metrics' | 'log' | 'now'> {
-  readonly settings: Pick<SettingsInForce, 'ruleSet'>
+  readonly settings: Pick<SettingsInForce, 'ruleSet'> & {
+    /** All rules, including those that are not evaluated. */
+    readonly rules: { readonly rules: readonly Rule[] }
+  }
   /** Puts a rule into shadow mode. If undefined, the guard only raises the alert. */
   readonly moveToShadow: ((rule: Rule) => Promise<void>) | undefined
 }
@@ -53,7 +56,7 @@ export function openRuleStats(deps: RuleStatsDeps): FraudPart & { readonly obser
         const until = now()
         const since = Math.floor((until - STATS_MS) / HOUR_MS) * HOUR_MS
         const hours = await readRuleHours(tables, rule_id, since)
-        const isKnown = hours.length > 0 || settings.ruleSet.rules.some(({ rule }) => rule.rule_id === rule_id)
+        const isKnown = hours.length > 0 || settings.rules.rules.some((rule) => rule.rule_id === rule_id)
         if (!isKnown) throw new ApiError(fraudErrors.rule_not_found)
         return jsonAnswer(200, statsJson(rule_id, hours, since, until), PRIVATE)
       }),

@@ -32,12 +32,19 @@ import type { ObserveStage, Stage } from './stages.ts'
  * in case the model scorer fails to do so.
  */
 export const MODELS_MS = 30
+/**
+ * Maximum age of an answer whose event a repeated request logs again. Profiles recognise a repeated transaction for 24
+ * hours, and the event may wait in the spool for some of them.
+ */
+const LOGGED_AGAIN_FOR_MS = 12 * 3_600_000
 
 /** Parts that may be unavailable, in the order of `degraded`. */
 const PARTS = ['profiles', 'answers', 'models', 'log', 'blocklist', 'rules'] as const
 export type DegradedPart = (typeof PARTS)[number]
 
 const NOT_EVALUATED: FraudMlScores = { evaluated: false, account_takeover: 0, payment_fraud: 0, money_laundering: 0 }
+/** A blocked transaction is not looked up, so it is never in flight. */
+const NOTHING_IN_FLIGHT = async () => undefined
 const NO_IP_FACTS: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 
 export interface ScorerDeps {
@@ -59,6 +66,8 @@ export interface ScorerDeps {
 
 /** A new answer, with the rule and the tallies that its evaluation used. */
 interface Evaluated {
+  /** Removes the transaction from the transactions in flight. */
+  readonly withdraw: () => Promise<void>
   readonly scored: TxnScored
   /** The rule that had precedence; undefined if no rule matched, or if the blocklist decided. */
   readonly winner: Rule | undefined
@@ -98,29 +107,35 @@ export function scorer(deps: ScorerDeps): Scorer {
     // The claim and the profiles are requested from Redis in one write. Very few requests repeat an id, so waiting for
     // the claim first would rarely save a look-up.
     const at = now()
+    const withdraw = () => profiles.withdraw(request, at)
     const [claimed, enrichments] = await Promise.all([
       timed('claim', () => answers.claim(request)),
       timed('enrichment', () => profiles.enrich(request, at)),
     ])
-    if (claimed.state === 'conflict') {
-      await profiles.withdraw(request, at)
-      throw conflict()
-    }
-    if (claimed.state === 'answered') return await repeated(claimed.scored)
+    if (claimed.state === 'conflict') return await refused(withdraw)
+    if (claimed.state === 'answered') return await repeated(claimed.scored, withdraw)
     const away = new Set<DegradedPart>()
     if (claimed.state === 'away') away.add('answers')
-    return await record(await evaluate(request, requestId, enrichments, away), away)
+    return await record({ ...(await evaluate(request, requestId, enrichments, away)), withdraw }, away)
+  }
+
+  async function refused(withdraw: Evaluated['withdraw']): Promise<never> {
+    await withdraw()
+    throw conflict()
   }
 
   /**
    * Logs the event of a repeated request again, because the first process may have been killed before it logged the
-   * event.
+   * event. If consumers might no longer recognise the event as a duplicate, it is not logged. No profile then includes
+   * the transaction again, so nothing else would remove it from the transactions in flight.
    */
-  async function repeated(scored: TxnScored): Promise<Scored> {
-    return { scored: await logged(scored), isRepeat: true }
+  async function repeated(scored: TxnScored, withdraw: Evaluated['withdraw']): Promise<Scored> {
+    if (now() - scored.scored_at < LOGGED_AGAIN_FOR_MS) return { scored: await logged(scored), isRepeat: true }
+    await withdraw()
+    return { scored, isRepeat: true }
   }
 
-  async function evaluate(request: FraudRequest, requestId: string, enrichments: Enrichments, away: Set<DegradedPart>): Promise<Evaluated> {
+  async function evaluate(request: FraudRequest, requestId: string, enrichments: Enrichments, away: Set<DegradedPart>) {
     // Settings may change at any time, so rules and lists are read at the same moment.
     const { ruleSet, tallies, lists, snoozes } = settings
     const ip = ipFactsOf(request.device.ip_address)
@@ -181,7 +196,7 @@ export function scorer(deps: ScorerDeps): Scorer {
       shadow: [],
       outcome: undefined,
     })
-    return { scored, winner: undefined, tallies, hit }
+    return { scored, winner: undefined, tallies, hit, withdraw: NOTHING_IN_FLIGHT }
   }
 
   /** Ignores scores that are not probabilities. */
@@ -196,7 +211,7 @@ export function scorer(deps: ScorerDeps): Scorer {
   }
 
   /** Keeps the answer, then logs the event. */
-  async function record({ scored, winner, tallies, hit }: Evaluated, away: Set<DegradedPart>): Promise<Scored> {
+  async function record({ scored, winner, tallies, hit, withdraw }: Evaluated, away: Set<DegradedPart>): Promise<Scored> {
     if (blocklist.isStale) away.add('blocklist')
     if (settings.isStale) away.add('rules')
     const named = { ...scored, degraded: inOrder(away) }
@@ -206,9 +221,9 @@ export function scorer(deps: ScorerDeps): Scorer {
     }
 
     const kept: Claimed = await timed('persist', () => answers.keep(named, audit))
-    if (kept.state === 'answered') return await repeated(kept.scored)
+    if (kept.state === 'answered') return await repeated(kept.scored, withdraw)
     // A transaction of a blocked entity is blocked, even if its id belongs to another request.
-    if (kept.state === 'conflict' && scored.reason !== 'blocklist_hit') throw conflict()
+    if (kept.state === 'conflict' && scored.reason !== 'blocklist_hit') return await refused(withdraw)
     if (kept.state === 'away') away.add('answers')
     observer.scored({ tallies, winner, verdict: scored })
     return { scored: await logged({ ...scored, degraded: inOrder(away) }), isRepeat: false }

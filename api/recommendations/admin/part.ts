@@ -5,7 +5,7 @@ import { jsonAnswer, noContent } from '../../kit/answer.ts'
 import { ApiError, invalidRequest } from '../../kit/errors.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
-import { isRunning } from '../candidates/editorial.ts'
+import { isRunning, NEW_RELEASES } from '../candidates/editorial.ts'
 import { recommendationErrors } from '../errors.ts'
 import type { RecommendationsPart } from '../part.ts'
 import type { RecommendationTables } from '../tables.ts'
@@ -19,6 +19,8 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
   return {
     routes: [
       bind(putEditorialRoute, async ({ params: { name }, body }) => {
+        if ((body.kind === 'NEW_RELEASE_BOOST') !== (name === NEW_RELEASES))
+          throw invalidRequest('body.kind', `must be NEW_RELEASE_BOOST for the name ${NEW_RELEASES}, and LIST for every other name`)
         const list = editorialOf(body, now())
         if ((list.starts_at ?? 0) >= (list.ends_at ?? Number.POSITIVE_INFINITY))
           throw invalidRequest('body.ends_at', 'must be after starts_at')

@@ -19,7 +19,7 @@ const MAX_ATTRIBUTES = 50
 const name = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,49}$/, 'must have 1 to 50 of a-z, 0-9 and -')
-  .openapi({ example: 'new-releases' })
+  .openapi({ example: 'summer-films' })
 const period = { starts_at: z.iso.datetime().nullable().optional(), ends_at: z.iso.datetime().nullable().optional() }
 
 const listBody = z.strictObject({
@@ -60,7 +60,7 @@ export const putEditorialRoute = defineRoute({
   operationId: 'putEditorialList',
   summary: 'Create or replace an editorial list or rule',
   description:
-    'A LIST makes its items candidates for recommendation. The rule `new-releases` multiplies the scores of new items. Without this rule, the factor is 1.1 for items younger than 30 days. Changes take effect within a second. Lists and rules apply from `starts_at` to `ends_at`.',
+    'A LIST makes its items candidates for recommendation. The rule `new-releases`, which is the only NEW_RELEASE_BOOST, multiplies the scores of new items. Without this rule, the factor is 1.1 for items younger than 30 days. Changes take effect within a second. Lists and rules apply from `starts_at` to `ends_at`.',
   auth: ADMIN,
   params: z.object({ name }),
   body: editorialBody,

@@ -6,7 +6,7 @@ import type { NewReleaseBoost } from '../rank/arrange.ts'
 export type EditorialLists = ReadonlyMap<string, EditorialList>
 
 /** Name of the boost rule. The default boost applies unless editors have set a rule with this name. */
-const NEW_RELEASES = 'new-releases'
+export const NEW_RELEASES = 'new-releases'
 export const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
 
 /** Returns the ids of the items that editors have placed in a context, best first. */

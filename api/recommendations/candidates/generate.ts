@@ -60,7 +60,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     const near = neighboursOf(itemId)
     if (near.length > 0) return near
     const byContent = byVector(items, model, itemId, BY_ITEMS)
-    return byContent.length > 0 ? byContent : byCategory(items, leaders.ofGenre, Math.max(0, items.rowOf(itemId)), BY_ITEMS)
+    return byContent.length > 0 ? byContent : byCategory(items, leaders.ofGenre, items.rowOf(itemId), BY_ITEMS)
   }
 
   function addNeighbours(): void {
@@ -133,10 +133,15 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   }
 
   function addPreferences(): void {
-    for (const stated of user.preferences) {
-      if (stated.weight <= 0) continue
-      const genre = isAboutGenre(stated) ? items.genreNumber(stated.value) : 0
-      const best = genre === 0 ? leaders.ofTrait(traitOf(stated.category, stated.value)) : leaders.ofGenre(genre)
+    const wanted = user.preferences
+      .filter(({ weight }) => weight > 0)
+      .map((stated) => {
+        const genre = isAboutGenre(stated) ? items.genreNumber(stated.value) : 0
+        return genre === 0 ? { trait: traitOf(stated.category, stated.value) } : { genre }
+      })
+    leaders.announce(wanted.flatMap(({ trait }) => trait ?? []))
+    for (const { trait, genre } of wanted) {
+      const best = trait === undefined ? leaders.ofGenre(genre) : leaders.ofTrait(trait)
       for (const row of best.slice(0, PER_PREFERENCE)) set.of(row, 'preference')
     }
   }
@@ -145,10 +150,11 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   if (recType !== 'trending') addNeighbours()
   if (recType !== 'trending' && !isAbout) {
     addVector()
-    addPreferences()
     addListed(sources.editorialFor(request.context), EDITORIAL, 'editorial')
   }
   if (!isAbout) addListed(sources.trendingFor(user), recType === 'trending' ? BY_ITEMS : TRENDING, 'trending')
+  // A user may state a hundred preferences, whose items must not take the places of all others.
+  if (recType !== 'trending' && !isAbout) addPreferences()
   // Popular items fill the list if there are no events yet, or if the user has seen everything that is trending.
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')
   addProducts()

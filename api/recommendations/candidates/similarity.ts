@@ -52,10 +52,11 @@ export function byVector(items: ItemTable, model: RecommendationModel | undefine
 
 /**
  * Returns the most popular items of the same genre.
+ * @param row of the item; -1 if it is unknown, and therefore has no genre
  * @param leaders returns the rows of the most popular items of a genre
  */
 export function byCategory(items: ItemTable, leaders: (genre: number) => readonly number[], row: number, count: number): SimilarItem[] {
-  const genre = items.genreAt(row)
+  const genre = row < 0 ? 0 : items.genreAt(row)
   if (genre === 0) return []
   return leaders(genre)
     .filter((other) => other !== row)

@@ -48,8 +48,8 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
         return accepted()
       }),
       bind(postEventsRoute, async ({ caller, body: { events }, idempotencyKey }) => {
-        const users = events.map((event, index) => userOf(caller!, event.user_id, `body.events.${index}.user_id`))
-        assertTimes(events, (index) => `body.events.${index}`)
+        const users = events.map((event, index) => userOf(caller!, event.user_id, `body.events[${index}].user_id`))
+        assertTimes(events, (index) => `body.events[${index}]`)
         const time = now()
         await Promise.all(
           events.map((event, index) =>

@@ -5,6 +5,8 @@ import { MAX_TRAITS, NO_TRAIT, type Trait } from './traits.ts'
 export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */
   ofGenre(genre: number): readonly number[]
+  /** Announces traits that are about to be requested, so that a single pass lists the items of all of them. */
+  announce(traits: readonly Trait[]): void
   /**
    * Rows of the most popular active items with a trait, best first. There are too many traits to keep a list for each
    * of them, so a list is made only after its first request.
@@ -99,6 +101,7 @@ export function leaders({ items, now, otherWork, keptMs = () => KEPT_MS }: Leade
   }
 
   return {
+    announce: (traits) => traits.forEach(want),
     ofGenre(genre) {
       fresh()
       return made.byGenre.get(genre) ?? []

@@ -1,5 +1,6 @@
 import { closeSync, openSync, read as readFile, readSync } from 'node:fs'
 import { promisify } from 'node:util'
+import { BundleError } from './manifest.ts'
 
 /** The factors of all items in a file of 16-bit floats, row by row. */
 export interface Factors {
@@ -33,7 +34,7 @@ const BYTES_PER_HALF = 2
 export const CHECKED_ROWS = 4_096
 
 /** Error for factors that must not be used. */
-class FactorsError extends Error {
+class FactorsError extends BundleError {
   override readonly name = 'FactorsError'
 }
 

@@ -28,7 +28,7 @@ export type BundleManifest = z.infer<typeof manifestSchema>
 
 /** Error for a bundle that must not be used. The version in force stays in force. */
 export class BundleError extends Error {
-  override readonly name = 'BundleError'
+  override readonly name: string = 'BundleError'
 }
 
 /**

@@ -11,20 +11,20 @@ import type { RecommendationModel } from './model.ts'
 export interface NewerItems {
   /** @param item undefined for a deleted one */
   put(itemId: bigint, item: RecommendationItem | undefined, models: readonly (RecommendationModel | undefined)[]): void
-  /** Adds all kept items to a model that was just opened, a few at a time. */
+  /** Adds all kept items to a model that was just opened, a few at a time, the most recently changed ones last. */
   fill(model: RecommendationModel): Promise<void>
 }
 
 /**
- * Maximum number of kept items. These items take about 6 MB of text. Most catalogues gain fewer items between two
- * training runs.
+ * Maximum number of kept items, and of vectors that a model computes for such items. The items take about 6 MB of text,
+ * and the vectors of a model about 40 MB. Most catalogues gain fewer items between two training runs.
  */
-const KEPT_ITEMS = 20_000
+export const MOST_NEWER_ITEMS = 20_000
 /** Requests are answered after this many items. */
 const ITEMS_AT_ONCE = 32
 
 export function newerItems(): NewerItems {
-  const kept = new LRUCache<bigint, string>({ max: KEPT_ITEMS })
+  const kept = new LRUCache<bigint, string>({ max: MOST_NEWER_ITEMS })
   const filling = new Set<RecommendationModel>()
   return {
     put(itemId, item, models) {
@@ -41,7 +41,7 @@ export function newerItems(): NewerItems {
       filling.add(model)
       try {
         let shown = 0
-        for (const [itemId, content] of [...kept.entries()]) {
+        for (const [itemId, content] of [...kept.entries()].reverse()) {
           model.addItem({ itemId, ...(JSON.parse(content) as ItemContent) })
           if (++shown % ITEMS_AT_ONCE === 0) await otherWork()
         }

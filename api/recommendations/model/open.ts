@@ -7,6 +7,7 @@ import { openFactors } from './factors.ts'
 import { foldIn } from './fold-in.ts'
 import { BundleError, type BundleManifest, readManifest } from './manifest.ts'
 import type { RecommendationModel } from './model.ts'
+import { MOST_NEWER_ITEMS } from './newer-items.ts'
 import { parseTrees } from './trees.ts'
 import { type NearBy, newVectorIndex, type VectorIndex, viewVectorIndex } from './vector-index.ts'
 import { MOST_WHOLE, wholeSearch } from './whole-search.ts'
@@ -30,12 +31,13 @@ export type OpenVectors = Omit<OpenModel, 'version' | 'sequence' | 'trainedAt' |
 
 /**
  * Opens a bundle. Its files are checked in pieces, and requests are answered between the pieces.
+ * @param mostAdded see `openVectors`
  * @throws BundleError if a file is damaged, or its contents differ from the manifest
  */
-export async function openModel(folder: string): Promise<OpenModel> {
+export async function openModel(folder: string, mostAdded?: number): Promise<OpenModel> {
   const { manifest, version } = await readManifest(folder)
   const trees = parseTrees(await readFile(join(folder, 'trees.txt'), 'utf8'), RANKING_FEATURES)
-  const vectors = await openVectors(folder, manifest)
+  const vectors = await openVectors(folder, manifest, mostAdded)
   return {
     ...vectors,
     version,
@@ -47,9 +49,11 @@ export async function openModel(folder: string): Promise<OpenModel> {
 
 /**
  * Opens the vectors of a bundle, which may have no trees or manifest yet.
+ * @param mostAdded maximum number of items with vectors that are computed from their content. Each further item
+ * replaces the one that was added first
  * @throws BundleError for the same reasons as `openModel`
  */
-export async function openVectors(folder: string, shape: VectorShape): Promise<OpenVectors> {
+export async function openVectors(folder: string, shape: VectorShape, mostAdded = MOST_NEWER_ITEMS): Promise<OpenVectors> {
   const at = (name: string) => join(folder, name)
   const { dimensions, items, greatest_length: greatest } = shape
   const ids = new BigInt64Array(await doublesOf(at('items.ids'), items))
@@ -61,16 +65,10 @@ export async function openVectors(folder: string, shape: VectorShape): Promise<O
   await checkNumbers('tokens.f32', tokenFactors)
   const { factors, lengths } = await openFactors(at('items.f16'), items, dimensions)
   for (let row = 0; row < items; row++) lengths[row] /= greatest
-  const index = await indexOf(at('items.usearch'), dimensions, lengths).catch((error) => {
+  const { trained, solver } = await searched().catch((error) => {
     factors.close()
     throw error
   })
-  if (index.size !== items) {
-    factors.close()
-    throw new BundleError(`the index holds ${index.size} of ${items} items`)
-  }
-  const trained = items <= MOST_WHOLE ? await wholeSearch({ factors, dimensions, lengths, greatest }) : index
-  const solver = await foldIn({ gram, dimensions, regularization: shape.regularization })
   const rowOf = rowsOf(ids)
   /**
    * Factors of items on which the model was not trained, computed from their content. The keys of the index are
@@ -79,8 +77,20 @@ export async function openVectors(folder: string, shape: VectorShape): Promise<O
   const added = new Map<bigint, Float32Array>()
   const addedIds: bigint[] = []
   const newer = newVectorIndex(dimensions)
+  /** Number of items that were ever added. */
+  let additions = 0
   /** The factors of a user's items, row by row. */
   let folded = new Float32Array(FOLDED_ROWS * dimensions)
+
+  async function searched() {
+    const index = await indexOf(at('items.usearch'), dimensions, lengths)
+    if (index.size !== items) throw new BundleError(`the index holds ${index.size} of ${items} items`)
+    const trained = items <= MOST_WHOLE ? await wholeSearch({ factors, dimensions, lengths, greatest }) : index
+    const solver = await foldIn({ gram, dimensions, regularization: shape.regularization }).catch((cause: Error) => {
+      throw new BundleError(`gram.f64: ${cause.message}`, { cause })
+    })
+    return { trained, solver }
+  }
 
   /** Writes the factors of an item. Returns false if the model does not have them. */
   function copyFactors(itemId: bigint, out: Float32Array, start: number): boolean {
@@ -142,8 +152,14 @@ export async function openVectors(folder: string, shape: VectorShape): Promise<O
         item.itemId,
         sum.map((value) => value * scale),
       )
+      const key = additions++ % mostAdded
+      if (key < addedIds.length) {
+        added.delete(addedIds[key])
+        newer.remove(key)
+      }
+      addedIds[key] = item.itemId
       newer.add(
-        addedIds.push(item.itemId) - 1,
+        key,
         sum.map((value) => (value * scale) / greatest),
       )
     },

@@ -1,3 +1,5 @@
+import { BundleError } from './manifest.ts'
+
 /** Gradient-boosted trees in typed arrays, read from the text format of LightGBM (`Booster.save_model`). */
 
 /** Limits that keep ranking within the time of a request: docs/services/recommendations.md#ranking */
@@ -12,7 +14,7 @@ export interface Trees {
   score(features: Float64Array, rows: number): Float64Array
 }
 
-export class TreesError extends Error {
+export class TreesError extends BundleError {
   override readonly name = 'TreesError'
 }
 

@@ -18,6 +18,8 @@ export interface VectorIndex {
    * @param vectors the vectors one after another, in the order of `keys`, each with a length of at most 1
    */
   addRows(keys: ArrayLike<number>, vectors: Float32Array, threads: number): void
+  /** Removes a vector. Its key can be used again, and its place in memory is used by a later vector. */
+  remove(key: number): void
   search(vector: Float32Array, count: number, by?: NearBy): NearRow[]
   readonly size: number
   save(path: string): void
@@ -106,6 +108,7 @@ function over(index: Index, dimensions: number, known: Float32Array): VectorInde
   return {
     add: (key, vector) => addRows([key], vector, ONE_THREAD),
     addRows,
+    remove: (key) => void index.remove(BigInt(key)),
     search(vector, count, by = 'product') {
       const looked = Math.min(Math.max(count, LOOKED_AT[by]), index.size())
       if (looked === 0) return []

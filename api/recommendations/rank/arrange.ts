@@ -44,16 +44,16 @@ const SIMILARITY_SHARE = 0.3
 const TOP = 20
 const MAX_PER_GENRE = 3
 /** Places of explored items in every 20, from 0. */
-const EXPLORED_PLACES = [9, 19] as const
+const EXPLORED_PLACES: readonly number[] = [9, 19]
 
 /**
- * Turns scored candidates into the list. Applies the boost, then diversity, then exploration, and finally the limit per
- * genre.
+ * Turns scored candidates into the list. Applies the boost, then diversity, and finally exploration within the limit
+ * per genre.
  */
 export function arrange(items: ItemTable, scored: readonly Scored[], arrangement: Arrangement): ArrangedList {
   const best = bestOf(items, scored, arrangement)
   const ordered = arrangement.diversity ? diversified(items, best, arrangement.model) : best
-  return capped(items, withExplored(ordered, arrangement.explored))
+  return placed(items, ordered, arrangement.explored)
 }
 
 type Ordered = Arranged & { readonly rank: number }
@@ -139,34 +139,46 @@ function cosine(one: Float32Array, other: Float32Array): number {
   return first + second + (third + fourth)
 }
 
-function withExplored(ordered: readonly Arranged[], explored: readonly Scored[]): Arranged[] {
-  const list = [...ordered]
-  const waiting = [...explored]
-  for (let block = 0; block < LIST_SIZE; block += TOP) {
-    for (const place of EXPLORED_PLACES) {
-      const at = block + place
-      if (at > list.length || at >= LIST_SIZE) return list
-      const next = waiting.shift()
-      if (next === undefined) return list
-      list.splice(at, 0, { ...next, isExplored: true, placeByScore: at })
-    }
-  }
-  return list
-}
-
-/** Moves an item behind the first 20 positions if its genre already has three of these positions. */
-function capped(items: ItemTable, ordered: readonly Arranged[]): ArrangedList {
+/**
+ * Puts the items at their places. Explored items get places of their own. The limit per genre applies to them as well,
+ * so it moves other items later, but never more explored items into the first places.
+ */
+function placed(items: ItemTable, ordered: readonly Arranged[], explored: readonly Scored[]): ArrangedList {
   const counts = new Map<number, number>()
-  const top: Arranged[] = []
+  const waiting = [...explored]
   const later: Arranged[] = []
-  for (const one of ordered) {
-    const genre = items.genreAt(one.candidate.row)
-    const count = counts.get(genre) ?? 0
-    if (top.length < TOP && (genre === 0 || count < MAX_PER_GENRE)) {
-      counts.set(genre, count + 1)
-      top.push(one)
-    } else later.push(one)
+  const list: Arranged[] = []
+  let next = 0
+
+  function hasRoom({ candidate }: Scored): boolean {
+    const genre = items.genreAt(candidate.row)
+    return genre === 0 || list.length >= TOP || (counts.get(genre) ?? 0) < MAX_PER_GENRE
   }
-  const isCapRelaxed = top.length < TOP && later.length > 0
-  return { list: [...top, ...later].slice(0, LIST_SIZE), isCapRelaxed }
+
+  function put(one: Arranged): void {
+    const genre = items.genreAt(one.candidate.row)
+    counts.set(genre, (counts.get(genre) ?? 0) + 1)
+    list.push(one)
+  }
+
+  /** Puts an explored item at the next place, if that place belongs to one. */
+  function explore(isAllowed: (one: Scored) => boolean): boolean {
+    const found = EXPLORED_PLACES.includes(list.length % TOP) ? waiting.findIndex(isAllowed) : -1
+    if (found < 0) return false
+    const [one] = waiting.splice(found, 1)
+    put({ ...one, isExplored: true, placeByScore: list.length })
+    return true
+  }
+
+  while (list.length < TOP) {
+    if (explore(hasRoom)) continue
+    if (next === ordered.length) break
+    const one = ordered[next++]
+    if (hasRoom(one)) put(one)
+    else later.push(one)
+  }
+  const rest = [...later, ...ordered.slice(next)]
+  const isCapRelaxed = list.length < TOP && rest.length > 0
+  for (let at = 0; list.length < LIST_SIZE && at < rest.length; ) if (!explore(() => true)) put(rest[at++])
+  return { list, isCapRelaxed }
 }

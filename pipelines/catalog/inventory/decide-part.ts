@@ -5,10 +5,16 @@ import type { CartOutcome, InventoryCommand, StockLine, StockRow, WantedLine } f
 import type { Ending, StockLedger } from './ledger.ts'
 import type { InventoryFacts, StockReader } from './stock.ts'
 
-/** Decides the commands about a part of a cart. A part consists of everything that the cart reserves of one product. */
+/**
+ * Decides the commands about a part of a cart. A part consists of everything that the cart reserves of one product. A
+ * cart that is extended may outlive the memory of its commands, so a repeated RESERVE_PART may be decided again while
+ * its part is open.
+ */
 export function decidePart(command: InventoryCommand, facts: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
   if (command.reservation_id === null) throw new RangeError(`${command.action} names no cart`)
   if (command.action === 'RELEASE_PART') return releasePart(command.reservation_id, read, ledger)
+  const open = read.reservation(command.reservation_id)
+  if (open?.is_part) return { outcome: 'reserved', lines: open.lines, ends_at: open.ends_at }
   const unsold = command.lines.find(({ offer }) => offer !== 'FOR_SALE')
   if (unsold !== undefined) return { outcome: 'not_for_sale', variant_id: unsold.variant_id }
   const lines = chooseWarehouses(command.lines, ledger)

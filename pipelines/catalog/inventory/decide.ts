@@ -45,7 +45,7 @@ function answerOf(command: InventoryCommand, facts: InventoryFacts, read: StockR
     case 'ADJUST':
       return adjust(line, before, ledger)
     case 'RESERVE':
-      return reserve(line, command.held_ms, facts, ledger)
+      return reserve(line, command.held_ms, facts, read, ledger)
     case 'DEDUCT':
     case 'RELEASE':
       return command.reservation_id === null
@@ -83,10 +83,20 @@ function hasRoom({ quantity }: StockLine, { available, reserved }: StockRow): bo
   return available + reserved + quantity <= MOST_UNITS
 }
 
-function reserve(line: StockLine, heldMs: number, { productId, now, commandId }: InventoryFacts, ledger: StockLedger): InventoryAnswer {
+function reserve(
+  line: StockLine,
+  heldMs: number,
+  { productId, now, commandId }: InventoryFacts,
+  read: StockReader,
+  ledger: StockLedger,
+): InventoryAnswer {
   const before = ledger.row(line)
-  if (before.available < line.quantity) return outOfStock(before)
   const reservation_id = reservationIdOf(commandId)
+  // A reservation of a day is still open when its command is no longer remembered.
+  const open = read.reservation(reservation_id)
+  if (open !== undefined)
+    return { outcome: 'done', row: before, reservations: [{ reservation_id, quantity: open.lines[0].quantity, ends_at: open.ends_at }] }
+  if (before.available < line.quantity) return outOfStock(before)
   const ends_at = now + heldMs
   ledger.reserve({ reservation_id, product_id: productId, is_part: false, ends_at, lines: [line] })
   return { outcome: 'done', row: ledger.row(line), reservations: [{ reservation_id, quantity: line.quantity, ends_at }] }

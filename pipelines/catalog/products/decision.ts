@@ -2,7 +2,7 @@ import type { ProductAnswer } from '../../../schemas/catalog/products/flow.ts'
 import { storedProduct } from '../../../schemas/catalog/products/stored.ts'
 import type { CatalogProductCommand, CatalogProductState } from '../../../schemas/catalog/types.ts'
 import type { Decided } from '../../engine/index.ts'
-import { type Cause, outputsOf } from './outputs.ts'
+import { type Cause, outputsOf, type VariantCauses } from './outputs.ts'
 
 export type ProductDecision = Decided<CatalogProductState, ProductAnswer>
 
@@ -17,8 +17,13 @@ export interface ProductFacts {
 const NOT_FOUND: ProductDecision = { answer: { outcome: 'not_found' } }
 
 /** Returns the decision for a product that a request has changed, with the records about the change. */
-export function done(before: CatalogProductState | undefined, after: CatalogProductState, cause: Cause): ProductDecision {
-  return { answer: { outcome: 'done', product: storedProduct(after) }, state: after, emits: outputsOf(before, after, cause) }
+export function done(
+  before: CatalogProductState | undefined,
+  after: CatalogProductState,
+  cause: Cause,
+  causes?: VariantCauses,
+): ProductDecision {
+  return { answer: { outcome: 'done', product: storedProduct(after) }, state: after, emits: outputsOf(before, after, cause, causes) }
 }
 
 /** Returns the changed product with the next revision. */

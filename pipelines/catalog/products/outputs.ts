@@ -1,3 +1,4 @@
+import { placeOfVariant } from '../../../schemas/catalog/ids.ts'
 import { priceChanged, productCreated, productUpdated, sellerProducts } from '../../../schemas/catalog/products/topics.ts'
 import { skuUses } from '../../../schemas/catalog/skus/topics.ts'
 import type {
@@ -20,17 +21,31 @@ export interface Cause {
   readonly reason: CatalogPriceReason
 }
 
+/**
+ * Why the prices of single variants have changed, by the index of the variant. Variants with the same cause refer to
+ * the same object, and share a record.
+ */
+export type VariantCauses = ReadonlyMap<number, Cause>
+
+const NO_CAUSES: VariantCauses = new Map()
+
 /** Returns the records about a change of a product. */
-export function outputsOf(before: CatalogProductState | undefined, { product }: CatalogProductState, cause: Cause): Emission[] {
+export function outputsOf(
+  before: CatalogProductState | undefined,
+  { product }: CatalogProductState,
+  cause: Cause,
+  causes = NO_CAUSES,
+): Emission[] {
   const key = String(product.product_id)
   const earlier = before?.product
-  const { actor, at, isForced: is_forced, reason } = cause
+  const { actor, at } = cause
   const emits: Emission[] = []
   if (earlier === undefined) emits.push(emission(productCreated, key, { product, actor, at }))
   // A change of content or status creates a new version. A change of prices or price periods does not.
   else if (earlier.version !== product.version) emits.push(emission(productUpdated, key, { product, actor, at }))
-  const changes = priceChanges(earlier, product)
-  if (changes.length > 0) emits.push(emission(priceChanged, key, { product, changes, reason, is_forced, actor, at }))
+  const causeOf = ({ variant_id }: CatalogPriceChange) => causes.get(placeOfVariant(variant_id)!.number - 1) ?? cause
+  for (const [{ actor, at, isForced: is_forced, reason }, changes] of Map.groupBy(priceChanges(earlier, product), causeOf))
+    emits.push(emission(priceChanged, key, { product, changes, reason, is_forced, actor, at }))
   return [...emits, ...usesOf(earlier, product), listing(product)]
 }
 

@@ -1,6 +1,6 @@
 import type { CatalogProductState } from '../../../schemas/catalog/types.ts'
 import type { Emission } from '../../engine/index.ts'
-import { type Cause, outputsOf } from './outputs.ts'
+import { type Cause, outputsOf, type VariantCauses } from './outputs.ts'
 
 /** Returns the time at which the next period of a product begins or ends, epoch ms; undefined if there is none. */
 export function nextPeriodTime({ pricing }: CatalogProductState): number | undefined {
@@ -13,12 +13,12 @@ export function nextPeriodTime({ pricing }: CatalogProductState): number | undef
 export interface RunPeriods {
   readonly state: CatalogProductState
   /** Why prices have changed; empty if no price has changed. */
-  readonly causes: readonly Cause[]
+  readonly causes: VariantCauses
 }
 
 /** Ends and begins the periods that are due. A period that is already over at the first check is only removed. */
 export function runPeriods(state: CatalogProductState, now: number): RunPeriods {
-  const causes: Cause[] = []
+  const causes = new Map<number, Cause>()
   const variants = [...state.product.variants]
   const pricing = state.pricing.map((before, index) => {
     let { regular, periods } = before
@@ -27,7 +27,7 @@ export function runPeriods(state: CatalogProductState, now: number): RunPeriods 
     if (ended.length > 0 && regular !== null) {
       variants[index] = { ...variants[index], ...regular }
       regular = null
-      causes.push({ actor: ended[0].actor, at: now, isForced: false, reason: 'PERIOD_ENDED' })
+      because(index, { actor: ended[0].actor, at: now, isForced: false, reason: 'PERIOD_ENDED' })
     }
     periods = periods.slice(ended.length)
     const [first] = periods
@@ -35,11 +35,19 @@ export function runPeriods(state: CatalogProductState, now: number): RunPeriods 
       const { price_cents, compare_price } = variants[index]
       regular = { price_cents, compare_price }
       variants[index] = { ...variants[index], price_cents: first.price_cents, compare_price: first.compare_price }
-      causes.push({ actor: first.actor, at: now, isForced: first.is_forced, reason: 'PERIOD_BEGAN' })
+      because(index, { actor: first.actor, at: now, isForced: first.is_forced, reason: 'PERIOD_BEGAN' })
     }
     return { ...before, regular, periods }
   })
   return { state: { product: { ...state.product, variants }, pricing }, causes }
+
+  /** A period that begins when another one ends is the cause of the only change. */
+  function because(index: number, cause: Cause): void {
+    const same = [...causes.values()].find(
+      ({ actor, isForced, reason }) => actor === cause.actor && isForced === cause.isForced && reason === cause.reason,
+    )
+    causes.set(index, same ?? cause)
+  }
 }
 
 /**
@@ -53,7 +61,6 @@ export function takePeriods(
   const { state, causes } = runPeriods(before, now)
   const revision = before.product.revision + 1
   const after = { ...state, product: { ...state.product, revision, updated_at: now } }
-  // A single record contains the changes of all variants, but names only the last cause.
-  const cause = causes.at(-1) ?? { actor: '', at: now, isForced: false, reason: 'PERIOD_ENDED' as const }
-  return { state: after, emits: outputsOf(before, after, cause) }
+  const cause = { actor: '', at: now, isForced: false, reason: 'PERIOD_ENDED' } as const
+  return { state: after, emits: outputsOf(before, after, cause, causes) }
 }

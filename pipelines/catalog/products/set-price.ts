@@ -29,8 +29,8 @@ export function setPrice(state: CatalogProductState, command: CatalogProductComm
   const isForced = !isInRange
   const cause = { actor: command.actor, at: now, isForced, reason: 'CHANGED' } as const
   const { starts_at, ends_at } = asked
+  const compare_price = asked.sets_compare_price ? asked.compare_price : (priced.pricing.regular ?? priced.variant).compare_price
   if (starts_at === null && ends_at === null) {
-    const compare_price = asked.sets_compare_price ? asked.compare_price : (priced.pricing.regular ?? priced.variant).compare_price
     return done(state, replacing(revised(state, now, {}), index, atOnce(priced, asked.price_cents, compare_price)), cause)
   }
   const from = Math.max(starts_at ?? now, now)
@@ -38,7 +38,7 @@ export function setPrice(state: CatalogProductState, command: CatalogProductComm
     starts_at: from,
     ends_at: ends_at ?? from,
     price_cents: asked.price_cents,
-    compare_price: asked.sets_compare_price ? asked.compare_price : priced.variant.compare_price,
+    compare_price,
     is_forced: isForced,
     actor: command.actor,
   }
@@ -51,7 +51,7 @@ export function setPrice(state: CatalogProductState, command: CatalogProductComm
   const pricing = { ...accepting(priced.pricing, asked.price_cents), periods: sorted }
   const planned = replacing(revised(state, now, {}), index, { ...priced, pricing })
   const begun = runPeriods(planned, now)
-  return done(state, begun.state, begun.causes.length > 0 ? { ...cause, reason: 'PERIOD_BEGAN' } : cause)
+  return done(state, begun.state, cause, begun.causes)
 }
 
 /** Cancels a period. If the period is running, the regular price returns at once. */

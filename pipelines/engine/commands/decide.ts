@@ -183,7 +183,8 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
 
   function decideCommand(command: Command<C>, ctx: RecordContext<string>) {
     const { command_id, request_hash, deadline, body } = command
-    // The judged time is updated even for commands that are not decided, so that it depends only on the log.
+    // The judged time is updated even for commands that are dropped or repeated, so that it depends only on the log.
+    // Commands that are skipped because they fail do not count, because skipped records have no effects.
     const now = isJudgedByAppend ? judged.of(ctx) : ctx.now
     const first = decided.get(command_id)
     if (first !== undefined && ctx.now - first.decided_at < REMEMBERED_MS) {

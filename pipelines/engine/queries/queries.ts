@@ -1,6 +1,6 @@
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import { partitionKey, type TopicPartition } from '../../../kafka/transport.ts'
-import { byteWriter, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
+import { byteWriter, type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { AnyStoreLookup, EngineStore, StateSession, StoreLookup } from '../../../state/stores/store.ts'
 import { makeupOf } from '../state/makeup.ts'
 import { standbyOwners } from '../state/placement.ts'
@@ -12,18 +12,23 @@ import type { Codecs } from '../topology/codecs.ts'
 import type { SubTopology } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
 import type { GroupView } from '../worker/group-view.ts'
+import { QueryError } from './query-error.ts'
+import { checkLimit, readPage, type StatePage, type StateRange } from './state-range.ts'
 
 /** How long partition owners are cached, so that many queries cause few requests to the group coordinator. */
 const OWNERS_KEPT_MS = 1_000
 
-export interface QueryOptions {
+export interface RangeOptions {
+  /** Allows a local standby copy to answer too; such an answer contains the lag of the copy. Default false. */
+  readonly standby?: boolean
+}
+
+export interface QueryOptions extends RangeOptions {
   /**
    * The key's partition, for stores whose records are not partitioned by the store's own key. The default is the
    * murmur2 of the key.
    */
   readonly partition?: number
-  /** Allows a local standby copy to answer too; such an answer contains the lag of the copy. Default false. */
-  readonly standby?: boolean
 }
 
 /**
@@ -46,11 +51,22 @@ export interface StateView {
   readonly asOf: number
 }
 
-export type QueryAnswer<V> =
-  | { readonly outcome: 'answered'; readonly value: V | undefined; readonly state: StateView }
+export type Answer<T> =
+  | { readonly outcome: 'answered'; readonly value: T; readonly state: StateView }
   | OnOtherWorker
   /** The partition is being moved or restored. Repeat the query later. */
   | { readonly outcome: 'not-ready'; readonly partition: number; readonly reason: string }
+
+/** The value is undefined if the state does not have the key. */
+export type QueryAnswer<V> = Answer<V | undefined>
+/** The value is a page of the range. */
+export type RangeAnswer<K, V> = Answer<StatePage<K, V>>
+
+/** A range of keys of a partition, with the keys as the store's author writes them. */
+export interface QueryRange<K> extends Omit<StateRange, 'gte' | 'lt'> {
+  readonly gte?: K
+  readonly lt?: K
+}
 
 /** The answer when another worker has the partition. Repeat the query at that worker. */
 export interface OnOtherWorker {
@@ -61,16 +77,6 @@ export interface OnOtherWorker {
   readonly address: string | undefined
   /** Addresses of workers with a standby copy. Query them with `standby` if the owner does not answer. */
   readonly standbys: readonly string[]
-}
-
-/** Thrown for invalid queries. */
-export class QueryError extends Error {
-  override readonly name = 'QueryError'
-  readonly code: 'unknown_store' | 'invalid_key' | 'invalid_partition'
-  constructor(code: QueryError['code'], message: string) {
-    super(message)
-    this.code = code
-  }
 }
 
 /**
@@ -90,6 +96,14 @@ export interface StateQueries {
   get<K, V>(store: ReadableStore<K, V>, key: K, options?: QueryOptions): Promise<QueryAnswer<V>>
   /** Reads a value like `get`, but takes the bytes of the key, which must be a valid key of the store. */
   getBytes(store: string, key: Buffer, options?: QueryOptions): Promise<QueryAnswer<unknown>>
+  /**
+   * Reads a page of the keys of one partition, in the order of their encoded bytes. All entries of a page belong to one
+   * commit; the next page may belong to a later commit.
+   * @throws QueryError if the topology does not have this store or partition, or if the limit is invalid
+   */
+  scan<K, V>(store: ReadableStore<K, V>, range: QueryRange<K>, options?: RangeOptions): Promise<RangeAnswer<K, V>>
+  /** Reads a page like `scan`, but takes bytes as bounds, which need not be valid keys. */
+  scanBytes(store: string, range: StateRange, options?: RangeOptions): Promise<RangeAnswer<unknown, unknown>>
 }
 
 export interface QueryDeps {
@@ -134,17 +148,19 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return known
   }
 
-  function partitionOf({ part, store }: Known, key: Buffer, asked: number | undefined): number {
-    const partitions = Math.max(1, deps.tasksOf(part))
-    if (asked === undefined) return partitionFor(key, partitions)
+  const partitionsOf = ({ part }: Known) => Math.max(1, deps.tasksOf(part))
+
+  function checkedPartition(known: Known, asked: number): number {
+    const partitions = partitionsOf(known)
     if (Number.isSafeInteger(asked) && asked >= 0 && asked < partitions) return asked
+    const { store } = known
     throw new QueryError('invalid_partition', `store ${store.name} has the partitions 0 to ${partitions - 1}`)
   }
 
-  function encoded(write: (out: typeof keyBytes) => void): Buffer {
+  function encoded<K>(codec: Codec<K>, key: () => K): Buffer {
     keyBytes.length = 0
     try {
-      write(keyBytes)
+      codec.encode(key(), keyBytes)
     } catch (error) {
       if (error instanceof CodecError) throw new QueryError('invalid_key', error.message)
       throw error
@@ -152,8 +168,8 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
   }
 
-  /** The row and its position are read synchronously, so that no commit can happen in between. */
-  function read({ store, lookup }: Known, partition: number, row: Buffer): unknown {
+  function readRow({ store, lookup }: Known, partition: number, key: Buffer): unknown {
+    const row = Buffer.concat([lookup.rowPrefix, key])
     const [bytes] = session.column(store.name, partition).multiGet({ bytes: row, ends: [row.length] })
     return bytes && lookup.view(deps.codecs.storeValue(store).decode(bytes, 0, bytes.length))
   }
@@ -165,20 +181,23 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return { partition: task.partition, role: 'active', position, behind, asOf: lookedAt ?? position.writtenAt }
   }
 
-  /** Answers from local state. Returns undefined when this process has no state that may answer. */
-  function answerHere(known: Known, partition: number, row: Buffer, standby: boolean): QueryAnswer<unknown> | undefined {
+  /**
+   * Answers from local state. The value and its position are read synchronously, so that no commit can happen in
+   * between. Returns undefined when this process has no state that may answer.
+   */
+  function answerHere<T>(known: Known, partition: number, standby: boolean, read: () => T): Answer<T> | undefined {
     const task = deps.tasks().find((each) => each.part === known.part && each.partition === partition)
-    if (task?.state === 'RUNNING') return { outcome: 'answered', value: read(known, partition, row), state: activeView(known, task) }
+    if (task?.state === 'RUNNING') return { outcome: 'answered', value: read(), state: activeView(known, task) }
     if (task !== undefined) return { outcome: 'not-ready', partition, reason: 'its state is being restored here' }
     const place = taskPlace(declaration, known.part, partition)
     const copy = standby ? deps.standby(place.id) : undefined
     if (copy?.completeAt === undefined) return undefined
     const position = statePosition(session, place, known.store.name)
     const state: StateView = { partition, role: 'standby', position, behind: copy.behind, asOf: copy.completeAt }
-    return { outcome: 'answered', value: read(known, partition, row), state }
+    return { outcome: 'answered', value: read(), state }
   }
 
-  async function ownerOf({ part }: Known, partition: number, standby: boolean): Promise<QueryAnswer<never>> {
+  async function ownerOf({ part }: Known, partition: number, standby: boolean): Promise<Answer<never>> {
     const count = deps.tasksOf(part)
     if (count === 0) return { outcome: 'not-ready', partition, reason: 'its sources have got more partitions than the state has' }
     const wanted = partitionKey(part.sources[0], partition)
@@ -194,11 +213,10 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return { outcome: 'other-worker', partition, memberId, address, standbys: standbys.flatMap((each) => each.address ?? []) }
   }
 
-  async function answer(known: Known, key: Buffer, row: Buffer, options: QueryOptions): Promise<QueryAnswer<unknown>> {
-    const partition = partitionOf(known, key, options.partition)
+  async function answer<T>(known: Known, partition: number, standby: boolean, read: () => T): Promise<Answer<T>> {
     for (;;) {
       try {
-        return answerHere(known, partition, row, options.standby === true) ?? (await ownerOf(known, partition, options.standby === true))
+        return answerHere(known, partition, standby, read) ?? (await ownerOf(known, partition, standby))
       } catch (error) {
         // This process may not have loaded the schema of the value, because it may not have read a record with that
         // schema yet.
@@ -207,21 +225,47 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     }
   }
 
+  function answerKey(known: Known, key: Buffer, { partition: asked, standby = false }: QueryOptions): Promise<QueryAnswer<unknown>> {
+    const partition = asked === undefined ? partitionFor(key, partitionsOf(known)) : checkedPartition(known, asked)
+    return answer(known, partition, standby, () => readRow(known, partition, key))
+  }
+
+  function answerRange(known: Known, range: StateRange, { standby = false }: RangeOptions): Promise<RangeAnswer<unknown, unknown>> {
+    const { store, lookup } = known
+    const partition = checkedPartition(known, range.partition)
+    checkLimit(range)
+    return answer(known, partition, standby, () =>
+      readPage(session.column(store.name, partition), lookup, deps.codecs.storeValue(store), range),
+    )
+  }
+
   return {
     get stores() {
       return [...stores].map(([name, { part }]) => ({ name, partitions: deps.tasksOf(part) }))
     },
     async get<K, V>({ name, lookup }: ReadableStore<K, V>, key: K, options: QueryOptions = {}) {
       const known = storeOf(name)
-      const bytes = encoded((out) => lookup.key.encode(key, out))
-      const row = encoded((out) => lookup.encodeRow(key, out))
-      return (await answer(known, bytes, row, options)) as QueryAnswer<V>
+      return (await answerKey(
+        known,
+        encoded(lookup.key, () => key),
+        options,
+      )) as QueryAnswer<V>
     },
     async getBytes(name, bytes, options = {}) {
       const known = storeOf(name)
-      const { lookup } = known
-      const row = encoded((out) => lookup.encodeRow(lookup.key.decode(bytes, 0, bytes.length), out))
-      return answer(known, bytes, row, options)
+      const { key } = known.lookup
+      return answerKey(
+        known,
+        encoded(key, () => key.decode(bytes, 0, bytes.length)),
+        options,
+      )
+    },
+    async scan<K, V>({ name, lookup }: ReadableStore<K, V>, { gte, lt, ...rest }: QueryRange<K>, options: RangeOptions = {}) {
+      const bound = (key: K | undefined) => (key === undefined ? undefined : encoded(lookup.key, () => key))
+      return (await answerRange(storeOf(name), { ...rest, gte: bound(gte), lt: bound(lt) }, options)) as RangeAnswer<K, V>
+    },
+    async scanBytes(name, range, options = {}) {
+      return answerRange(storeOf(name), range, options)
     },
   }
 }

@@ -1,7 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Runner } from '../worker/runner.ts'
-import type { QueryAnswer, QueryOptions, StateQueries, StateView } from './queries.ts'
-import { QueryError } from './queries.ts'
+import type { Answer as StateAnswer, StateQueries, StateView } from './queries.ts'
+import { QueryError } from './query-error.ts'
+import type { StatePage } from './state-range.ts'
+import { cursorText, type KeyRequest, type RangeRequest, stateRequest } from './state-request.ts'
 
 /** A response of the health port. */
 export interface Answer {
@@ -17,8 +19,6 @@ export interface Answer {
  */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 
-/** Maximum size of a key. Keys are names and numbers, so a longer key is a mistake or an attack. */
-const MAX_KEY_BYTES = 1_024
 /** Seconds in the Retry-After header for a partition that is being moved. Moves usually end within a second or two. */
 const RETRY_AFTER_S = 1
 const PATH = '/state'
@@ -40,9 +40,9 @@ function asJson(this: Record<string, unknown>, name: string, value: unknown): un
 
 /**
  * Answers requests for state. `/state` lists the stores; `/state/<topology>/<store>?key=<text>` (or `key_hex=`) looks
- * up a key in committed state. Optional parameters: `partition`, for stores that are not partitioned by their own key,
- * and `standby=1`, which lets a possibly outdated copy answer. If another worker owns the key, the answer is 307 with
- * its address.
+ * up a key in committed state, and without a key, the path lists entries in pages. Optional parameters: `partition`,
+ * and `standby=1`, which lets a possibly outdated copy answer; for pages also `from`, `to`, `prefix`, `limit`,
+ * `reverse=1` and `cursor`. If another worker owns the partition, the answer is 307 with its address.
  * @returns undefined for any other path
  */
 export async function stateAnswer(
@@ -85,53 +85,61 @@ function listing(runners: readonly Runner[]): object {
   return Object.fromEntries(runners.flatMap(({ name, queries }) => (queries === undefined ? [] : [[name, { stores: queries.stores }]])))
 }
 
-function keyOf(parameters: URLSearchParams): Buffer {
-  const [text, hex] = [parameters.get('key'), parameters.get('key_hex')]
-  if ((text === null) === (hex === null)) throw new QueryError('invalid_key', 'name the key: key=<text> or key_hex=<hexadecimal bytes>')
-  if (hex !== null && !/^([0-9a-f]{2})*$/i.test(hex)) throw new QueryError('invalid_key', 'key_hex must be pairs of hexadecimal digits')
-  const key = hex === null ? Buffer.from(text ?? '', 'utf8') : Buffer.from(hex, 'hex')
-  if (key.length > MAX_KEY_BYTES) throw new QueryError('invalid_key', `a key has at most ${MAX_KEY_BYTES} bytes`)
-  return key
-}
-
-function optionsOf(parameters: URLSearchParams): QueryOptions {
-  const partition = parameters.get('partition')
-  if (partition !== null && !/^\d{1,6}$/.test(partition)) throw new QueryError('invalid_partition', 'a partition is a number')
-  return { partition: partition === null ? undefined : Number(partition), standby: parameters.get('standby') === '1' }
-}
-
 async function lookUp(url: URL, topology: string, store: string, queries: StateQueries): Promise<Answer> {
-  const key = keyOf(url.searchParams)
-  const answer: QueryAnswer<unknown> = await queries.getBytes(store, key, optionsOf(url.searchParams))
-  const asked = {
-    topology,
-    store,
-    ...(url.searchParams.has('key') ? { key: url.searchParams.get('key') } : { key_hex: key.toString('hex') }),
+  const request = stateRequest(url.searchParams)
+  return 'key' in request ? keyAnswer(url, { topology, store }, request, queries) : pageAnswer(url, { topology, store }, request, queries)
+}
+
+interface Asked {
+  readonly topology: string
+  readonly store: string
+}
+
+async function keyAnswer(url: URL, where: Asked, { key, options }: KeyRequest, queries: StateQueries): Promise<Answer> {
+  const answer = await queries.getBytes(where.store, key, options)
+  const text = url.searchParams.get('key')
+  const asked = { ...where, ...(text === null ? { key_hex: key.toString('hex') } : { key: text }) }
+  if (answer.outcome !== 'answered') return notHere(url, asked, answer)
+  const { value, state } = answer
+  if (value === undefined)
+    return jsonAnswer(404, { error: 'key_not_found', message: 'the state has no such key', ...asked, ...described(state) })
+  return jsonAnswer(200, { ...asked, value, ...described(state) })
+}
+
+async function pageAnswer(url: URL, asked: Asked, request: RangeRequest, queries: StateQueries): Promise<Answer> {
+  const answer = await queries.scanBytes(asked.store, request.range, request.options)
+  if (answer.outcome !== 'answered') return notHere(url, asked, answer)
+  const { value: page, state } = answer
+  const entries = page.entries.map(({ key, keyBytes, value }) => ({ key, key_hex: keyBytes.toString('hex'), value }))
+  const partitions = queries.stores.find(({ name }) => name === asked.store)?.partitions ?? 0
+  return jsonAnswer(200, { ...asked, entries, next: nextPage(url, request, page, partitions), ...described(state) })
+}
+
+/** Returns the path of the next page; null after the last page. */
+function nextPage(url: URL, request: RangeRequest, page: StatePage<unknown, unknown>, partitions: number): string | null {
+  const { partition } = request.range
+  const isLast = page.next === undefined && (request.inOnePartition || partition + 1 >= partitions)
+  if (isLast) return null
+  const parameters = new URLSearchParams(url.searchParams)
+  parameters.set('cursor', page.next === undefined ? cursorText(partition + 1, undefined) : cursorText(partition, page.next))
+  return `${url.pathname}?${parameters}`
+}
+
+function notHere(url: URL, asked: object, answer: Exclude<StateAnswer<unknown>, { outcome: 'answered' }>): Answer {
+  const { partition } = answer
+  if (answer.outcome === 'not-ready') return notReady(`partition ${partition}: ${answer.reason}`)
+  const { memberId, address, standbys } = answer
+  if (address === undefined) return notReady(`partition ${partition} belongs to worker ${memberId}, which has no address`)
+  const where = {
+    error: 'elsewhere',
+    message: 'another worker owns it',
+    ...asked,
+    partition,
+    member_id: memberId,
+    worker: address,
+    standbys,
   }
-  switch (answer.outcome) {
-    case 'answered': {
-      const { value, state } = answer
-      if (value === undefined)
-        return jsonAnswer(404, { error: 'key_not_found', message: 'the state has no such key', ...asked, ...described(state) })
-      return jsonAnswer(200, { ...asked, value, ...described(state) })
-    }
-    case 'other-worker': {
-      const { memberId, address, partition, standbys } = answer
-      if (address === undefined) return notReady(`partition ${partition} belongs to worker ${memberId}, which has no address`)
-      const where = {
-        error: 'elsewhere',
-        message: 'another worker owns it',
-        ...asked,
-        partition,
-        member_id: memberId,
-        worker: address,
-        standbys,
-      }
-      return jsonAnswer(307, where, { location: `${address}${url.pathname}${url.search}` })
-    }
-    case 'not-ready':
-      return notReady(`partition ${answer.partition}: ${answer.reason}`)
-  }
+  return jsonAnswer(307, where, { location: `${address}${url.pathname}${url.search}` })
 }
 
 function described({ partition, role, position, behind, asOf }: StateView): object {

@@ -124,7 +124,9 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
     ...values,
     version: before.version + 1,
     verdict: given ?? before.verdict,
-    verdict_at: given === null ? before.verdict_at : now,
+    // Profiles count a fraud at the time of its verdict. A verdict that is repeated keeps its first time, because a
+    // correction must take the fraud back from that time.
+    verdict_at: given === null || given === before.verdict ? before.verdict_at : now,
     updated_at: now,
     resolved_at: isClosed ? (given === null ? before.resolved_at : now) : null,
     history: newest([...before.history, entry]),

@@ -44,7 +44,7 @@ function put(alive: MatchProfile | undefined, command: MatchProfileCommand, { ke
     updated_at: now,
     deleted_at: null,
   }
-  return { answer: { outcome: alive === undefined ? 'created' : 'changed', profile }, state: profile }
+  return { answer: { outcome: alive === undefined ? 'created' : 'changed' }, state: profile }
 }
 
 /**
@@ -54,7 +54,7 @@ function put(alive: MatchProfile | undefined, command: MatchProfileCommand, { ke
 function patch(alive: MatchProfile, command: MatchProfileCommand, { now }: CommandFacts): ProfileDecision {
   const profile: MatchProfile = { ...alive, ...givenFields(command), updated_at: now }
   if (profile.min_age_pref > profile.max_age_pref) return { answer: { outcome: 'bad_ages' } }
-  return { answer: { outcome: 'changed', profile }, state: profile }
+  return { answer: { outcome: 'changed' }, state: profile }
 }
 
 function givenFields(command: MatchProfileCommand): Partial<MatchProfile> {

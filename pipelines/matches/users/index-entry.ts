@@ -38,8 +38,12 @@ export function indexEntry(userId: string, user: MatchUser, now: number, before?
   return formatMember({ ...described, version: now })
 }
 
+/**
+ * Returns the end of the step in which a user was last active. With the beginning of the step, searches would stop
+ * finding the user up to a step too early. The timers of inactive users remove the entry in time.
+ */
 function activityStep(lastActiveAt: number): number {
-  return lastActiveAt - (lastActiveAt % ACTIVITY_STEP_MS)
+  return lastActiveAt - (lastActiveAt % ACTIVITY_STEP_MS) + ACTIVITY_STEP_MS
 }
 
 /** Returns whether two states of a user have the same index entry, apart from the score. */

@@ -32,6 +32,8 @@ export function declareCatalogItems(
    */
   const awaited = keyedStore('awaited-categories', { key: utf8, value: avroValue<number>('int') })
   const stores = [known, tree, awaited]
+  /** The product at which the next retry begins; undefined at the first. */
+  let retriedFrom: string | undefined
 
   /**
    * Returns the names of a category's path, starting at the root; undefined if one of the categories is not known yet.
@@ -59,9 +61,14 @@ export function declareCatalogItems(
     return true
   }
 
-  /** Adds the paths of items whose categories have arrived in the meantime. */
+  /**
+   * Adds the paths of items whose categories have arrived in the meantime. Each call continues where the previous one
+   * stopped, because the categories of some products may never arrive.
+   */
   function complete(now: number, ctx: Context): void {
-    for (const [productId, categoryId] of awaited.scan({ limit: RETRIED_PER_TICK })) {
+    const waiting = [...awaited.scan({ gte: retriedFrom, limit: RETRIED_PER_TICK + 1 })]
+    retriedFrom = waiting.at(RETRIED_PER_TICK)?.[0]
+    for (const [productId, categoryId] of waiting.slice(0, RETRIED_PER_TICK)) {
       const path = pathOf(categoryId)
       const item = known.get(productId)
       if (path === undefined || item === undefined) continue

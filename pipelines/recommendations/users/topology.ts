@@ -1,3 +1,4 @@
+import { NO_ITEMS, newestTime } from '../../../schemas/recommendations/events/packed-items.ts'
 import { WATCHED_SHAPE } from '../../../schemas/recommendations/events/seen.ts'
 import { pageKey, selfKey } from '../../../schemas/recommendations/events/user-keys.ts'
 import { isWatched } from '../../../schemas/recommendations/events/weights.ts'
@@ -90,6 +91,7 @@ export const userFeaturesTopology = topology(
       recent.put(userId, events)
       const before = users.get(userId) ?? NEW_USER
       if (event.event_type === 'NOT_INTERESTED') {
+        forgetLater(userId, before, ctx.timestamp)
         keep(userId, withHidden(before, event, ctx.offset))
         return
       }
@@ -107,7 +109,17 @@ export const userFeaturesTopology = topology(
       for (const { item_id } of served.items) happened.addShown(item_id, served.served_at)
       const known = withList(lists.get(ctx.key), served.request_id)
       if (known !== undefined) lists.put(ctx.key, known)
-      keep(ctx.key, withServed(users.get(ctx.key) ?? NEW_USER, served))
+      const before = users.get(ctx.key) ?? NEW_USER
+      forgetLater(ctx.key, before, served.served_at)
+      keep(ctx.key, withServed(before, served))
+    }
+
+    /**
+     * Sets the timer of a user without a visit, of whom something is kept nevertheless: the ids of events, or lists
+     * that the user got.
+     */
+    function forgetLater(userId: bigint, user: UserState, at: number): void {
+      if (user.last_event_at === null && idle.dueTime(userId) === undefined) idle.schedule(userId, at + FORGET_AFTER_MS)
     }
 
     function takeUser(record: RecommendationUser | null, ctx: RecordContext<bigint>) {
@@ -136,7 +148,7 @@ export const userFeaturesTopology = topology(
     function forgetVisits(now: number): void {
       for (const { key } of idle.takeDue(now, FORGOTTEN_PER_TICK)) {
         const user = users.get(key)
-        const lastAt = user?.last_event_at ?? undefined
+        const lastAt = user?.last_event_at ?? newestTime(user?.shown ?? NO_ITEMS)
         if (lastAt !== undefined && lastAt + FORGET_AFTER_MS > now) {
           idle.schedule(key, lastAt + FORGET_AFTER_MS)
           continue

@@ -20,6 +20,11 @@ export function unpackIds(packed: Uint8Array): bigint[] {
   return Array.from({ length: packedCount(bytes) }, (_, index) => idAt(bytes, index))
 }
 
+/** Returns the time of the newest item, epoch ms in whole seconds; undefined if there are no items. */
+export function newestTime(packed: Uint8Array): number | undefined {
+  return packed.length === 0 ? undefined : timeAt(asBuffer(packed), 0)
+}
+
 /** Returns the index of an item, counted from 0; -1 if the list does not contain it. */
 export function placeOf(packed: Uint8Array, itemId: bigint): number {
   const bytes = asBuffer(packed)

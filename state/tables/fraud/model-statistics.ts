@@ -47,13 +47,13 @@ const MOST_ROWS = 1_000_000
 const MAX_HASH = 2 ** 64
 
 /**
- * Counts transactions by score and label. A transaction without a verdict counts as normal, because most transactions
- * never get a verdict.
+ * Counts transactions by score and label. A transaction counts as fraud if its newest verdict is fraud. All others
+ * count as normal, because most transactions never get a verdict.
  */
 const SCORES_QUERY = `
 WITH labels AS (
   SELECT transaction_id, argMax(verdict, at) AS label FROM fraud_feedback FINAL
-  WHERE verdict != 'SUSPICIOUS' AND at > now() - INTERVAL ${DAYS} DAY GROUP BY transaction_id
+  WHERE at > now() - INTERVAL ${DAYS} DAY GROUP BY transaction_id
 )
 SELECT scored.1 AS model, avg(scored.2), countIf(labels.label = 'CONFIRMED_FRAUD'), countIf(labels.label != 'CONFIRMED_FRAUD')
 FROM (

@@ -56,8 +56,11 @@ export async function lockBuild({ scripts }: BuildDeps, { building }: UserKeys, 
 
 export interface Built {
   readonly stack: Stack
-  /** Resolves when the stack has been stored, or has been discarded because a newer change made it useless. */
-  readonly stored: Promise<unknown>
+  /**
+   * Resolves when the stack has been stored, or has been discarded because a newer change made it useless. The result
+   * contains the candidates of the stack whom the user has swiped or may no longer see since the search began.
+   */
+  readonly stored: Promise<ReadonlySet<string>>
 }
 
 /**
@@ -91,7 +94,11 @@ export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string,
   const resume = next === undefined || Object.keys(next).length === 0 ? undefined : { basis, from, next, found: idsOf(ranked) }
   const { meta, fields } = stackFields(stack)
   const args = [token, STACK_TTL_MS, meta, resume === undefined ? '' : JSON.stringify(resume), RESUME_TTL_MS, ...fields]
-  return { stack, stored: scripts.run(STORE_STACK, storeStackKeys(keys), args) }
+  return { stack, stored: store() }
+
+  async function store(): Promise<ReadonlySet<string>> {
+    return new Set((await scripts.run(STORE_STACK, storeStackKeys(keys), args)) as string[])
+  }
 
   /**
    * Returns the candidates of the last search. A search that starts where the last search stopped does not find them

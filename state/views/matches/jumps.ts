@@ -1,4 +1,6 @@
 import type { ViewScript } from '../view.ts'
+import { LEFT } from './recent.ts'
+import type { UserKeys } from './users.ts'
 
 /**
  * Distance in km above which a move counts as a jump. The number of jumps per hour is limited, because a user who
@@ -10,12 +12,17 @@ const WINDOW_MS = 3_600_000
 const MS_PER_SECOND = 1_000
 
 /**
- * KEYS: 1 times of jumps. ARGV: 1 now in epoch ms, 2 window in ms, 3 maximum number, 4 a unique member. Returns 0 if
- * the jump is allowed and counted, otherwise the time in ms until a jump is allowed.
+ * Counts a jump. A user's first place is no jump, except after the user has deleted a profile: otherwise users could
+ * move as often as they like by leaving and returning.
+ *
+ * KEYS: 1 times of jumps, 2 the recent events. ARGV: 1 now in epoch ms, 2 window in ms, 3 maximum number, 4 a unique
+ * member, 5 `1` if the user has no place yet. Returns 0 if the jump is allowed, otherwise the time in ms until a jump
+ * is allowed.
  */
 export const COUNT_JUMP: ViewScript = {
   name: 'count-jump',
   source: `
+if ARGV[5] == '1' and redis.call('HEXISTS', KEYS[2], '${LEFT}') == 0 then return 0 end
 local now, window = tonumber(ARGV[1]), tonumber(ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - window)
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then
@@ -28,9 +35,13 @@ return 0
 `,
 }
 
+export function jumpKeys({ jumps, recent }: UserKeys): string[] {
+  return [jumps, recent]
+}
+
 /** Arguments of COUNT_JUMP. */
-export function jumpArguments(now: number, member: string): (string | number)[] {
-  return [now, WINDOW_MS, MAX_JUMPS, member]
+export function jumpArguments(now: number, member: string, isFirstPlace: boolean): (string | number)[] {
+  return [now, WINDOW_MS, MAX_JUMPS, member, isFirstPlace ? 1 : 0]
 }
 
 /** Whole seconds to wait, for Retry-After. */

@@ -10,7 +10,7 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * | `s:<user_id>` | newest swipe on another user: time, id and direction, with spaces between |
  * | `last` | newest swipe of all: time, id, direction, target and, of a rewind, what it took back, with spaces between |
  * | `x:<user_id>:<cause>` | the other user must not be shown, because one of the users blocks the other, or their match has ended |
- * | `m:<user_id>` | time at which the answer to a swipe announced a match with the other user |
+ * | `m:<user_id>` | time at which the answer to a swipe announced a match, until the view includes the match |
  * | `place` | latitude, longitude and time, with spaces between |
  * | `active` | time at which a feed request was last reported as activity |
  * | `left` | time at which the user deleted their profile; earlier events of the user are no longer noted |

@@ -42,29 +42,34 @@ const BASIS_PRECISION = 6
 const META = 'meta'
 
 /**
- * Stores a stack without the candidates whom the user has swiped or may no longer see since the search began.
+ * Stores a stack without the candidates whom the user has swiped or may no longer see since the search began. Stores
+ * nothing if the lock has a different owner, because another search is newer or a rewind has made this search useless.
  *
  * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the place where the next search continues. ARGV:
  * 1 the lock's token, 2 time to live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in ms,
- * then ids and values of candidates. Returns 0 and changes nothing if the lock has a different owner, because another
- * search is newer or a rewind has made this search useless.
+ * then ids and values of candidates. Returns the ids of the candidates who are left out, even if nothing is stored.
  */
 export const STORE_STACK: ViewScript = {
   name: 'store-stack',
   source: `
-if redis.call('GET', KEYS[3]) ~= ARGV[1] then return 0 end
+local isOwner = redis.call('GET', KEYS[3]) == ARGV[1]
 local function severs(note) return note and string.sub(note, -2) ~= '${LIFTED}' end
-redis.call('DEL', KEYS[1], KEYS[3])
-redis.call('HSET', KEYS[1], '${META}', ARGV[3])
+if isOwner then
+  redis.call('DEL', KEYS[1], KEYS[3])
+  redis.call('HSET', KEYS[1], '${META}', ARGV[3])
+end
+local leftOut = {}
 for at = 6, #ARGV, 2 do
   local id = ARGV[at]
   local held = redis.call('HMGET', KEYS[2], 's:' .. id, 'x:' .. id .. ':blocks', 'x:' .. id .. ':blocked', 'x:' .. id .. ':ended')
   local isSwiped = held[1] and not string.find(held[1], ' REWIND', 1, true)
-  if not (isSwiped or severs(held[2]) or severs(held[3]) or severs(held[4])) then redis.call('HSET', KEYS[1], id, ARGV[at + 1]) end
+  if isSwiped or severs(held[2]) or severs(held[3]) or severs(held[4]) then leftOut[#leftOut + 1] = id
+  elseif isOwner then redis.call('HSET', KEYS[1], id, ARGV[at + 1]) end
 end
+if not isOwner then return leftOut end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 if ARGV[4] == '' then redis.call('DEL', KEYS[4]) else redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5]) end
-return 1
+return leftOut
 `,
 }
 

@@ -3,7 +3,7 @@ import { parseUserKey } from '../../../schemas/matches/keys.ts'
 import type { MatchProfile, MatchRelation, MatchSeen } from '../../../schemas/matches/types.ts'
 import { decisionView } from '../results.ts'
 import { type View, type ViewContext, type ViewOperation, viewTag } from '../view.ts'
-import { leavingOperations, liftingOperations, severedField, swipeField, swipeVersion } from './recent.ts'
+import { leavingOperations, liftingOperations, matchedFieldName, severedField, swipeField, swipeVersion } from './recent.ts'
 import { storedRelation } from './relation.ts'
 
 /**
@@ -104,6 +104,7 @@ function relationOperations(keys: UserKeys, otherId: string, relation: MatchRela
       ? { op: 'hdel', key: keys.relations, field: otherId }
       : { op: 'hset', key: keys.relations, fields: { [otherId]: storedRelation(relation) } },
     listed(keys.blocks, otherId, blockedAt),
+    ...(relation?.match_id == null ? [] : [{ op: 'hdel', key: keys.recent, field: matchedFieldName(otherId) } as const]),
     ...lifted(keys, severedField(otherId, 'blocked'), relation?.unblocked_until ?? null, now),
     ...lifted(keys, severedField(otherId, 'ended'), relation?.reopened_until ?? null, now),
     ...keys.former.map((key) => ({ op: 'del', key }) as const),

@@ -8,7 +8,7 @@ import { ApiError } from '../../../api/kit/errors.ts'
 import { DEFAULT_POLICY } from '../../../schemas/fraud/decision/policy.ts'
 import { SEEDED_RULES } from '../../../schemas/fraud/rules/seeded.ts'
 import { answerBytes, answerFromBytes, answerKey } from '../../../state/views/fraud/kept-answers.ts'
-import { pay } from '../../schemas/fraud/payments.ts'
+import { HOUR, pay } from '../../schemas/fraud/payments.ts'
 import { LOW_RISK, scoreWorld } from './score-world.ts'
 
 function rule(rule_id: string, action: 'REVIEW' | 'BLOCK' | 'STEP_UP' | 'APPROVE', condition: string, mode: 'live' | 'shadow' = 'live') {
@@ -114,6 +114,31 @@ test('a repeated request gets the first answer, and its event is logged again', 
   expect(again).toEqual({ scored: first.scored, isRepeat: true })
   expect(world.logged).toEqual([first.scored, first.scored])
   expect(world.activities).toMatchObject([{ verdict: { decision: first.scored.decision } }])
+})
+
+test('half a day after the first answer, a repeated request is no longer logged, because profiles might count it twice', async () => {
+  const world = worldWithModels()
+  const request = pay({ id: 't1', device: 'd1' })
+  const first = await world.score(request)
+  world.runtime.advance(12 * HOUR - 1)
+  expect(await world.score(request)).toEqual({ scored: first.scored, isRepeat: true })
+  expect([world.logged.length, world.state.calls.includes('withdraw')]).toEqual([2, false])
+  world.runtime.advance(1)
+  expect(await world.score(request)).toEqual({ scored: first.scored, isRepeat: true })
+  // Nothing else would remove the transaction from the transactions in flight.
+  expect([world.logged.length, world.state.calls.includes('withdraw')]).toEqual([2, true])
+})
+
+test('a conflict that is found only when the answer is kept leaves no transaction in flight', async () => {
+  const world = worldWithModels()
+  await world.score(pay({ id: 't1', amount: 1 }))
+  Object.assign(world.state, { redis: 'fails', models: 'hangs' })
+  const second = world.score(pay({ id: 't1', amount: 2 })).catch((error: unknown) => error)
+  await world.runtime.nextTurn()
+  world.state.redis = 'works'
+  world.runtime.advance(MODELS_MS)
+  expect(await second).toMatchObject({ definition: { code: 'idempotency_conflict' } })
+  expect(world.state.calls.at(-1)).toBe('withdraw')
 })
 
 test('another request with the same transaction_id is a conflict, even while the first one is being scored', async () => {

@@ -336,6 +336,16 @@ test('a user who moves too often must wait', async () => {
   expect(statuses).toEqual([...Array.from({ length: 20 }, () => 200), 429])
   expect((await ann.ask('POST', 'location', { lat: 50, lon: 100 })).body.error).toBe('rate_limit_exceeded')
   expect((await ann.ask('GET', `feed?lat=19.001&lon=100`)).status).toBe(200)
+  // A user who leaves and returns has no place, but may not use this to move.
+  const key = { 'idempotency-key': randomUUID() }
+  await expect.poll(async () => (await ann.ask('DELETE', 'me', undefined, key)).status, SOON).toBe(204)
+  const location = async () => (await ann.ask('POST', 'location', { lat: 50, lon: 100 })).status
+  expect(await location()).toBe(429)
+  const profile = { display_name: 'Ann', birth_date: '1990-05-01' }
+  await expect.poll(async () => (await ann.ask('PUT', 'me', profile)).status, SOON).toBeLessThan(300)
+  expect(await location()).toBe(429)
+  expect((await ann.ask('GET', 'feed?lat=50&lon=100')).body.error).toBe('rate_limit_exceeded')
+  expect((await ann.ask('GET', 'feed')).body.error).toBe('location_required')
 })
 
 test('a rewound profile comes first again', async () => {

@@ -38,7 +38,7 @@ function routesOf(likers: readonly Partial<MatchProfile>[], sent: PairCommand[] 
   const deps = {
     people: {
       own: async () => ({ profile, self: undefined, relations, recent: parseRecent(state.recent), seenPages: {}, stack: undefined }),
-      async shown(wanted: readonly string[]) {
+      async listed(wanted: readonly string[]) {
         state.reads += wanted.length
         return new Map(wanted.filter((id) => profiles.get(id)?.is_active).map((id) => [id, profiles.get(id)]))
       },

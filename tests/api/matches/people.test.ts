@@ -23,7 +23,7 @@ test('before the partition counts are known, reads reject and never throw, becau
   const [user, other] = [randomUUID(), randomUUID()]
   const reads = { own: known.own, stateOf: known.stateOf, active: known.active, self: known.self }
   for (const [name, read] of Object.entries(reads)) await expect(read(user), name).rejects.toMatchObject({ definition: errors.not_ready })
-  for (const read of [known.pair(user, other), known.shown([other]), known.sever(user, 'x', 0, true)])
+  for (const read of [known.pair(user, other), known.shown([other]), known.listed([other]), known.sever(user, 'x', 0, true)])
     await expect(read).rejects.toMatchObject({ definition: errors.not_ready })
 })
 
@@ -89,4 +89,26 @@ test('a swipe counts only after the creation of both profiles, and from the lift
   notes.set(severedField(target, 'blocked'), '3000 0')
   notes.set(severedField(target, 'blocks'), '2500 0')
   expect((await known.swiper(swiper, target)).countsFrom).toBe(3_000)
+})
+
+test('a list of users is not ready while the part of the view in which one of them is missing is being built', async () => {
+  const [ann, bob, cat]: readonly string[] = [randomUUID(), randomUUID(), randomUUID()]
+  const values = new Map([[caughtUpKey(MATCH_USERS_VIEW, 0), '1']])
+  const known = people({
+    views: { get: async (key: string) => values.get(key) ?? null } as unknown as Parameters<typeof people>[0]['views'],
+    scripts: { run: async () => 1 },
+    facts: { partitionOf: (_topic, id) => (id === cat ? 1 : 0) },
+    notes: { pendingOf: () => [] },
+    log: createLogger('silent'),
+    now: Date.now,
+  })
+  const create = (user_id: string, is_active = true) => values.set(known.keysOf(user_id).profile, JSON.stringify({ user_id, is_active }))
+  create(ann)
+  create(bob, false)
+  expect([...(await known.listed([ann, bob])).keys()]).toEqual([ann])
+  await expect(known.listed([ann, cat])).rejects.toMatchObject({ definition: errors.not_ready })
+  // A feed shows whom it can.
+  expect([...(await known.shown([ann, cat])).keys()]).toEqual([ann])
+  create(cat)
+  expect([...(await known.listed([ann, cat])).keys()]).toEqual([ann, cat])
 })

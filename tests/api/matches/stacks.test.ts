@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { stacks } from '../../../api/matches/stacks.ts'
 import type { MatchProfile } from '../../../schemas/matches/types.ts'
+import { formatMember } from '../../../state/views/matches/candidates/index-member.ts'
 import { parseRecent } from '../../../state/views/matches/recent.ts'
 import { basisOf, STORE_STACK } from '../../../state/views/matches/stack.ts'
 import { userKeys } from '../../../state/views/matches/users.ts'
@@ -34,6 +35,7 @@ function world(scripts: (name: string) => Promise<unknown>) {
     stack: undefined as UserState['stack'],
     last: undefined as UserState['recent']['last'],
     people: new Map<string, OwnState>(),
+    members: [] as string[],
     searches: 0,
     gate: Promise.resolve(),
   }
@@ -44,7 +46,7 @@ function world(scripts: (name: string) => Promise<unknown>) {
       async zrangebylex() {
         stored.searches++
         await stored.gate
-        return []
+        return stored.members.splice(0)
       },
     },
     scripts: { run: ({ name }: { name: string }) => scripts(name) },
@@ -84,14 +86,14 @@ test('a feed waits for the search that runs, and serves its result', async () =>
 test('a feed searches itself if the other search does not end', async () => {
   const { feed, stored, clock } = world(async (name) => {
     clock.now += 1_000
-    return name === STORE_STACK.name ? 1 : 0
+    return name === STORE_STACK.name ? [] : 0
   })
   expect((await feed('a')).left).toEqual([])
   expect(stored.searches).toBeGreaterThan(0)
 })
 
 test('a process runs 32 searches at once, and refuses further ones', async () => {
-  const { feed, stored } = world(async () => 1)
+  const { feed, stored } = world(async (name) => (name === STORE_STACK.name ? [] : 1))
   const { promise, resolve } = Promise.withResolvers<void>()
   stored.gate = promise
   const running = Array.from({ length: 32 }, (_, index) => feed(`${index}`))
@@ -102,8 +104,18 @@ test('a process runs 32 searches at once, and refuses further ones', async () =>
   expect((await feed('late')).left).toEqual([])
 })
 
+test('a search omits a user whom the viewer has swiped or blocked while it ran, also from its own answer', async () => {
+  const described = { birthDate: '1990-05-01', gender: undefined, seekingGender: [], minAge: 18, maxAge: 99, elo: 1_500 }
+  const member = formatMember({ userId: BOB, place: PLACE, ...described, lastActiveAt: NOW, completeness: 0, version: NOW })
+  for (const leftOut of [[], [BOB]]) {
+    const { feed, stored } = world(async (name) => (name === STORE_STACK.name ? leftOut : 1))
+    stored.members = [member]
+    expect((await feed('a')).left.map(({ userId }) => userId)).toEqual(leftOut.length === 0 ? [BOB] : [])
+  }
+})
+
 test('a rewound profile comes first, although the search does not come to it', async () => {
-  const { feed, stored } = world(async () => 1)
+  const { feed, stored } = world(async (name) => (name === STORE_STACK.name ? [] : 1))
   const place = { ...PLACE, at: NOW }
   const other = { ...profile, user_id: BOB, is_active: true, bio: null, photo_urls: [], updated_at: NOW }
   const state = (more: Partial<MatchProfile>) => ({ profile: { ...other, ...more }, self: undefined, recent: { place, last: undefined } })

@@ -22,6 +22,15 @@ test('an item with an older updated_at has no effect, and one of the same time r
   expect(titles()).toEqual(['new', 'newer'])
 })
 
+test('the limits of texts are in code points', async () => {
+  const texts = { title: '😀'.repeat(500), category_path: '😀'.repeat(500), attributes: { n: '😀'.repeat(500) } }
+  expect((await put('/internal/items/5', texts, 'internal')).status).toBe(204)
+  for (const [name, value] of Object.entries({ title: '😀'.repeat(501), attributes: { n: '😀'.repeat(501) } }))
+    expect((await put('/internal/items/5', { ...texts, [name]: value }, 'internal')).status).toBe(400)
+  const preference = { category: '😀'.repeat(50), value: '😀'.repeat(100), weight: 1 }
+  expect((await api.send('PUT', '/api/v1/me/preferences', { user: '42', body: { preferences: [preference] } })).status).toBe(200)
+})
+
 test.each([
   [{ title: '' }],
   [{ title: 't'.repeat(501) }],
@@ -49,6 +58,15 @@ test.each([
   ['a factor of 11', { kind: 'NEW_RELEASE_BOOST', factor: 11, max_age_days: 30 }],
 ])('an editorial list with %s is refused', async (_what, body) => {
   expect(await put('/api/v1/editorial-lists/picks', body, 'admin')).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  expect(api.published).toEqual([])
+})
+
+test.each([
+  ['picks', { kind: 'NEW_RELEASE_BOOST', factor: 2, max_age_days: 30 }],
+  ['new-releases', { kind: 'LIST', item_ids: ['1'] }],
+])('the editorial list %s is refused as a %j, which would have no effect or switch the rule off', async (name, body) => {
+  const refused = await put(`/api/v1/editorial-lists/${name}`, body, 'admin')
+  expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path: 'body.kind' }] } })
   expect(api.published).toEqual([])
 })
 

@@ -37,7 +37,7 @@ test('an invalid event of a batch is named, and no event of the batch is publish
   const before = api.published.length
   const events = [VIEW, { ...VIEW, timestamp: NOW_SECONDS + 900 }]
   const { status, body } = await api.send('POST', '/api/v1/events/batch', { user: '42', body: { events } })
-  expect([status, body.details[0].path]).toEqual([400, 'body.events.1.timestamp'])
+  expect([status, body.details[0].path]).toEqual([400, 'body.events[1].timestamp'])
   for (const size of [0, 501]) {
     const many = { events: Array.from({ length: size }, () => VIEW) }
     expect((await api.send('POST', '/api/v1/events/batch', { user: '42', body: many })).status).toBe(400)

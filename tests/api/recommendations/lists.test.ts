@@ -68,6 +68,28 @@ test('at most three items of a genre are among the first 20, unless too few are 
   expect([few.recommendations.length, few.relaxed]).toEqual([20, ['genre_cap']])
 })
 
+test('an unknown item has no similar items, whether the request or the user names it', async () => {
+  const reasonsOf = ({ recommendations }: { recommendations: { rec_type: string }[] }) => [
+    ...new Set(recommendations.map(({ rec_type }) => rec_type)),
+  ]
+  expect(reasonsOf(await list('rec_type=similar&item_id=5000'))).toEqual(['trending'])
+  api.putUser('42:self', { page: null, self: self([5_000n]) })
+  expect(reasonsOf(await list('rec_type=because_you_watched'))).toEqual(['trending'])
+  expect(reasonsOf(await list())).toEqual(['trending'])
+})
+
+test('many preferences leave room for the items of editors and for trending ones', async () => {
+  const preferences = Array.from({ length: 20 }, (_, index) => ({ category: 'brand', value: `Brand ${index}`, weight: 0.1 }))
+  for (let id = 1_000n; id < 1_600n; id++) api.putItem(id, { attributes: { brand: `Brand ${id % 20n}` }, popularity: 1 })
+  api.putEditorial('picks', {
+    ...{ kind: 'LIST', item_ids: [80n], contexts: [], factor: null, max_age_days: null },
+    ...{ starts_at: null, ends_at: null, updated_at: START },
+  })
+  api.putUser('42:self', { page: null, self: self([], { interactions: 0, preferences }) })
+  const explanations = (await list('limit=50')).recommendations.map(({ explanation }: { explanation: string }) => explanation)
+  expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you like Brand 0']))
+})
+
 test('a hidden item and an inactive one are not in a list, nor on its later pages', async () => {
   const first = await list('limit=10')
   api.putUser('42:self', { page: null, self: self([], { hidden: insertItem(NO_ITEMS, 11n, START, 10) }) })

@@ -1,7 +1,7 @@
 import { answerOf } from '../../../api/fraud/score/answer.ts'
 import type { ScoreAnswer } from '../../../api/fraud/score/model.ts'
+import type { Trouble } from '../troubles.ts'
 import type { Evidence } from './evidence.ts'
-import type { Trouble } from './faults.ts'
 import type { ScoreCall } from './requests.ts'
 
 /** Checks that every call to a live API is answered, and that the same id gets the same answer. */

@@ -1,7 +1,7 @@
 import type { Decision } from '../../../schemas/commands/topics.ts'
 import type { FraudCase, FraudFeedback, FraudProfile, FraudSetting, TxnScored } from '../../../schemas/fraud/types.ts'
 import type { Logged } from '../log-reader.ts'
-import type { Inflicted } from './faults.ts'
+import type { Inflicted } from '../troubles.ts'
 import type { Beat } from './pulse.ts'
 import type { Calls } from './requests.ts'
 

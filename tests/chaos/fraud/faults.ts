@@ -4,38 +4,8 @@ import type { FraudSystem } from '../../api/fraud/system.ts'
 import * as hurt from '../hurt.ts'
 import { stopped } from '../hurt.ts'
 import { inflictInTurn } from '../in-turn.ts'
+import { type FaultHands, troubleLog } from '../troubles.ts'
 import type { FraudFault } from './plan.ts'
-
-/** A period in which a fault affected a part. Epoch ms. */
-export interface Trouble {
-  readonly from: number
-  readonly to: number
-}
-
-export interface ApiTrouble extends Trouble {
-  readonly api: number
-  /**
-   * True if the API was killed, false if it was suspended. A killed API is in trouble until it is ready again; a
-   * suspended API answers its requests when it is resumed.
-   */
-  readonly isKilled: boolean
-}
-
-export interface Inflicted {
-  readonly apis: readonly ApiTrouble[]
-  readonly redis: readonly Trouble[]
-  readonly kafka: readonly Trouble[]
-}
-
-export interface FaultHands {
-  /**
-   * Applies the faults of a round. After each fault, the affected part is running again. Only an API is certain to be
-   * ready then.
-   */
-  inflict(faults: readonly FraudFault[]): Promise<Inflicted>
-  /** Returns whether an API gets requests. A load balancer would notice a killed API, but not a suspended one. */
-  isReady(api: number): boolean
-}
 
 /** Time limit for the start of an API, which takes a second or two and must not need Kafka. */
 const READY = { timeoutMs: 60_000, intervalMs: 20 }
@@ -50,17 +20,12 @@ function partsOf({ kind, api }: FraudFault): string[] {
   return [part === 'api' || part === 'model' ? `api ${api}` : part]
 }
 
-export function faultHands(system: FraudSystem, say: (text: string) => void): FaultHands {
+/** An API is ready again after each of its faults. */
+export function faultHands(system: FraudSystem, say: (text: string) => void): FaultHands<FraudFault> {
   const { kafka, redis, clickhouse, apis } = system
   const [bulk, deciding] = system.workers
   const down = new Set<number>()
-  const troubles = { apis: [] as ApiTrouble[], redis: [] as Trouble[], kafka: [] as Trouble[] }
-
-  async function during(list: Trouble[], incident: () => Promise<unknown>): Promise<void> {
-    const from = Date.now()
-    await incident()
-    list.push({ from, to: Date.now() })
-  }
+  const { troubles, apiTrouble, withoutRedis, withoutKafka } = troubleLog()
 
   async function killApi(api: number, downMs: number): Promise<void> {
     const from = Date.now()
@@ -68,13 +33,13 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
     await hurt.killApi(system, api, downMs, () => undefined)
     await waitUntil(async () => (await fetch(`${apis[api].url}/readyz`)).ok, { what: `API ${api} after its start`, ...READY })
     down.delete(api)
-    troubles.apis.push({ api, from, to: Date.now(), isKilled: true })
+    apiTrouble(api, from, true)
   }
 
   async function stopApi(api: number, work: () => Promise<unknown>): Promise<void> {
     const from = Date.now()
     await stopped(apis[api].child.pid, work)
-    troubles.apis.push({ api, from, to: Date.now(), isKilled: false })
+    apiTrouble(api, from, false)
   }
 
   /** A supervisor may be replacing the process. */
@@ -110,11 +75,7 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
     }
   }
 
-  async function restart(worker: typeof bulk, hold: () => Promise<unknown>): Promise<void> {
-    await worker.kill()
-    await hold()
-    await worker.restart()
-  }
+  const emptyRedis = () => withoutRedis(() => hurt.emptyRedis(redis.address))
 
   async function suffer({ kind, api, holdMs }: FraudFault): Promise<void> {
     const hold = () => delay(holdMs)
@@ -124,35 +85,27 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
       case 'api-stopped':
         return stopApi(api, hold)
       case 'bulk-killed':
-        return restart(bulk, hold)
+        return hurt.restarted(bulk, hold)
       case 'bulk-stopped':
         return stopped(bulk.child.pid, hold)
       case 'deciding-killed':
-        return restart(deciding, hold)
+        return hurt.restarted(deciding, hold)
       case 'deciding-stopped':
         return stopped(deciding.child.pid, hold)
       case 'redis-killed':
-        return during(troubles.redis, async () => {
-          await redis.kill()
-          await hold()
-          await redis.start()
-        })
+        return withoutRedis(() => hurt.restarted(redis, hold))
       case 'redis-stopped':
-        return during(troubles.redis, () => stopped(redis.pid, hold))
+        return withoutRedis(() => stopped(redis.pid, hold))
       case 'redis-slowed':
-        return during(troubles.redis, () => slowed(redis.pid, holdMs))
+        return withoutRedis(() => slowed(redis.pid, holdMs))
       case 'redis-emptied':
-        return during(troubles.redis, () => hurt.emptyRedis(redis.address))
+        return emptyRedis()
       case 'kafka-killed':
-        return during(troubles.kafka, async () => {
-          await kafka.kill()
-          await hold()
-          await kafka.start()
-        })
+        return withoutKafka(() => hurt.restarted(kafka, hold))
       case 'kafka-stopped':
-        return during(troubles.kafka, () => stopped(kafka.pid, hold))
+        return withoutKafka(() => stopped(kafka.pid, hold))
       case 'kafka-slowed':
-        return during(troubles.kafka, () => slowed(kafka.pid, holdMs))
+        return withoutKafka(() => slowed(kafka.pid, holdMs))
       case 'clickhouse-stopped':
         return stopped(clickhouse!.pid, hold)
       case 'model-killed':
@@ -161,21 +114,9 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
       case 'model-stopped':
         return holdModel(await modelOf(api), hold)
       case 'outage':
-        return during(troubles.kafka, () =>
-          stopped(kafka.pid, async () => {
-            await hold()
-            await killApi(api, 0)
-            await hold()
-          }),
-        )
+        return withoutKafka(() => hurt.stoppedDuring(kafka.pid, hold, () => killApi(api, 0)))
       case 'outage-emptied':
-        return during(troubles.kafka, () =>
-          stopped(kafka.pid, async () => {
-            await hold()
-            await during(troubles.redis, () => hurt.emptyRedis(redis.address))
-            await hold()
-          }),
-        )
+        return withoutKafka(() => hurt.stoppedDuring(kafka.pid, hold, emptyRedis))
     }
   }
 

@@ -1,6 +1,6 @@
 import type { FraudSystem } from '../../api/fraud/system.ts'
 import { type Judged, judgeUntilRight } from '../judge.ts'
-import { keepLines } from '../keep-logs.ts'
+import { keepLines, numbered } from '../keep-logs.ts'
 import { recover } from '../recover.ts'
 import { drive } from './drive.ts'
 import type { Evidence } from './evidence.ts'
@@ -88,5 +88,5 @@ function summaryOf(evidence: Evidence): string {
 /** Copies the logs of all processes. @returns the folder with the copies */
 export function keepFraudLogs({ folder, workers, apis }: FraudSystem, target: string): Promise<string> {
   const [bulk, deciding] = workers
-  return keepLines(folder.path, { bulk, deciding, ...Object.fromEntries(apis.map((api, index) => [`api${index}`, api])) }, target)
+  return keepLines(folder.path, { bulk, deciding, ...numbered('api', apis) }, target)
 }

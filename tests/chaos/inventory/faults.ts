@@ -19,25 +19,17 @@ export async function inflict(system: InventorySystem, faults: readonly Fault[],
       case 'api-stopped':
         return stopped(apis[api].child.pid, hold)
       case 'worker-killed':
-        await worker.kill()
-        await hold()
-        return worker.restart()
+        return hurt.restarted(worker, hold)
       case 'worker-stopped':
         return stopped(worker.child.pid, hold)
       case 'redis-killed':
-        await redis.kill()
-        await hold()
-        await redis.start()
-        return
+        return hurt.restarted(redis, hold)
       case 'redis-stopped':
         return stopped(redis.pid, hold)
       case 'redis-emptied':
         return hurt.emptyRedis(redis.address)
       case 'kafka-killed':
-        await kafka.kill()
-        await hold()
-        await kafka.start()
-        return
+        return hurt.restarted(kafka, hold)
       case 'kafka-stopped':
         return stopped(kafka.pid, hold)
     }

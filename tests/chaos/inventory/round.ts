@@ -1,6 +1,7 @@
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import type { InventorySystem } from '../../api/catalog/inventory-system.ts'
 import { differences, type Judged, judgeUntilRight } from '../judge.ts'
+import { keepLines, numbered } from '../keep-logs.ts'
 import { recover } from '../recover.ts'
 import { type Callers, PRODUCTS, startCallers, VARIANTS_PER_PRODUCT } from './callers.ts'
 import { inflict } from './faults.ts'
@@ -95,4 +96,9 @@ function summaryOf({ requests }: Callers, { log }: Evidence): string {
   const kinds = Map.groupBy(log.inventoryChanged, ({ value }) => value.kind)
   const counts = [...kinds].map(([kind, { length }]) => `${kind}: ${length}`).toSorted()
   return `${requests.length} requests, movements ${counts.join(', ')}, ${log.reservationOutcomes.length} outcomes of carts`
+}
+
+/** Copies the logs of all processes to the folder. @returns the folder */
+export function keepInventoryLogs({ folder, worker, apis }: InventorySystem, target: string): Promise<string> {
+  return keepLines(folder.path, { worker, ...numbered('api', apis) }, target)
 }

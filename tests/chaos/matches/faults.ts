@@ -63,40 +63,23 @@ export async function inflict(system: MatchesSystem, faults: readonly MatchFault
       case 'api-stopped':
         return stopped(apis[api].child.pid, hold)
       case 'worker-killed':
-        await worker.kill()
-        await hold()
-        return worker.restart()
+        return hurt.restarted(worker, hold)
       case 'worker-stopped':
         return stopped(worker.child.pid, hold)
       case 'redis-killed':
-        return withoutRedis(async () => {
-          await redis.kill()
-          await hold()
-          await redis.start()
-        })
+        return withoutRedis(() => hurt.restarted(redis, hold))
       case 'redis-stopped':
         return withoutRedis(() => stopped(redis.pid, hold))
       case 'redis-emptied':
         return emptyRedis()
       case 'kafka-killed':
-        await kafka.kill()
-        await hold()
-        await kafka.start()
-        return
+        return hurt.restarted(kafka, hold)
       case 'kafka-stopped':
         return stopped(kafka.pid, hold)
       case 'outage':
-        return stopped(kafka.pid, async () => {
-          await hold()
-          await killApi(api, 0)
-          await hold()
-        })
+        return hurt.stoppedDuring(kafka.pid, hold, () => killApi(api, 0))
       case 'outage-emptied':
-        return stopped(kafka.pid, async () => {
-          await hold()
-          await emptyRedis()
-          await hold()
-        })
+        return hurt.stoppedDuring(kafka.pid, hold, emptyRedis)
     }
   }
 

@@ -4,6 +4,7 @@ import { matchSeen } from '../../../schemas/matches/topics.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import type { MatchesSystem } from '../../api/matches/system.ts'
 import { type Judged, judgeUntilRight } from '../judge.ts'
+import { keepLines, numbered } from '../keep-logs.ts'
 import { RECOVERED, recover } from '../recover.ts'
 import { excusedByAbsence } from './accepted.ts'
 import { deletionsOf } from './deletions.ts'
@@ -151,4 +152,9 @@ function summaryOf(evidence: Evidence): string {
   const answers = Map.groupBy(asked, ({ kind, status }) => `${kind} ${status}`)
   const counts = [...answers].map(([what, { length }]) => `${what}: ${length}`).toSorted()
   return `${counts.join(', ')}; ${logs.swipeEvents.length} swipes in the log, ${logs.matchEvents.length} matches, ${shown(evidence).excused} excused, ${deletionsOf(evidence).size} left, ${excusedByAbsence(evidence)} refusals excused by that`
+}
+
+/** Copies the logs of all processes to the folder. @returns the folder */
+export function keepMatchesLogs({ folder, workers, apis }: MatchesSystem, target: string): Promise<string> {
+  return keepLines(folder.path, { ...numbered('worker', workers), ...numbered('api', apis) }, target)
 }

@@ -1,5 +1,5 @@
+import type { Trouble } from '../troubles.ts'
 import type { Call, Evidence } from './evidence.ts'
-import type { Trouble } from './faults.ts'
 
 /** Time within which an API must reconnect to Kafka. */
 const KAFKA_FOUND_MS = 15_000

@@ -13,7 +13,7 @@ import type {
 } from '../../../schemas/recommendations/types.ts'
 import type { Logged as LoggedText } from '../log-reader.ts'
 import type { CameBack } from '../send.ts'
-import type { Inflicted } from './faults.ts'
+import type { Inflicted } from '../troubles.ts'
 
 /** A record with its key as text. */
 export type Logged<V> = Pick<LoggedText<V>, 'key' | 'value' | 'offset'>

@@ -1,6 +1,6 @@
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { type Judged, judgeUntilRight } from '../judge.ts'
-import { keepLines } from '../keep-logs.ts'
+import { keepLines, numbered } from '../keep-logs.ts'
 import { RECOVERED, recover } from '../recover.ts'
 import { send } from '../send.ts'
 import { drive, propertiesOf } from './drive.ts'
@@ -145,9 +145,5 @@ function summaryOf({ calls, logs }: Evidence): string {
 
 /** Copies the logs of all processes. @returns the folder with the copies */
 export function keepRecommendationsLogs({ folder, workers, apis }: RecommendationsSystem, target: string): Promise<string> {
-  const named = [
-    ...workers.map((worker, slot) => [`worker${slot}`, worker] as const),
-    ...apis.map((api, index) => [`api${index}`, api] as const),
-  ]
-  return keepLines(folder.path, Object.fromEntries(named), target)
+  return keepLines(folder.path, { ...numbered('worker', workers), ...numbered('api', apis) }, target)
 }

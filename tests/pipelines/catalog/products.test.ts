@@ -263,6 +263,32 @@ test('a period that begins at once, and a price at once that ends it', () => {
   expect(view(String(ID))).toMatchObject({ pricing: [{ lowest_cents: 700, regular: null, periods: [] }] })
 })
 
+test('the history of prices names who planned each period, even if several begin at once', () => {
+  const { ask, create, driver, prices } = opened()
+  create([offer('a'), offer('b'), offer('c')])
+  const period = { starts_at: driver.now + MINUTE_MS, ends_at: driver.now + 2 * MINUTE_MS }
+  const admin = { actor: 'admin', seller_id: null, may_force: true }
+  ask(newPrice(FIRST, 100, period, admin))
+  ask(newPrice(variantIdOf(ID, 2), 900, period))
+  ask(newPrice(variantIdOf(ID, 3), 900, period))
+  prices()
+  driver.advanceWallClock(MINUTE_MS + 1_000)
+  const shown = prices().map(({ actor, is_forced, changes }) => [actor, is_forced, changes.map(({ variant_id }) => variant_id)])
+  expect(shown).toEqual([
+    ['admin', true, [FIRST]],
+    ['7', false, [variantIdOf(ID, 2), variantIdOf(ID, 3)]],
+  ])
+})
+
+test('a period that is planned while another one runs keeps the regular compare price', () => {
+  const { ask, create, driver } = opened()
+  create([offer('a', 1_000, { compare_price: 1_500 })])
+  const ends_at = driver.now + MINUTE_MS
+  ask(newPrice(FIRST, 800, { ends_at, sets_compare_price: true, compare_price: 1_000 }))
+  const { periods } = productOf(ask(newPrice(FIRST, 900, { starts_at: ends_at, ends_at: ends_at + MINUTE_MS })))
+  expect(periods[FIRST].map(({ compare_price }) => compare_price)).toEqual([1_000, 1_500])
+})
+
 test('a product has at most 100 periods at once', () => {
   const { ask, create, driver } = opened()
   create([offer('a'), offer('b')])

@@ -143,6 +143,19 @@ test('a verdict after a suspicion needs no note, and the same verdict again is r
   expect(view()?.version).toBe(4)
 })
 
+test('a correction takes the fraud back from the time at which the verdict was first given, however often it was repeated', () => {
+  const { driver, open, change, view, feedback } = casesDriver()
+  open()
+  change({ verdict: 'CONFIRMED_FRAUD' })
+  driver.advanceWallClock(1_000)
+  change({ verdict: 'CONFIRMED_FRAUD' })
+  driver.advanceWallClock(1_000)
+  change({ fraud_type: { text: 'stolen_card' } })
+  expect(view()?.verdict_at).toBe(NOON)
+  change({ verdict: 'FALSE_POSITIVE', notes: 'the user remembered' })
+  expect(feedback().at(-1)).toMatchObject({ previous_verdict: 'CONFIRMED_FRAUD', previous_at: NOON, at: NOON + 2_000 })
+})
+
 test('the kind of a confirmed fraud belongs to its label, so a change of it repeats the verdict', () => {
   const { open, change, feedback } = casesDriver()
   open()

@@ -2,8 +2,10 @@ import { expect, test } from 'vitest'
 import { indexEntry } from '../../../pipelines/matches/users/index-entry.ts'
 import { NEW_USER } from '../../../pipelines/matches/users/user-state.ts'
 import type { MatchUser } from '../../../schemas/matches/types.ts'
+import { firstFailed } from '../../../state/views/matches/candidates/filters.ts'
+import { parseMember } from '../../../state/views/matches/candidates/index-member.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
-import { ANN } from './swipes.ts'
+import { ANN, BOB } from './swipes.ts'
 
 const HOUR_MS = 3_600_000
 const CHANGES = 300
@@ -45,4 +47,19 @@ test.each([1, 2, 3, 4, 5, 6])('knowing the user before a change never changes th
     user = { ...after, index_key }
   }
   expect(kept).toBeGreaterThan(CHANGES / 10)
+})
+
+test('users can be found until seven days after their last activity, and are then removed', () => {
+  const random = seededRandom(7)
+  const described = { ...NEW_USER, has_profile: true, is_active: true, birth_date: '1990-05-01', max_age_pref: 99, lat: 37, lon: -122 }
+  for (let sample = 0; sample < 100; sample++) {
+    const last_active_at = 1_767_323_046_123 + integer(random, 24 * HOUR_MS)
+    const member = parseMember(indexEntry(ANN, { ...described, last_active_at }, last_active_at)!)
+    const viewer = { ...member, userId: BOB, maxDistanceKm: 50 }
+    const end = last_active_at + 7 * 24 * HOUR_MS
+    for (const now of [last_active_at, end - 1]) expect([sample, firstFailed(viewer, member, now)]).toEqual([sample, undefined])
+    expect(indexEntry(ANN, { ...described, last_active_at }, end)).toBeNull()
+    // An entry that the worker has not removed in time is found a few hours longer at most.
+    expect(firstFailed(viewer, member, end + 6 * HOUR_MS)).toBe('active')
+  }
 })

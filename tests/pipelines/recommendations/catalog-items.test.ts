@@ -52,6 +52,16 @@ test('a product that comes before its category gets the path of the category whe
   expect(paths()).toEqual(['', 'Tools'])
 })
 
+test('products whose category never arrives do not keep other products from their paths', () => {
+  const { driver, addCategory, addProduct, paths } = shop()
+  for (let id = 1_000; id < 1_600; id++) addProduct({ ...saw(99), product_id: id })
+  addProduct({ ...saw(1), product_id: 2_000 })
+  addCategory(1, 'Tools')
+  paths()
+  driver.advanceWallClock(2 * COMPLETED_MS)
+  expect(paths()).toEqual(['Tools'])
+})
+
 test('a category that arrives late does not take back a product that has moved on', () => {
   const { driver, addCategory, addProduct, paths } = shop()
   addCategory(2, 'Garden')

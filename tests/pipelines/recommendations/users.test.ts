@@ -13,6 +13,7 @@ import {
   userPreferences,
 } from '../../../schemas/recommendations/topics.ts'
 import type { Interaction, UserSelf } from '../../../schemas/recommendations/types.ts'
+import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 import { seenSetReader } from '../../../state/stores/seen-set/reader.ts'
 import { interaction, served } from './events.ts'
 
@@ -126,6 +127,25 @@ test('a session ends after half an hour, and a visit is forgotten after seven da
   expect(look()).toMatchObject({ last_event_at: null, interactions: 3 })
   expect([look().session.length, look().viewed.length]).toEqual([0, 0])
   expect(look().history.length).toBeGreaterThan(0)
+})
+
+test('what is kept for a while of users without events is forgotten as well', () => {
+  send(1, { event_type: 'NOT_INTERESTED' })
+  const other = ADA + 1n
+  const serve = (at: number) => driver.pipe(recommendationsServed, other, served([1n, 2n], at))
+  serve(START)
+  driver.advanceWallClock(6 * DAY)
+  serve(driver.now)
+  driver.advanceWallClock(2 * DAY)
+  const shown = () => {
+    const values = driver.read(userFeatures).flatMap(({ key, value }) => (key === `${other}:self` && value?.self ? [value.self] : []))
+    return unpackIds(values.at(-1)!.shown)
+  }
+  expect(shown()).toHaveLength(4)
+  expect(driver.store<KeyedStore<bigint, Buffer>>('recent-events').get(ADA)).toBeUndefined()
+  driver.advanceWallClock(6 * DAY)
+  expect(shown()).toEqual([])
+  expect(driver.store<KeyedStore<bigint, Buffer>>('lists').get(other)).toBeUndefined()
 })
 
 test('properties and preferences of a user are part of the features, the newer ones', () => {

@@ -99,6 +99,19 @@ test('a scan has bounds, a direction and a limit, across many fetches', async ()
   await backend.close()
 })
 
+test('a scan of rows that exceed the size of a fetch returns all of them', async () => {
+  const backend = await openRocksdbBackend({ folder: newFolder() })
+  const column = backend.session(TOPOLOGY).column('totals', 0)
+  const keys = Array.from({ length: 30 }, (_, key) => String(key).padStart(2, '0'))
+  for (const key of keys) put(column, key, key.repeat(100_000))
+  backend.session(TOPOLOGY).write()
+  for (const reverse of [false, true]) {
+    const rows = [...column.scan({ reverse })].map(([key, value]) => [String(key), value.length])
+    expect(rows).toEqual((reverse ? keys.toReversed() : keys).map((key) => [key, 200_000]))
+  }
+  await backend.close()
+})
+
 test('each session has a separate batch', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const [one, two] = ['one', 'two'].map((topology) => backend.session(topology))

@@ -73,6 +73,18 @@ test('a cart is released, or expires once', async () => {
   expect(await stock()).toEqual([5, 0, 5, 0])
 })
 
+test('a request after the end of a cart names the cart expired, even before its stock has returned', async () => {
+  const { send, stock, pass } = await stocked()
+  const { reservation_id } = (await send('POST', 'reservations', { items: ITEMS })).body
+  await pass(RESERVATION_MS + 200)
+  expect(await stock()).toEqual([3, 2, 3, 2])
+  for (const action of ['checkout', 'release', 'extend'])
+    expect(await send('POST', `reservations/${reservation_id}/${action}`)).toMatchObject({
+      status: 409,
+      body: { error: 'reservation_ended', status: 'EXPIRED' },
+    })
+})
+
 test('a cart is extended once, beyond the first end of its parts', async () => {
   const { send, stock, pass } = await stocked()
   const opened = (await send('POST', 'reservations', { items: ITEMS })).body

@@ -41,6 +41,26 @@ test('the page of results shows products, escapes every text, and loads nothing 
   expect(html).toContain('Out of stock')
 })
 
+test('the last page by number has no next page, although there are more products', async () => {
+  const { app, world } = await shopWorld()
+  world.answer = async () => found({ total: 50_000, page: 500 })
+  const html = await (await app.request('/shop?page=500')).text()
+  expect(html).toContain('Page 500 of 500')
+  expect(html).not.toContain('Next page')
+})
+
+test('a chosen brand and a chosen value keep their links, however rare they are', async () => {
+  const { app, world } = await shopWorld()
+  const brands = Array.from({ length: 51 }, (_, index) => ({ name: `Brand ${index}`, count: 51 - index }))
+  const values = Array.from({ length: 20 }, (_, index) => ({ value: `value ${index}`, count: 20 - index }))
+  world.answer = async () => found({ facets: { ...found().facets, brands, attributes: [{ name: 'colour', values }] } })
+  const html = await (await app.request('/shop?brand=Brand+50&attr=colour:value+19')).text()
+  expect(html).toContain('aria-current="true">Brand 50</a>')
+  expect(html).toContain('aria-current="true">value 19</a>')
+  expect(html).not.toContain('>Brand 12</a>')
+  expect(html).not.toContain('>value 8</a>')
+})
+
 test('one star is not several', async () => {
   const { app, world } = await shopWorld()
   const ratings = [4, 1].map((min) => ({ min, count: 2 }))

@@ -58,6 +58,15 @@ test('a challenger changes nothing that decides, and is promoted after seven day
   expect(actions()).toEqual(['set_challenger by olga', 'promote_challenger by olga'])
 })
 
+test('a repeated request for a trial gets the first answer, even after the champion has changed', async () => {
+  const ask = (versions: object) => api.send('POST', 'models/challenger', { body: { versions }, headers: { 'idempotency-key': 'trial-1' } })
+  const first = await ask(NEXT)
+  await post('promote', { force: true }, ADMIN)
+  expect(await ask(NEXT)).toEqual(first)
+  expect(await ask({ account_takeover: '2' })).toMatchObject({ status: 409, body: { error: 'idempotency_conflict' } })
+  expect(api.settings.models).toEqual({ champion: NEXT, challenger: undefined })
+})
+
 test('only an administrator may force a promotion, and the audit names it', async () => {
   await post('challenger', { versions: NEXT })
   expect(await post('promote', { force: true })).toMatchObject({ status: 403, body: { error: 'forbidden' } })

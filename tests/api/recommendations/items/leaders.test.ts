@@ -34,6 +34,27 @@ function put(items: ReturnType<typeof itemTable>, row: number, popularity: numbe
   items.putItem(BigInt(row + 1), { ...unknown, popularity, status: 'ACTIVE', created_at: START, updated_at: START + popularity })
 }
 
+test('traits that are announced together are listed by one pass', () => {
+  const items = itemTable()
+  for (let row = 0; row < 10; row++) put(items, row, row / 10)
+  let visited = 0
+  const counting = {
+    ...items,
+    size: items.size,
+    isActive(row: number) {
+      visited++
+      return items.isActive(row)
+    },
+  }
+  const found = leaders({ items: counting, now: () => START })
+  const traits = [0, 1, 2].map((genre) => traitOf('category', `Genre ${genre}`))
+  found.overall()
+  visited = 0
+  found.announce(traits)
+  expect(traits.map((trait) => found.ofTrait(trait)[0])).toEqual([9, 7, 8])
+  expect(visited).toBe(10)
+})
+
 test('the lists of a large catalogue are made again between requests, and count once they are complete', async () => {
   const items = itemTable()
   for (let row = 0; row < ITEMS; row++) put(items, row, row / ITEMS)

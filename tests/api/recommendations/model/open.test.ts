@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { CHECKED_ROWS, openFactors } from '../../../../api/recommendations/model/factors.ts'
-import { readManifest } from '../../../../api/recommendations/model/manifest.ts'
+import { BundleError, readManifest } from '../../../../api/recommendations/model/manifest.ts'
 import { openModel } from '../../../../api/recommendations/model/open.ts'
 import { RANKING_FEATURES } from '../../../../schemas/recommendations/ranking/ranking-features.ts'
 import { START } from '../../kit/harness.ts'
@@ -15,6 +15,8 @@ const AXES = new Map([
   [3n, 1],
 ])
 const BYTES_PER_HALF = 2
+/** The open files of this process, on Linux. */
+const OPEN_FILES = '/proc/self/fd'
 
 let folder: string
 beforeEach(() => {
@@ -66,6 +68,47 @@ test('an opened model folds users in, finds items by product, and prefers high p
   expect([high, low].map((score) => score.toFixed(3))).toEqual(['0.818', '0.223'])
   model.close()
 })
+
+test('a model has vectors of the last items that were added to it, so that a growing catalogue does not fill the memory', async () => {
+  writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'title:cold': 1 } })
+  const model = await openModel(folder, 2)
+  const add = (itemId: bigint, title: string) => model.addItem({ itemId, title, categoryPath: '', attributes: {} })
+  add(10n, 'Heat')
+  add(11n, 'Cold')
+  add(12n, 'Heat')
+  expect([10n, 11n, 12n].map((itemId) => model.vectorOf(itemId) !== undefined)).toEqual([false, true, true])
+  const near = (itemId: bigint) =>
+    model
+      .similarTo(itemId, 4)
+      .filter(({ similarity }) => similarity > 0.5)
+      .map((one) => one.itemId)
+      .sort()
+  expect(near(1n)).toEqual([12n, 2n])
+  add(13n, 'Heat')
+  expect(near(1n)).toEqual([12n, 13n, 2n])
+  expect(near(3n)).toEqual([])
+  model.close()
+})
+
+test.each<[string, (content: Buffer) => Buffer]>([
+  ['gram.f64', (content) => Buffer.alloc(content.length, Buffer.from(Float64Array.of(-1).buffer))],
+  ['items.f16', (content) => Buffer.alloc(content.length, Buffer.from([0, 0x7c]))],
+  ['trees.txt', (content) => Buffer.from(content.toString().replace('decision_type=2', 'decision_type=1'))],
+])('a bundle whose %s cannot be used is a damaged bundle, and leaves its factors closed', async (name, damage) => {
+  writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, damage: { [name]: damage } })
+  await expect(openModel(folder)).rejects.toBeInstanceOf(BundleError)
+  const descriptors = existsSync(OPEN_FILES) ? readdirSync(OPEN_FILES) : []
+  expect(descriptors.map(fileOf)).not.toContain(join(folder, 'items.f16'))
+})
+
+function fileOf(descriptor: string): string {
+  try {
+    return readlinkSync(join(OPEN_FILES, descriptor))
+  } catch {
+    // The descriptor with which the folder was listed is closed by now.
+    return ''
+  }
+}
 
 test('other work continues between the pieces of a long file of factors', async () => {
   const pieces = 8

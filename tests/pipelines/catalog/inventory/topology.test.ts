@@ -11,6 +11,8 @@ const EAST = 'east'
 const HELD_MS = 5_000
 const PART_MS = HELD_MS + 60_000
 const CART = 'c-1'
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
 
 function world() {
   const decider = decisionDriver(inventory, inventoryFlow)
@@ -65,6 +67,22 @@ test('a reservation expires once, a second after its end, and a deduction in tim
   expect(driver.now).toBe(end + 2_900)
   driver.advanceWallClock(60_000)
   expect(moved()).toEqual([])
+})
+
+test.each([
+  ['RESERVE', null],
+  ['RESERVE_PART', CART],
+] as const)('a %s that is repeated after a day, while its reservation is still open, reserves nothing more', (action, reservation_id) => {
+  const { ask, row, driver } = world()
+  ask('RECEIVE', 5)
+  const asked = { reservation_id, held_ms: DAY_MS }
+  const first = ask(action, 2, asked, 'first')
+  driver.restart({ downMs: DAY_MS })
+  const again = ask(action, 2, asked, 'first')
+  expect(again).toEqual(first)
+  expect(row()).toMatchObject({ available: 3, reserved: 2 })
+  driver.advanceWallClock(2 * MINUTE_MS)
+  expect(row()).toMatchObject({ available: 5, reserved: 0 })
 })
 
 test('a command counts with the time at which the broker took it', () => {

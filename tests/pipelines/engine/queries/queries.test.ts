@@ -1,57 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
-import { startHost } from '../../../../pipelines/engine/worker/host.ts'
-import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
-import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
-import { systemRuntime } from '../../../../runtime/system.ts'
 import { decimalId, utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
-import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { timerStore } from '../../../../state/stores/timer-store.ts'
 import { windowedCounterStore } from '../../../../state/stores/windowed-counter-store.ts'
-import { type Bench, bench, newIdentity, until } from '../harness.ts'
+import { bench, until } from '../harness.ts'
 import { lines, numberFormat, numberTopic, wordCount, wordCounts } from '../words.ts'
+import { hosted } from './hosted.ts'
 
 /** The store of `wordCount`, declared in the same way. */
 const totals = keyedStore('totals', { key: utf8, value: numberFormat })
-
-interface HostOptions {
-  readonly queryToken?: string
-  readonly healthHost?: string
-}
-
-/** Starts a host that runs the word count. Operators and other processes use its HTTP port. */
-async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount()) {
-  const backend = memoryBackend()
-  const host = await startHost(
-    { healthPort: 0, healthHost: '127.0.0.1', ...options },
-    {
-      backend,
-      runtime: systemRuntime(),
-      runners: (_metrics, address) => {
-        const deps = {
-          transport: memoryTransport(at.broker),
-          registry: at.registry,
-          backend,
-          identity: newIdentity(),
-          runtime: systemRuntime(),
-          address,
-        }
-        return [workerRunner(createWorker({ topology: tested }, deps))]
-      },
-    },
-  )
-  onTestFinished(() => host.stop())
-  const base = `http://127.0.0.1:${host.healthPort}`
-  async function get(path: string, headers: Record<string, string> = {}) {
-    const response = await fetch(base + path, { redirect: 'manual', headers })
-    return { status: response.status, location: response.headers.get('location'), body: JSON.parse(await response.text()) }
-  }
-  const ready = () => until(async () => (await fetch(`${base}/readyz`)).status === 200, 'ready')
-  return { base, get, ready, stop: () => host.stop() }
-}
 
 test('answers a key with its committed value, its position and the time up to which it is current', async () => {
   const at = bench()
@@ -209,13 +169,25 @@ test('wrong queries are refused with their reason', async () => {
   await ready()
   const answers = {
     '/state/words/totals?key=unseen': [404, 'key_not_found'],
-    '/state/words/totals': [400, 'invalid_key'],
+    '/state/words/totals?keys=a': [400, 'unknown_parameter'],
+    '/state/words/totals?key=a&limit=3': [400, 'unknown_parameter'],
     '/state/words/totals?key=a&key_hex=61': [400, 'invalid_key'],
     '/state/words/totals?key_hex=6': [400, 'invalid_key'],
     '/state/words/totals?key_hex=ff': [400, 'invalid_key'],
     [`/state/words/totals?key=${'k'.repeat(1_025)}`]: [400, 'invalid_key'],
     '/state/words/totals?key=a&partition=3': [400, 'invalid_partition'],
     '/state/words/totals?key=a&partition=-1': [400, 'invalid_partition'],
+    '/state/words/totals?partition=3': [400, 'invalid_partition'],
+    '/state/words/totals?cursor=3.': [400, 'invalid_partition'],
+    '/state/words/totals?limit=0': [400, 'invalid_range'],
+    '/state/words/totals?limit=1001': [400, 'invalid_range'],
+    '/state/words/totals?limit=ten': [400, 'invalid_range'],
+    '/state/words/totals?cursor=0.6': [400, 'invalid_range'],
+    '/state/words/totals?cursor=1.61&partition=0': [400, 'invalid_range'],
+    '/state/words/totals?from=a&from_hex=61': [400, 'invalid_key'],
+    '/state/words/totals?to_hex=xx': [400, 'invalid_key'],
+    [`/state/words/totals?prefix=${'k'.repeat(1_025)}`]: [400, 'invalid_key'],
+    '/state/words/other': [404, 'unknown_store'],
     '/state/words/other?key=a': [404, 'unknown_store'],
     '/state/words/%E0%A4%A?key=a': [404, 'unknown_store'],
     '/state/other/totals?key=a': [404, 'unknown_topology'],

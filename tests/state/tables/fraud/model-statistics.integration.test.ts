@@ -61,6 +61,8 @@ test('scores are counted by the newest verdict, and features by the bins of the 
     { ...VERDICT, transaction_id: 't2' },
     { ...VERDICT, transaction_id: 't2', verdict: 'FALSE_POSITIVE', at: NOW },
     { ...VERDICT, transaction_id: 'b0', verdict: 'SUSPICIOUS' },
+    { ...VERDICT, transaction_id: 'b1' },
+    { ...VERDICT, transaction_id: 'b1', verdict: 'SUSPICIOUS', at: NOW },
   ])
   const most = await sampledHashes(client)
   const scores = await readScoreCounts(client, most)

@@ -127,10 +127,11 @@ test('what happens during a search is not undone by its result', async () => {
   await swipe(other, 'REWIND')
   await redis.hset(keys.recent, severedField(third, 'blocked'), '1')
   // The rewind has removed the lock, because this search may have left out the target of the rewind.
-  await (await buildStack(deps, keys, token, before, PLACE)).stored
+  const leftOut = new Set([one, third])
+  expect(await (await buildStack(deps, keys, token, before, PLACE)).stored).toEqual(leftOut)
   expect(await stack()).toBeUndefined()
   await lockBuild(deps, keys, token)
-  await (await buildStack(deps, keys, token, before, PLACE)).stored
+  expect(await (await buildStack(deps, keys, token, before, PLACE)).stored).toEqual(leftOut)
   expect(new Set(idsOf(await stack()))).toEqual(new Set([other, last]))
   expect(await redis.exists(keys.building)).toBe(0)
 })

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { relationKey } from '../../../../schemas/matches/keys.ts'
 import { jumpArguments } from '../../../../state/views/matches/jumps.ts'
+import { matchedFieldName } from '../../../../state/views/matches/recent.ts'
 import { matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
-import { ANN } from '../../../pipelines/matches/swipes.ts'
+import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 
 test('a deletion removes what the API has stored, but a user who leaves and returns cannot jump more often', () => {
   const operations = matchUsersView.operationsFor(0, ANN, { view: { user_id: ANN, deleted_at: 5 } as never, result: null })
@@ -10,6 +12,15 @@ test('a deletion removes what the API has stored, but a user who leaves and retu
   expect(deleted.sort()).toEqual([profile, stack, building, refill, resume].sort())
   expect(deleted).not.toContain(jumps)
   // The key with the times of jumps is not deleted, because it expires within the hour that the deletion may take.
-  const [, windowMs] = jumpArguments(0, 'x')
+  const [, windowMs] = jumpArguments(0, 'x', false)
   expect(windowMs).toBeLessThanOrEqual(3_600_000)
+})
+
+test('the note of a match goes when the view includes the match, because the notes of an active user never expire', () => {
+  const { recent } = userKeys(0, ANN)
+  const removal = { op: 'hdel', key: recent, field: matchedFieldName(BOB) }
+  const operationsFor = (relation: object) => matchUsersView.operationsFor(0, relationKey(ANN, BOB), relation as never)
+  expect(operationsFor({ liked_at: 5, match_id: null })).not.toContainEqual(removal)
+  for (const has_ended of [false, true])
+    expect(operationsFor({ liked_at: null, match_id: 'm', matched_at: 5, has_ended })).toContainEqual(removal)
 })

@@ -1,0 +1,27 @@
+/**
+ * Thrown when the broker has fenced this producer or member, because another producer or member has replaced it.
+ * Uncommitted work of the fenced producer or member will never be committed.
+ */
+export class FencedError extends Error {
+  override readonly name = 'FencedError'
+}
+
+/**
+ * Thrown when another process has initialised the same transactional id after this one. If this process initialised the
+ * id again, it would only fence the other process.
+ */
+export class ReplacedError extends Error {
+  override readonly name = 'ReplacedError'
+}
+
+/** Thrown for any other failure of the transport. `fatal` means that a retry cannot succeed. */
+export class TransportError extends Error {
+  override readonly name = 'TransportError'
+  readonly code: string
+  readonly fatal: boolean
+  constructor(code: string, message: string, options: { fatal: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause })
+    this.code = code
+    this.fatal = options.fatal
+  }
+}

@@ -1,0 +1,89 @@
+import type { TopicPartition } from './partitions.ts'
+import type { PartitionData } from './records.ts'
+
+/**
+ * Determines where a reader continues if the log does not have its offset. If the log has lost records that were
+ * already read (for example in an unclean leader election), `fail` throws an error, and the other policies continue at
+ * the first offset that differs.
+ */
+export type OffsetReset = 'earliest' | 'latest' | 'fail'
+
+/**
+ * The policies of a reader. `rebuild` is for readers that copy a whole log: if the offset is missing or records were
+ * lost, they continue at the earliest record, with `wasReset`.
+ */
+export type ReaderReset = OffsetReset | 'rebuild'
+
+export type UnreadableBatches = 'fail' | 'stand-in'
+
+export interface FetcherOptions {
+  /** Default read_committed. */
+  readonly isolation?: 'read_committed' | 'read_uncommitted'
+  /**
+   * How long the broker may wait for new data, in ms, unless its last answer for the same partitions was empty. Default
+   * 500.
+   */
+  readonly maxWaitMs?: number
+  /**
+   * Returns how long the broker may wait for new data after an empty response. The fetcher calls the function before
+   * the next request and limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular answers
+   * about idle partitions returns the time until it needs the next answer. Default 5 s, or `maxWaitMs` if that is
+   * given.
+   */
+  readonly idleWaitMs?: () => number
+  /**
+   * How long the next request for the same partitions is delayed after a response with little data, in ms, so that more
+   * records share a response. After a pause in the input, the first record is still read at once. If this is a
+   * function, the fetcher calls it after each response with little data. Default 0.
+   */
+  readonly collectMs?: number | (() => number)
+  /** Maximum bytes of one response. Default 16 MiB. */
+  readonly maxBytes?: number
+  /** Maximum bytes of one partition in one response. Default 1 MiB. */
+  readonly maxPartitionBytes?: number
+  /**
+   * Maximum bytes that this process buffers before `poll`. Above this limit the fetcher sends no requests. Default 64
+   * MiB.
+   */
+  readonly maxBufferedBytes?: number
+  /**
+   * How to treat a compressed batch that cannot be unpacked or unpacks to more than 64 MiB. `fail` throws a fatal
+   * TransportError at every attempt. `stand-in` returns a chunk with `unreadable` in its place, so that the reader can
+   * set it aside and continue. Default `fail`.
+   */
+  readonly unreadableBatches?: UnreadableBatches
+  /**
+   * Approximate size of the unpacked records that one `poll` returns. This limit bounds how long a poll blocks the
+   * event loop. Default 4 MiB.
+   */
+  readonly maxPollBytes?: number
+}
+
+/** Reads assigned partitions. One fetch per leader is always in flight while the caller processes polled data. */
+export interface Fetcher {
+  /**
+   * Adds a partition at `offset`. If the partition is already assigned, seeks to `offset` and drops the data fetched
+   * before.
+   * @param leaderEpoch the epoch of the leader that appended the record before `offset`, or a later epoch in which that
+   * record was in the log. With this epoch the reader notices when the log has lost records before `offset`.
+   */
+  assign(partition: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch?: number): void
+  unassign(partition: TopicPartition): void
+  /** Excludes the partition from further fetches. `poll` returns data that was already fetched only after `resume`. */
+  pause(partition: TopicPartition): void
+  resume(partition: TopicPartition): void
+  /** Returns the offset of the next record that `poll` will return; undefined for a partition that is not assigned. */
+  position(partition: TopicPartition): number | undefined
+  /**
+   * Returns everything that has arrived since the last call. If nothing has arrived, waits up to `timeoutMs`. A
+   * partition without new records appears with zero chunks when its position or watermarks have moved, or when the
+   * broker has answered a fetch without data. This shows the reader that it has caught up. Throws TransportError with
+   * `fatal` for errors that a retry cannot cure (authorization, or an offset out of range with reset `fail`).
+   * @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
+   * records of one partition, and starts with a different partition each time.
+   */
+  poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]>
+  /** Makes a waiting `poll` return at once. */
+  wake(): void
+  close(): Promise<void>
+}

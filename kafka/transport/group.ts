@@ -1,0 +1,145 @@
+import type { TopicPartition } from './partitions.ts'
+
+export type GroupEvent =
+  /**
+   * The target assignment has changed to exactly these partitions. Finish and commit the records of revoked partitions,
+   * then `acknowledge`.
+   */
+  | { readonly type: 'assignment'; readonly partitions: readonly TopicPartition[] }
+  /** The membership is lost. Drop uncommitted results, then `rejoin`. */
+  | { readonly type: 'fenced'; readonly reason: string }
+  /** The membership failed for a reason that a retry cannot cure (authorization, unsupported broker). */
+  | { readonly type: 'failed'; readonly error: Error }
+
+export interface GroupOptions {
+  readonly groupId: string
+  /** A UUID that the worker slot keeps. A member that rejoins with this id gets the same partitions back at once. */
+  readonly memberId: string
+  /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */
+  readonly onMemberId?: (memberId: string) => void
+  /** Called when `takeEvent` has an event to return. It can wake a loop that would otherwise check only later. */
+  readonly onEvent?: () => void
+  readonly topics: readonly string[]
+  /** The HTTP address of this process (http://host:port), which the other members can see. */
+  readonly address?: string
+  /** Server-side assignor. Default `range`. */
+  readonly assignor?: string
+  readonly rebalanceTimeoutMs?: number
+}
+
+/** A group member as its coordinator describes it. */
+export interface GroupPeer {
+  readonly memberId: string
+  /** The address that the member published; undefined when it published no address. */
+  readonly address: string | undefined
+  /** The partitions that the member owns now. */
+  readonly partitions: readonly TopicPartition[]
+  /** The topics that the member subscribes to. */
+  readonly topics: readonly string[]
+  /** The last notice that the member announced; undefined if it has never announced one. */
+  readonly notice: string | undefined
+}
+
+/** A consumer group with its committed offsets. */
+interface GroupOffsets {
+  readonly groupId: string
+  /**
+   * Returns the committed offsets, keyed by `partitionKey`; partitions without a committed offset are absent. Waits
+   * while a transaction that includes these offsets is open (require_stable).
+   */
+  committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
+  /**
+   * Commits offsets outside a transaction, at least once.
+   * @throws FencedError when the membership is lost, or when a group that should be empty has a member
+   */
+  commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
+  /** Returns all members, sorted by member id. The `range` assignor assigns partitions in this order. */
+  members(): Promise<GroupPeer[]>
+}
+
+/** A member of a KIP-848 consumer group, which sends heartbeats automatically from `join` to `leave`. */
+export interface GroupMember extends GroupOffsets {
+  /** The member's id. It changes when the broker refuses the old id at a rejoin (Kafka 4.0 and 4.1). */
+  readonly memberId: string
+  /** The member epoch from the last heartbeat response. */
+  readonly epoch: number
+  /** Number of stalls of the event loop that the membership survived because another thread sent the heartbeats. */
+  readonly stalls: number
+  /**
+   * Joins the group. Has no effect after `leave`, so that a member that is stopped during its start does not join
+   * again.
+   */
+  join(): Promise<void>
+  /**
+   * Returns the next event, or undefined. A new assignment replaces an earlier one that the caller has not taken yet.
+   */
+  takeEvent(): GroupEvent | undefined
+  /**
+   * Reports the partitions that the member owns now. Must be called after the results for revoked partitions are
+   * committed.
+   */
+  acknowledge(owned: readonly TopicPartition[]): void
+  /**
+   * Joins again without owning any partition. Call it after a `fenced` event, or when the producer was fenced and the
+   * worker starts over.
+   */
+  rejoin(): Promise<void>
+  /**
+   * Sends one heartbeat and reads the member epoch from the answer. Rejects if the membership is lost or the
+   * coordinator does not answer.
+   */
+  heartbeat(): Promise<void>
+  /**
+   * Resolves at once if the group confirmed the membership recently; otherwise asks the coordinator. Must be called
+   * before records are sent outside a transaction. A process that was suspended for longer than its session may have
+   * lost its partitions, and only this check prevents it from writing. Rejects with FencedError if the membership is
+   * lost.
+   */
+  confirm(): Promise<void>
+  /**
+   * Replaces the subscribed topics and informs the coordinator at once. The member keeps its partitions of the topics
+   * that it still subscribes to.
+   */
+  subscribe(topics: readonly string[]): void
+  /**
+   * Publishes a non-empty short text, which the other members see as `GroupPeer.notice`. It is sent at once if the
+   * member has joined.
+   */
+  announce(notice: string): void
+  /**
+   * Leaves the group, so that the coordinator reassigns the partitions at once. With `keepPlace` the member stops
+   * without leaving: a process that joins with the same member id before the session times out gets the same
+   * partitions.
+   */
+  leave(options?: { readonly keepPlace?: boolean }): Promise<void>
+}
+
+/**
+ * The committed offsets of a group without members. Kafka accepts commits for this kind of group from any client, so
+ * the caller must ensure that no other process commits.
+ */
+export interface MemberlessGroup extends GroupOffsets {
+  close(): Promise<void>
+}
+
+export interface OffsetToCommit extends TopicPartition {
+  /** The offset of the next record to read. */
+  readonly offset: number
+  /**
+   * The metadata of the commit. The client reads this property just before it sends the offset. If a leader changes
+   * during the commit of a transaction, the client reads the property and sends the offset again, once all records of
+   * the transaction are acknowledged.
+   */
+  readonly metadata?: string | undefined
+  /** See `PartitionData.leaderEpoch`. */
+  readonly leaderEpoch?: number
+}
+
+/** The offset and metadata that the group has stored for a partition. */
+export interface CommittedOffset {
+  readonly offset: number
+  /** The metadata from `OffsetToCommit`, or an empty string. The engine stores the task's event time here. */
+  readonly metadata: string
+  /** The leader epoch from `OffsetToCommit`; undefined when there is none. */
+  readonly leaderEpoch?: number
+}

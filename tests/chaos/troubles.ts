@@ -1,0 +1,48 @@
+/** A period in which a fault affected a part. Epoch ms. */
+export interface Trouble {
+  readonly from: number
+  readonly to: number
+}
+
+export interface ApiTrouble extends Trouble {
+  readonly api: number
+  /**
+   * True if the API was killed, false if it was suspended. A killed API is in trouble until it is ready again; a
+   * suspended API answers its requests when it is resumed.
+   */
+  readonly isKilled: boolean
+}
+
+export interface Inflicted {
+  readonly apis: readonly ApiTrouble[]
+  readonly redis: readonly Trouble[]
+  readonly kafka: readonly Trouble[]
+}
+
+export interface FaultHands<F> {
+  /** Applies the faults of a round. After each fault, the affected part is running again, but may not be ready yet. */
+  inflict(faults: readonly F[]): Promise<Inflicted>
+  /** Returns whether an API gets requests. A load balancer would notice a killed API, but not a suspended one. */
+  isReady(api: number): boolean
+}
+
+/** Collects the troubles of a round. */
+export function troubleLog() {
+  const apis: ApiTrouble[] = []
+  const redis: Trouble[] = []
+  const kafka: Trouble[] = []
+
+  async function during(list: Trouble[], incident: () => Promise<unknown>): Promise<void> {
+    const from = Date.now()
+    await incident()
+    list.push({ from, to: Date.now() })
+  }
+
+  return {
+    troubles: { apis, redis, kafka } satisfies Inflicted,
+    /** Records a trouble of an API that ends now. */
+    apiTrouble: (api: number, from: number, isKilled: boolean) => void apis.push({ api, from, to: Date.now(), isKilled }),
+    withoutRedis: (incident: () => Promise<unknown>) => during(redis, incident),
+    withoutKafka: (incident: () => Promise<unknown>) => during(kafka, incident),
+  }
+}

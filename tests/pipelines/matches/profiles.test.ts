@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { decisionDriver } from '../../../pipelines/engine/testing.ts'
+import { matchProfiles } from '../../../pipelines/matches/profiles/topology.ts'
+import { profileFlow } from '../../../schemas/matches/flow.ts'
+import type { MatchProfileCommand } from '../../../schemas/matches/types.ts'
+import { ANN } from './swipes.ts'
+
+const COMMAND: MatchProfileCommand = {
+  action: 'put',
+  sets: ['display_name', 'birth_date', 'bio', 'photo_urls'],
+  display_name: 'Ann',
+  birth_date: '1990-05-01',
+  gender: null,
+  seeking_gender: [],
+  bio: 'hello',
+  min_age_pref: null,
+  max_age_pref: null,
+  max_dist_km: null,
+  is_active: null,
+  photo_urls: ['https://example.com/ann.jpg'],
+}
+
+test('answers are kept for a day, so they contain nothing of a profile that may be deleted within the day', () => {
+  const { ask, view } = decisionDriver(matchProfiles, profileFlow)
+  expect(ask(ANN, COMMAND)).toEqual({ outcome: 'created' })
+  expect(ask(ANN, { ...COMMAND, action: 'patch', sets: ['bio'], bio: 'bye' })).toEqual({ outcome: 'changed' })
+  expect(view(ANN)).toMatchObject({ display_name: 'Ann', bio: 'bye', min_age_pref: 18 })
+  expect(ask(ANN, { ...COMMAND, action: 'delete', sets: [] })).toEqual({ outcome: 'deleted' })
+  expect(view(ANN)).toMatchObject({ display_name: '', birth_date: '', bio: null, photo_urls: [], deleted_at: expect.any(Number) })
+})

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import type { Command, Decision } from '../../schemas/commands/topics.ts'
+import { type Account, type BankLogs, BROKEN, decideOrder, deviations, type Order } from './bank-verdict.ts'
+import type { InputTimes } from './subject.ts'
+
+const NOW = 1_000
+const TIMES: InputTimes = { now: NOW, acknowledgedAt: new Map(), clocksWereWrong: false, requestsWereLate: false }
+const DEADLINE = NOW + 24 * 3_600_000
+
+function command(number: number, timestamp: number, kind: Order['kind']) {
+  const value: Command<Order> = {
+    command_id: `command-${number}`,
+    reply_to: `api-${number}`,
+    request_hash: 'hash',
+    deadline: DEADLINE,
+    body: { kind, amount: 5, ms: 0 },
+  }
+  return { key: 'ann', value, timestamp }
+}
+
+/** The log of a broken order with the given time, and of a later order that was judged at `judgedAt`. */
+function logs(brokenAt: number, orderAt: number, judgedAt: number): BankLogs {
+  const order = command(2, orderAt, 'pay-in')
+  const { state, answer } = decideOrder(undefined, order.value.body, order.value.command_id, judgedAt)
+  const view: Decision<Account> = { view: state as Account, result: null }
+  const result: Decision<Account> = {
+    view: null,
+    result: {
+      command_id: order.value.command_id,
+      reply_to: order.value.reply_to,
+      outcome: 'decided',
+      answer: JSON.stringify(answer),
+      request_hash: 'hash',
+      decided_at: NOW,
+    },
+  }
+  const decisions = [view, result].map((value) => ({ key: 'ann', value, timestamp: NOW }))
+  return { commands: [[command(1, brokenAt, BROKEN), order]], decisions: [decisions], judgedByAppend: true, letters: 1 }
+}
+
+test('a broken order may or may not count for the judged time, because it may be skipped or dropped', () => {
+  // The clocks of two brokers differ, so the later order has the earlier time.
+  expect(deviations(logs(470, 415, 415), [1, 2], TIMES)).toEqual([])
+  expect(deviations(logs(470, 415, 470), [1, 2], TIMES)).toEqual([])
+  expect(deviations(logs(470, 415, 450), [1, 2], TIMES)).toEqual([expect.stringContaining('command-2 to api-2 has the result')])
+  expect(deviations(logs(415, 470, 415), [1, 2], TIMES)).toEqual([expect.stringContaining('command-2 to api-2 has the result')])
+})
