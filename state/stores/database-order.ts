@@ -13,9 +13,9 @@ const COMPARED_UNITS = 5
 const CODES = 128
 
 /**
- * Sorts entries with text keys approximately by key. RocksDB inserts sorted keys in half the time, because each row goes
- * next to the previous one and no search is needed. A wrong place only costs time, so the order ignores all but the
- * first characters that differ. Sorting numbers takes a third of the time of comparing texts. Other keys stay
+ * Sorts entries with text keys approximately by key. RocksDB inserts sorted keys in half the time, because each row
+ * goes next to the previous one and no search is needed. A wrong place only costs time, so the order ignores all but
+ * the first characters that differ. Sorting numbers takes a third of the time of comparing texts. Other keys stay
  * unsorted, because sorting them would require encoding them first.
  */
 export function sortForDatabase<E extends Keyed>(entries: E[]): E[] {

@@ -5,7 +5,7 @@ import { sortForDatabase } from '../../../state/stores/database-order.ts'
 const named = (keys: readonly string[]) => keys.map((key) => ({ key }))
 const keysOf = (entries: readonly { readonly key: unknown }[]) => entries.map(({ key }) => key as string)
 
-test('many short text keys are sorted, also if they begin with the same characters', () => {
+test('many short text keys are sorted, even if they begin with the same characters', () => {
   for (const prefix of ['', 'a common prefix:']) {
     const keys = Array.from({ length: 1_000 }, (_, i) => `${prefix}${(i * 7_919) % 10_007}`)
     expect(keysOf(sortForDatabase(named(keys)))).toEqual(keys.toSorted())
