@@ -43,7 +43,7 @@ const FETCH_BYTES = 256 * 1024
  * Length in bytes up to which a loop copies faster than a function call. Above this length, Buffer's copy is faster and
  * allocates no view.
  */
-const SHORT_COPY_BYTES = 24
+const SHORT_COPY_BYTES = 64
 
 /** Creates one store's view of the database, which adds and removes the prefix of the key space. */
 export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {

@@ -61,6 +61,13 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   const keyBytes = byteWriter()
   const valueBytes = byteWriter()
   const partitionBytes = byteWriter()
+  /**
+   * The output and the text whose bytes `keyBytes` contains. Authors often emit several records of a key in succession.
+   */
+  let encodedFor: Output | undefined
+  let encodedKey: unknown
+  /** The partition of that key; -1 before it is computed. */
+  let keyPartition = -1
   let bytesSinceLook = 0
 
   function checkUnsent(): void {
@@ -87,9 +94,19 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     return output
   }
 
-  function encode(output: Output, key: unknown, value: unknown): void {
+  function encodeKey(output: Output, key: unknown): void {
+    encodedFor = undefined
     keyBytes.length = 0
     output.key.encode(key, keyBytes)
+    keyPartition = -1
+    // An object may change between two records.
+    if (typeof key !== 'string') return
+    encodedFor = output
+    encodedKey = key
+  }
+
+  function encode(output: Output, key: unknown, value: unknown): void {
+    if (output !== encodedFor || key !== encodedKey) encodeKey(output, key)
     valueBytes.length = 0
     if (value !== null) output.value.encode(value, valueBytes)
   }
@@ -102,7 +119,8 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   /** Chooses the partition of the encoded record. */
   function chosenPartition(partitionBy: string | undefined, partitions: number): number {
     if (partitionBy !== undefined) return partitionOf(partitionBy, partitions)
-    return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
+    if (keyPartition < 0) keyPartition = partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
+    return keyPartition
   }
 
   function partitionOf(text: string, partitions: number): number {

@@ -28,6 +28,8 @@ function decodeFault(code: FaultCode, message: string): Fault {
 }
 
 export interface RecordQueueOptions {
+  /** Number of the source among the sources of its task. */
+  readonly source: number
   readonly partition: number
   readonly keyCodec: Codec<unknown>
   readonly valueCodec: Codec<unknown>
@@ -45,6 +47,7 @@ export interface RecordQueueOptions {
 export class RecordQueue {
   readonly stream: StreamDeclaration
   readonly topic: string
+  readonly source: number
   readonly partition: number
   readonly policies: FailurePolicies
   /** The decoded slice. The entries from `slot` to `slots` are not processed yet. */
@@ -86,6 +89,7 @@ export class RecordQueue {
   constructor(stream: StreamDeclaration, options: RecordQueueOptions) {
     this.stream = stream
     this.topic = stream.topic.name
+    this.source = options.source
     this.partition = options.partition
     this.#options = options
     this.policies = policiesOf(stream.options.onError ?? {})

@@ -5,7 +5,7 @@ import { utf8 } from '../../../schemas/keys.ts'
 import { StateCorrupted } from '../../../state/stores/errors.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { packedStore } from '../../../state/stores/packed-store.ts'
-import { openStore, raw, type TestBackend, TOPOLOGY, testBackends, testChangelog } from './harness.ts'
+import { openStore, PARTITION, raw, type TestBackend, TOPOLOGY, testBackends, testChangelog } from './harness.ts'
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'totals'
@@ -22,6 +22,7 @@ type Step =
   | { do: 'put'; key: string; value: string }
   | { do: 'delete' | 'get'; key: string }
   | { do: 'prefetch'; keys: string[] }
+  | { do: 'records'; source: number; keys: string[]; others: string[] }
   | { do: 'scan'; gte?: string; lt?: string; prefix?: string; limit?: number; reverse: boolean }
   | LifeStep
 
@@ -31,6 +32,15 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constant('prefetch' as const), keys: fc.array(keyArbitrary, { maxLength: 8, size: 'max' }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('records' as const),
+      source: fc.integer({ min: 0, max: 1 }),
+      keys: fc.array(keyArbitrary, { maxLength: 8, size: 'max' }),
+      others: fc.array(keyArbitrary, { minLength: 8, maxLength: 8 }),
+    }),
   },
   {
     weight: 3,
@@ -75,7 +85,8 @@ function storeOf(kind: Kind) {
 }
 
 async function runAgainstModel(kind: Kind, opened: TestBackend, steps: readonly Step[]): Promise<void> {
-  const open = () => openStore(storeOf(kind), opened.backend, CACHE_BYTES)
+  const record = { source: 0, slot: -1 }
+  const open = () => openStore(storeOf(kind), opened.backend, CACHE_BYTES, PARTITION, record)
   const both = modelled(opened, open, new Map<string, string>(), (model) => new Map(model))
 
   for (const step of steps) {
@@ -95,6 +106,24 @@ async function runAgainstModel(kind: Kind, opened: TestBackend, steps: readonly 
         for (const key of step.keys) both.store.prefetch(key)
         both.store.loadPrefetched()
         for (const key of step.keys) expect(both.store.get(key)).toBe(both.current.get(key))
+        break
+      case 'records':
+        record.source = step.source
+        both.store.prefetchFor(step.source)
+        step.keys.forEach((key, slot) => {
+          record.slot = slot
+          both.store.prefetch(key)
+        })
+        both.store.loadPrefetched()
+        // A record may use keys that it has not announced.
+        step.keys.forEach((key, slot) => {
+          record.slot = slot
+          for (const each of [key, step.others[slot], key]) {
+            expect(both.store.get(each)).toBe(both.current.get(each))
+            both.store.put(each, `${slot}`)
+            both.current.set(each, `${slot}`)
+          }
+        })
         break
       case 'scan':
         expect([...both.store.scan({ ...step, prefix: step.prefix === undefined ? undefined : Buffer.from(step.prefix) })]).toEqual(
