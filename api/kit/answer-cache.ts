@@ -5,6 +5,11 @@ import type { Answer } from './answer.ts'
  * region with a few values of `limit`.
  */
 const MAX_KEPT_ANSWERS = 4_096
+/**
+ * Maximum length of the targets of kept answers. Callers can add meaningless parameters, so longer targets would let
+ * them fill the memory.
+ */
+const MAX_TARGET_CHARACTERS = 256
 
 export interface KeptAnswer {
   readonly answer: Answer
@@ -33,7 +38,7 @@ export function answerCache(maxAnswers: number = MAX_KEPT_ANSWERS): AnswerCache 
       return undefined
     },
     keep(target, route, answer) {
-      if (answer.reusableUntil === undefined) return
+      if (answer.reusableUntil === undefined || target.length > MAX_TARGET_CHARACTERS) return
       kept.delete(target)
       kept.set(target, { answer, route, until: answer.reusableUntil })
       if (kept.size > maxAnswers) kept.delete(kept.keys().next().value!)

@@ -128,10 +128,11 @@ export function createApp(options: AppOptions): OpenAPIHono {
     options.metrics.inFlight.inc()
     const added: Record<string, string> = {}
     const noted: Record<string, string> = {}
-    const session = sessionOf(call)
+    let session: ShownSession | undefined
     let sent: Answer
     try {
       assertCleanUrl(call.url)
+      session = sessionOf(call)
       sent = variant(call, await answer({ requestId, startedAt, added, noted, session }))
     } catch (error) {
       sent = failure(error, requestId, route)
@@ -308,7 +309,9 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
   /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown address. */
   function answerUnmatched(call: Call): Answer {
-    const allow = paths.allowed(new URL(call.url).pathname)
+    const address = URL.parse(call.url)
+    if (address === null) throw new ApiError(errors.invalid_request, { message: 'The Host header is malformed.' })
+    const allow = paths.allowed(address.pathname)
     if (allow.length === 0) throw new ApiError(errors.not_found)
     if (call.method !== 'OPTIONS') throw new ApiError(errors.method_not_allowed, { headers: { Allow: allow.join(', ') } })
     const isPreflight = call.header('access-control-request-method') !== undefined

@@ -113,7 +113,11 @@ function assetReader(name: string, type: string): () => Promise<Answer> {
     return cacheableAnswer(body, { 'Content-Type': type, 'Cache-Control': ASSET_CACHING })
   }
   return function serveAsset() {
-    loaded ??= readAsset()
+    // A failed read is not kept, because the process may only have run out of file descriptors for a moment.
+    loaded ??= readAsset().catch((error: unknown) => {
+      loaded = undefined
+      throw error
+    })
     return loaded
   }
 }

@@ -90,7 +90,10 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
         // with a token.
         return query.personalized ? withVary(answer, 'Authorization, Cookie') : answer
       }),
-      bind(streamRoute, async ({ query, method }) => await streams.open(knownRegion(query.woeid), query.safe, method === 'HEAD')),
+      bind(
+        streamRoute,
+        async ({ query, address, method }) => await streams.open(knownRegion(query.woeid), query.safe, address, method === 'HEAD'),
+      ),
       bind(locationsRoute, ({ query }) => availablePlaces(query.q)),
       bind(closestRoute, ({ query }) => closestPlace(query)),
       bind(pastRoute, ({ params, query }) => readPast({ ...query, woeid: params.woeid })),

@@ -72,6 +72,8 @@ export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now:
   const windowEnd = Date.parse(body.window_end)
   const details: ErrorDetail[] = []
   if (windowEnd > now + MAX_AHEAD_MS) details.push({ path: 'body.window_end', message: 'must not be more than 5 minutes ahead' })
+  // The table of past lists cannot store an earlier time.
+  if (windowEnd < 0) details.push({ path: 'body.window_end', message: 'must not be before 1970' })
   if (windowEnd % MS_PER_SECOND !== 0) details.push({ path: 'body.window_end', message: 'must be a whole second' })
   const entries = entriesOf(body, windowEnd, details)
   if (details.length > 0) throw new ApiError(errors.invalid_request, { details })

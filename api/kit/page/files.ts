@@ -44,7 +44,7 @@ export interface PageFiles {
   file(file: string): Promise<Answer>
 }
 
-/** Serves the files of a page. Each file is read once. */
+/** Serves the files of a page. Each file is read once, and again after a failed read. */
 export function pageFiles({ folder, files }: PageFilesOptions): PageFiles {
   const allowed = new Set(files)
   const loaded = new Map<string, Promise<Answer>>()
@@ -55,9 +55,12 @@ export function pageFiles({ folder, files }: PageFilesOptions): PageFiles {
   }
 
   function answer(file: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-    const known = loaded.get(file) ?? load(file, headers)
-    loaded.set(file, known)
-    return known
+    const known = loaded.get(file)
+    if (known !== undefined) return known
+    const loading = load(file, headers)
+    loaded.set(file, loading)
+    loading.catch(() => loaded.delete(file))
+    return loading
   }
 
   return {

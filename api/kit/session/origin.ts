@@ -18,7 +18,8 @@ export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string)
   if (origin === undefined) return false
   if (!URL.canParse(origin)) return true
   const { host } = new URL(origin)
-  return host !== new URL(url).host && host !== new URL(publicUrl).host
+  // The Host header of a program may be no valid host, such as `1.2.3.4.5`. The address is then no URL.
+  return host !== URL.parse(url)?.host && host !== new URL(publicUrl).host
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client'
 import type { Region } from '../../../schemas/trends/places/regions.ts'
 import { SERVED_ENTRIES } from '../../../state/views/trends/trends.ts'
 import type { Answer } from '../../kit/answer.ts'
+import { limitedAddress } from '../../kit/client-address.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { gauge } from '../../kit/metrics.ts'
 import { trendsErrors } from '../errors.ts'
@@ -12,9 +13,10 @@ import { type StreamReader, streamReader } from './reader.ts'
 export interface TrendStreams {
   /**
    * Returns a stream that begins with the current list. Throws the errors of reading the list, and `too_many_readers`.
+   * @param address the reader's address. All addresses of an IPv6 /64 count as one.
    * @param isHead whether only the headers are requested
    */
-  open(region: Region, safe: boolean, isHead: boolean): Promise<Answer>
+  open(region: Region, safe: boolean, address: string, isHead: boolean): Promise<Answer>
   /** Looks for changed lists. Called every second while there are readers. */
   look(): Promise<void>
   /** Ends all streams and refuses new streams, because a stopping process waits for open answers. */
@@ -32,6 +34,11 @@ export interface TrendStreamsOptions {
 
 /** Maximum number of readers. Each reader needs a connection and some kilobytes. */
 export const MAX_READERS = 1_000
+/**
+ * Maximum number of readers with one address. Behind a load balancer, the limit on connections does not apply, and one
+ * client could otherwise occupy all places.
+ */
+export const MAX_READERS_PER_ADDRESS = 100
 const LOOK_EVERY_MS = 1_000
 /** Interval between comments. It is shorter than the 60 s after which common proxies close silent connections. */
 const HEARTBEAT_EVERY_MS = 15_000
@@ -52,7 +59,8 @@ const STALE: unique symbol = Symbol('stale')
 interface Channel {
   readonly region: Region
   readonly safe: boolean
-  readonly readers: Set<StreamReader>
+  /** The readers with their addresses. */
+  readonly readers: Map<StreamReader, string>
   /** The ETag of the list that was sent last. */
   sent: string | typeof STALE | undefined
   /** The list that was sent last; undefined if no list was sent. */
@@ -63,6 +71,7 @@ interface Channel {
 
 export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOptions): TrendStreams {
   const channels = new Map<string, Channel>()
+  const byAddress = new Map<string, number>()
   let readers = 0
   let isStopped = false
   let timer: NodeJS.Timeout | undefined
@@ -73,7 +82,7 @@ export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOp
     const key = `${region.woeid}:${safe}`
     let channel = channels.get(key)
     if (channel === undefined) {
-      channel = { region, safe, readers: new Set(), sent: undefined, body: undefined, event: Buffer.alloc(0), looking: undefined }
+      channel = { region, safe, readers: new Map(), sent: undefined, body: undefined, event: Buffer.alloc(0), looking: undefined }
       channels.set(key, channel)
     }
     return channel
@@ -93,17 +102,17 @@ export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOp
     channel.sent = answer.headers.ETag
     channel.body = answer.body as Uint8Array
     channel.event = eventOf('list', channel.body)
-    for (const reader of channel.readers) reader.send(channel.event)
+    for (const reader of channel.readers.keys()) reader.send(channel.event)
   }
 
   function onFailedLook(channel: Channel, error: unknown): void {
     if (!(error instanceof ApiError)) {
       // The readers are disconnected. When they connect again, they get the error as an answer, which is logged.
-      for (const reader of [...channel.readers]) cut(channel, reader, error)
+      for (const reader of [...channel.readers.keys()]) cut(channel, reader, error)
     } else if (channel.sent !== STALE && (error.definition === trendsErrors.trends_stale || isTooOld(channel))) {
       channel.sent = STALE
       channel.event = eventOf('stale', Buffer.from(JSON.stringify({ woeid: channel.region.woeid })))
-      for (const reader of channel.readers) reader.send(channel.event)
+      for (const reader of channel.readers.keys()) reader.send(channel.event)
     }
   }
 
@@ -119,8 +128,21 @@ export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOp
     reader.fail(cause)
   }
 
+  function join(channel: Channel, reader: StreamReader, address: string): void {
+    channel.readers.set(reader, address)
+    byAddress.set(address, (byAddress.get(address) ?? 0) + 1)
+    readers++
+    startLooking()
+  }
+
   function leave(channel: Channel, reader: StreamReader): void {
-    if (channel.readers.delete(reader)) readers--
+    const address = channel.readers.get(reader)
+    if (address === undefined) return
+    channel.readers.delete(reader)
+    const left = byAddress.get(address)! - 1
+    if (left === 0) byAddress.delete(address)
+    else byAddress.set(address, left)
+    readers--
     if (readers === 0) stopLooking()
   }
 
@@ -139,7 +161,7 @@ export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOp
     const isDue = monotonic() - beatenAt >= HEARTBEAT_EVERY_MS
     if (isDue) beatenAt = monotonic()
     for (const channel of channels.values()) {
-      for (const reader of [...channel.readers]) {
+      for (const reader of [...channel.readers.keys()]) {
         if (reader.behindMs() > MAX_BEHIND_MS) cut(channel, reader, new Error('the client reads too slowly'))
         else if (isDue) reader.beat()
       }
@@ -153,24 +175,24 @@ export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOp
     beat()
   }
 
-  function assertRoom(): void {
+  function assertRoom(address: string): void {
     if (isStopped) throw new ApiError(errors.unavailable, { message: 'The API is stopping. Connect again.' })
-    if (readers >= MAX_READERS) throw new ApiError(trendsErrors.too_many_readers, { retryAfter: RETRY_AFTER_SECONDS })
+    const isFull = readers >= MAX_READERS || (byAddress.get(address) ?? 0) >= MAX_READERS_PER_ADDRESS
+    if (isFull) throw new ApiError(trendsErrors.too_many_readers, { retryAfter: RETRY_AFTER_SECONDS })
   }
 
   return {
-    async open(region, safe, isHead) {
-      assertRoom()
+    async open(region, safe, from, isHead) {
+      const address = limitedAddress(from)
+      assertRoom(address)
       const channel = channelOf(region, safe)
       await refresh(channel)
       // During the wait, other readers may have connected, or the process may have begun to stop.
-      assertRoom()
+      assertRoom(address)
       if (isHead) return { status: 200, headers: HEADERS, body: null }
       const first = Buffer.concat([Buffer.from(RETRY), channel.event])
       const reader = streamReader({ first, onGone: () => leave(channel, reader), monotonic })
-      channel.readers.add(reader)
-      readers++
-      startLooking()
+      join(channel, reader, address)
       return { status: 200, headers: HEADERS, body: reader.body }
     },
     look,
@@ -178,9 +200,10 @@ export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOp
       isStopped = true
       stopLooking()
       for (const channel of channels.values()) {
-        for (const reader of channel.readers) reader.end()
+        for (const reader of channel.readers.keys()) reader.end()
         channel.readers.clear()
       }
+      byAddress.clear()
       readers = 0
     },
   }

@@ -15,6 +15,8 @@ const QUERY_IS_TOO_LARGE = 307
 const INTERNAL = 1002
 const ACCESS_DENIED = 497
 const AUTHENTICATION_FAILED = 516
+/** HTTP status of a request whose address is no URL, such as `//`. */
+const BAD_REQUEST = 400
 /**
  * Time for which client sockets stay open between requests. ClickHouse's default is also 10 s, and ClickHouse's client
  * relies on this value.
@@ -28,7 +30,11 @@ const KEEP_ALIVE_MS = 10_000
  */
 export function clickhouseServer(engine: Engine, password: string): Server {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? '/', 'http://localhost')
+    const url = URL.parse(request.url ?? '/', 'http://localhost')
+    if (url === null) {
+      response.writeHead(BAD_REQUEST).end('The address is malformed.\n')
+      return
+    }
     const refusal = browserRefusal(request.headers)
     if (refusal !== undefined) {
       fail(response, queryIdOf(url), new EngineError(ACCESS_DENIED, refused(ACCESS_DENIED, refusal, 'ACCESS_DENIED')))

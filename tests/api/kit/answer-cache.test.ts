@@ -17,3 +17,10 @@ test('limits its size, because callers choose the addresses', () => {
   for (const target of ['/1', '/2', '/1', '/3']) cache.keep(target, '/n', answer(1))
   expect(['/1', '/2', '/3'].map((target) => cache.get(target, 0) !== undefined)).toEqual([true, false, true])
 })
+
+test('keeps no answer to a long target, because callers can add parameters', () => {
+  const cache = answerCache()
+  const targets = [256, 257].map((length) => '/a?'.padEnd(length, 'x'))
+  for (const target of targets) cache.keep(target, '/a', answer(1))
+  expect(targets.map((target) => cache.get(target, 0) !== undefined)).toEqual([true, false])
+})

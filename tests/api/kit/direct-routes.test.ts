@@ -1,8 +1,11 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
 import { z } from '@hono/zod-openapi'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Answer, cacheableText, JSON_TYPE, jsonAnswer } from '../../../api/kit/answer.ts'
 import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
-import { directRoutes } from '../../../api/kit/direct-routes.ts'
+import { DirectCall } from '../../../api/kit/call.ts'
+import { directRoutes, type ServeCall } from '../../../api/kit/direct-routes.ts'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { bind, defineRoute } from '../../../api/kit/route.ts'
@@ -304,4 +307,30 @@ test('a direct GET or PATCH has exactly one parameter, at its end, and a direct 
     expect(() => directRoutes().addPatch(path, serve, 1)).toThrow(/only parameter/)
   }
   expect(() => directRoutes().addPost('/a/{b}', serve, 1)).toThrow(/parameters/)
+})
+
+test('a Host header with which the address is no URL does not end the process', async () => {
+  const api = await served()
+  const ask = (path: string, more: string) =>
+    raw(api.servers[0], `GET ${path} HTTP/1.1\r\nHost: 1.2.3.4.5\r\n${more}Connection: close\r\n\r\n`)
+  expect(await ask('/numbers/1', '')).toMatch(/^HTTP\/1\.1 200 /)
+  // The page of another origin is anonymous.
+  expect(await ask('/numbers/1', 'Cookie: millrace-session=x\r\nOrigin: http://a\r\n')).toMatch(/^HTTP\/1\.1 200 /)
+  expect(await ask('/numbers/1', 'Cookie: millrace-session=x\r\n')).toMatch(/^HTTP\/1\.1 401 /)
+  expect(api.started).toEqual(['/numbers/1', '/numbers/1', '/numbers/1'])
+  expect(await ask('/nothing', '')).toMatch(/^HTTP\/1\.1 400 /)
+})
+
+test('a fault in reading a call is a 500, because a rejection would end the process', async () => {
+  const serves: ServeCall[] = []
+  const service = { name: 'numbers', description: '', errors: [], isUserId: isDecimalUserId, probes: [] }
+  const direct = { ...directRoutes(), addGet: (_path: string, serve: ServeCall) => void serves.push(serve) }
+  await testApp({ services: [{ ...service, routes: [bind(numbered, () => jsonAnswer(200, {}))] }], direct })
+  const broken = new Proxy(new DirectCall({ url: '/numbers/1', headers: {}, socket: {} } as IncomingMessage, {}), {
+    get(call, name) {
+      if (name === 'header') return (header: string) => (header === 'cookie' ? assert.fail('a fault') : undefined)
+      return Reflect.get(call, name, call)
+    },
+  })
+  expect((await serves[0](broken)).status).toBe(500)
 })

@@ -93,6 +93,7 @@ test.each([
   [{ window_end: START }, 'body.window_end'],
   [{ window_end: at(START + 5 * MINUTE_MS + 1) }, 'body.window_end'],
   [{ window_end: at(START + 1) }, 'body.window_end'],
+  [{ window_end: '1969-12-31T23:59:59Z' }, 'body.window_end'],
   [{ top_k: undefined }, 'body.top_k'],
   [{ top_k: Array.from({ length: 501 }, (_, index) => ({ ...entry, term: `t${index}` })) }, 'body.top_k'],
   [{ top_k: [{ ...entry, term: '' }] }, 'body.top_k[0].term'],

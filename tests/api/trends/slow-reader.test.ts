@@ -19,7 +19,7 @@ async function world() {
     },
   }
   const streams = trendStreams({ lists, registry, now: () => clock.now, monotonic: () => clock.now })
-  const body = (await streams.open(WORLD, false, false)).body as ReadableStream<Uint8Array>
+  const body = (await streams.open(WORLD, false, '203.0.113.1', false)).body as ReadableStream<Uint8Array>
   const reader = body.getReader()
   async function next(): Promise<string | undefined> {
     const { value } = await reader.read()

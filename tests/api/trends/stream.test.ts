@@ -1,7 +1,7 @@
 import { get as httpGet, type IncomingMessage } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startServer } from '../../../api/kit/server.ts'
-import { MAX_READERS } from '../../../api/trends/stream/streams.ts'
+import { MAX_READERS, MAX_READERS_PER_ADDRESS } from '../../../api/trends/stream/streams.ts'
 import { TRENDS_VIEW } from '../../../state/views/trends/trends.ts'
 import { caughtUpKey } from '../../../state/views/view.ts'
 import { START } from '../kit/harness.ts'
@@ -32,9 +32,10 @@ async function served() {
     await server.close(0)
   })
 
-  function open(query = '', method = 'GET'): Promise<Reader> {
+  function open(query = '', method = 'GET', from = '203.0.113.1'): Promise<Reader> {
     return new Promise((resolve, reject) => {
-      const request = httpGet(`${server.url}/v1/trends/stream${query}`, { agent: false, method }, (response) => {
+      const options = { agent: false, method, headers: { 'x-forwarded-for': from } }
+      const request = httpGet(`${server.url}/v1/trends/stream${query}`, options, (response) => {
         let text = ''
         let isEnded = false
         response.setEncoding('utf8').on('data', (part: string) => {
@@ -193,7 +194,8 @@ describe('GET /v1/trends/stream', () => {
 test(`${MAX_READERS} readers cost one look per location, further ones are refused, and places become free`, async () => {
   const { open, putList, redis, clock, readersCounted } = await served()
   putList()
-  const readers = await Promise.all(Array.from({ length: MAX_READERS }, () => open()))
+  const addressOf = (index: number) => `198.51.100.${Math.floor(index / MAX_READERS_PER_ADDRESS)}`
+  const readers = await Promise.all(Array.from({ length: MAX_READERS }, (_, index) => open('', 'GET', addressOf(index))))
   expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]))
   await expect.poll(() => readers.filter((reader) => asOf(reader).length === 1).length, SOON).toBe(MAX_READERS)
   expect(await readersCounted()).toBe(MAX_READERS)
@@ -215,4 +217,20 @@ test(`${MAX_READERS} readers cost one look per location, further ones are refuse
   expect((await open()).status).toBe(200)
   for (const reader of readers) reader.leave()
   await expect.poll(readersCounted, SOON).toBe(1)
+})
+
+test(`an address has at most ${MAX_READERS_PER_ADDRESS} readers, so that it cannot occupy all places`, async () => {
+  const { open, putList, readersCounted } = await served()
+  putList()
+  const from = (host: number) => `2001:db8::${host.toString(16)}`
+  const readers = await Promise.all(Array.from({ length: MAX_READERS_PER_ADDRESS }, (_, host) => open('', 'GET', from(host + 1))))
+  expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]))
+  const refused = await open(`?woeid=${LONDON}`, 'GET', from(0xffff))
+  await expect.poll(() => refused.text(), SOON).toContain('too_many_readers')
+  expect((await open('', 'GET', '2001:db8:0:1::1')).status).toBe(200)
+
+  readers[0].leave()
+  await expect.poll(readersCounted, SOON).toBe(MAX_READERS_PER_ADDRESS)
+  expect((await open('', 'GET', from(1))).status).toBe(200)
+  expect((await open('', 'GET', from(1))).status).toBe(503)
 })

@@ -33,8 +33,8 @@ async function train(job: ChildJob, signal: AbortSignal) {
   const blobs = await connectBlobs(settings.state.models)
   const client = connectSinkClickhouse(settings.state.clickhouse)
   try {
-    const history = await exportHistory(client, trained_at, signal)
     const catalogue = await readCatalogue(settings.kafka, signal)
+    const history = await exportHistory(client, { before: trained_at, isKnown: (itemId) => catalogue.items.has(itemId), signal })
     const model = in_force === null ? undefined : await openInForce(in_force, { blobs, folder: join(folder, 'in-force') })
     const outcome = await trainVersion({
       folder,

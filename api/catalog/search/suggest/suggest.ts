@@ -1,6 +1,7 @@
 import type { ProductSource } from '../../../../state/indexes/catalog/products.ts'
 import { wordsOf } from '../../../../state/indexes/catalog/words.ts'
 import type { CategoryTree } from '../../categories/tree.ts'
+import { atMost } from '../engine/at-most.ts'
 import { IS_PUBLIC } from '../engine/filters.ts'
 import type { ProductIndex } from '../engine/product-index.ts'
 
@@ -12,6 +13,8 @@ const COUNTED_BRANDS = 50
  * the suggestions for the first letters.
  */
 const MOST_ENDINGS = 50
+/** Maximum number of suggestions that run at once. Further ones are refused, so that searches keep their share. */
+const MOST_AT_ONCE = 100
 
 export interface SuggestDeps {
   readonly index: ProductIndex
@@ -23,9 +26,12 @@ interface Answer {
   readonly aggregations: { readonly brands: { readonly buckets: readonly { readonly key: string }[] } }
 }
 
-/** Suggests titles, brands and categories for a query whose last word may be incomplete, the best products first. */
+/**
+ * Suggests titles, brands and categories for a query whose last word may be incomplete, the best products first. Throws
+ * ApiError `unavailable` while too many suggestions are running.
+ */
 export function suggester({ index, categories }: SuggestDeps) {
-  return async function suggest(q: string, limit: number) {
+  return atMost(MOST_AT_ONCE, async function suggest(q: string, limit: number) {
     const words = wordsOf(q)
       .filter(({ kind }) => kind !== 'measure')
       .map(({ text }) => text)
@@ -59,7 +65,7 @@ export function suggester({ index, categories }: SuggestDeps) {
         .slice(0, MOST_CATEGORIES)
         .map(({ category_id, name }) => ({ category_id, name, path: tree.slugPathOf(category_id) ?? '' })),
     }
-  }
+  })
 }
 
 /** Returns whether each word of the query is the beginning of a word in the name. */

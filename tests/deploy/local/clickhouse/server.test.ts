@@ -70,6 +70,12 @@ test.each([
   expect(ran).toHaveLength(1)
 })
 
+test('an address that is no URL gets an answer, because a rejection would end the process', async () => {
+  const { ran, post } = await served()
+  expect((await post(key, '//')).status).toBe(400)
+  expect(ran).toEqual([])
+})
+
 test('a ping needs no password', async () => {
   const { port } = await served()
   expect(await (await fetch(`http://127.0.0.1:${port}/ping`)).text()).toBe('Ok.\n')
