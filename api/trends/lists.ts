@@ -52,6 +52,11 @@ const LIST_TTL_SECONDS = 60
  * Maximum number of regions whose parsed candidates are cached. The candidates of all regions would need about 200 MB.
  */
 const MAX_CANDIDATE_LISTS = 64
+/**
+ * Maximum number of answers that are kept of a region's list. Most callers use the default limit. Answers of 8 KB for
+ * each of the 30 limits of all regions would need up to 260 MB.
+ */
+const MAX_RENDERED_LIMITS = 4
 const MS_PER_SECOND = 1_000
 /** Retry-After for a missing or stale list. After this time, there may be a newer list. */
 const RETRY_AFTER_SECONDS = 5
@@ -152,6 +157,7 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
     let found = byLimit.get(limit)
     if (found === undefined) {
       found = cacheableAnswer(listBody(head, region, false, entries.slice(0, limit)), { 'Content-Type': JSON_TYPE })
+      if (byLimit.size >= MAX_RENDERED_LIMITS) byLimit.delete(byLimit.keys().next().value!)
       byLimit.set(limit, found)
     }
     return found

@@ -29,13 +29,13 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     zrange: (key: string, start: number, stop: number) => redis.zrange(key, String(start), String(stop), 'WITHSCORES'),
     zrem: (key: string, member: string) => redis.zrem(key, member),
   }
-  let opened: Promise<BlobStore> | undefined
+  /** Set at the first run that can connect. */
+  let blobs: BlobStore | undefined
   let runs = 0
   let swept = 0
 
   async function run(signal: AbortSignal): Promise<void> {
-    opened ??= connectBlobs(config.blobs)
-    const blobs = await opened
+    blobs ??= await connectBlobs(config.blobs)
     const counts = await transport.partitionCounts([snippetBlobs.name])
     const partitions = counts.get(snippetBlobs.name)
     if (partitions === undefined) throw new Error(`there is no topic ${snippetBlobs.name}`)

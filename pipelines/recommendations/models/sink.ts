@@ -30,14 +30,14 @@ export const modelTraining: SinkDeclaration<TrainingPlace> = {
   store: 'blobs',
   open({ config, transport, registry, runtime, resources }: OwnSinkContext<TrainingPlace>, seat: SinkSeat): Runner {
     const { folder, tools, python, trainEveryMs } = resources
-    let opened: Promise<BlobStore> | undefined
+    let blobs: BlobStore | undefined
 
     async function sweep({ versions }: ModelHistory): Promise<void> {
-      opened ??= connectBlobs(config.models)
+      blobs ??= await connectBlobs(config.models)
       const kept = new Set(versions.flatMap(({ files }) => files.map(({ hash }) => hash)))
       const before = runtime.now() - KEPT_UNNAMED_MS
       const referenced = async (hashes: readonly string[]) => new Set(hashes.filter((hash) => kept.has(hash)))
-      await sweepBlobs({ blobs: await opened, referenced, before, signal: new AbortController().signal })
+      await sweepBlobs({ blobs, referenced, before, signal: new AbortController().signal })
     }
 
     const train = trainingProgram({ folder, tools, python })
