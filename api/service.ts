@@ -20,12 +20,15 @@ import type { ServiceRoutes } from './kit/service-routes.ts'
 import type { SharedReader } from './kit/shared-reads.ts'
 import type { OpenSmallTable } from './kit/small-table/open.ts'
 import type { OpenTopicFeed } from './kit/topic-feed.ts'
+import type { WatchedViews } from './kit/watched/watched-keys.ts'
 
 /** The resources that an API process opens once and shares among its services. */
 export interface ServiceKit {
   readonly views: ViewReader & ListReader & ScoreReader & BinaryReader
   /** Reads small values that are needed very often. The order of these reads is not guaranteed. */
   readonly sharedViews: SharedReader
+  /** Reads values whose changes the store reports, so that results need not be read again while nothing changes. */
+  readonly watchedViews: WatchedViews
   /** Runs scripts that change the data that the API keeps in addition to the views. */
   readonly scripts: ViewScripts
   readonly tables: TableReader

@@ -33,6 +33,7 @@ import { clientCertificates } from './kit/tls/client-certificates.ts'
 import type { TlsSettings } from './kit/tls/settings.ts'
 import { watchMaterial } from './kit/tls/watched-material.ts'
 import { topicFeedOpener } from './kit/topic-feed.ts'
+import { watchedRedis } from './kit/watched/redis.ts'
 import type { GuardKit, OpenService, ServiceKit } from './service.ts'
 import { apiServices } from './services.ts'
 
@@ -81,11 +82,15 @@ export async function startApi(config: ApiConfig, log: Logger) {
   closing.push(() => guard?.close())
 
   const { reader: views, shared: sharedViews } = redis
+  const place = { url: state.redisUrl, cluster: state.redisCluster }
+  const watchedViews = watchedRedis({ ...place, unwatched: sharedViews, log, now, setTimer: systemTimers.setTimer })
+  closing.push(watchedViews.close)
   const tableOptions = { transport, registry, folder: config.tablesFolder, metrics: metrics.registry, log, now, monotonic }
   const kit: ServiceKit = {
     ...common,
     views,
     sharedViews,
+    watchedViews,
     scripts: redis.scripts,
     tables: tables.reader,
     commands,

@@ -46,7 +46,7 @@ export const utf8: Codec<string> = {
     out.length += out.buffer.write(value, out.length, 'utf8')
   },
   decode(buffer, start, end) {
-    return strictUtf8(buffer, start, end)
+    return keptText(buffer, start, end)
   },
 }
 
@@ -102,6 +102,38 @@ function decimalText(buffer: Buffer, start: number, end: number): string {
 function notDecimal(buffer: Buffer, start: number, end: number): CodecError {
   const shown = JSON.stringify(buffer.toString('latin1', start, Math.min(end, start + MAX_DECIMAL_BYTES)))
   return new CodecError(`key ${shown} is not a decimal integer in its shortest form`)
+}
+
+/** Maximum number of bytes of a text that is kept. Comparing longer texts costs as much as decoding them. */
+const KEPT_BYTES = 24
+/** Number of kept texts, a power of two. With their 24 bytes at most, they take about 400 KB. */
+const KEPT_TEXTS = 8_192
+/** Odd factor of the FNV-1a hash. */
+const HASH_FACTOR = 0x01000193
+const HASH_SHIFT = 15
+/** Recently decoded ASCII texts, each at the place that its hash determines. */
+const kept: string[] = new Array(KEPT_TEXTS).fill('')
+
+/**
+ * Decodes text like `strictUtf8`. If the same short text was decoded recently, the result is the same string object.
+ * Nothing is allocated then, V8 has already computed the hash of the string, and maps compare it by its address.
+ */
+function keptText(buffer: Buffer, start: number, end: number): string {
+  const length = end - start
+  if (length > KEPT_BYTES) return strictUtf8(buffer, start, end)
+  let hash = length
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ buffer[at], HASH_FACTOR)
+  const place = (hash ^ (hash >>> HASH_SHIFT)) & (KEPT_TEXTS - 1)
+  const known = kept[place]
+  if (known.length === length) {
+    let unit = 0
+    while (unit < length && known.charCodeAt(unit) === buffer[start + unit]) unit++
+    if (unit === length) return known
+  }
+  const text = strictUtf8(buffer, start, end)
+  // Only ASCII texts have as many characters as bytes. The characters of other texts cannot be compared with bytes.
+  if (text.length === length) kept[place] = text
+  return text
 }
 
 /**

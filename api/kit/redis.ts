@@ -1,4 +1,4 @@
-import { Command } from 'ioredis'
+import { type Cluster, Command, type Redis } from 'ioredis'
 import { type BoundedScripts, boundedScripts, ScriptUnavailableError } from '../../state/redis/bounded-scripts.ts'
 import { connectScriptRedis } from '../../state/redis/connect-scripts.ts'
 import { readHashes } from '../../state/redis/read-hashes.ts'
@@ -42,6 +42,8 @@ export interface ViewRedisOptions extends RedisPlace {
 /** Time limit of a read, which normally takes well under a millisecond. A slower read leads to a 503. */
 const COMMAND_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 2_000
+/** Settings of connections that read views. */
+export const READING = { commandTimeout: COMMAND_TIMEOUT_MS, connectTimeout: CONNECT_TIMEOUT_MS } as const
 const PARTITIONS_KEY = 'api:partitions'
 
 /**
@@ -53,12 +55,8 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
   const redis = connectRedis({
     url,
     cluster,
-    settings: {
-      commandTimeout: COMMAND_TIMEOUT_MS,
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      // Auto-pipelining sends the commands of one event loop turn in one write.
-      enableAutoPipelining: true,
-    },
+    // Auto-pipelining sends the commands of one event loop turn in one write.
+    settings: { ...READING, enableAutoPipelining: true },
     onLost: (reason) => log.warn({ reason }, 'redis_lost'),
     onReady: () => log.info({}, 'redis_ready'),
     onEviction(reason) {
@@ -70,26 +68,8 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
   const scriptRedis = connectScriptRedis({ url, cluster })
   const scripts = boundedScripts({ redis: scriptRedis, timeoutMs: COMMAND_TIMEOUT_MS, monotonic })
 
-  async function ask<T>(command: Promise<T>): Promise<T> {
-    try {
-      return await command
-    } catch (cause) {
-      throw unavailable(cause)
-    }
-  }
-
-  /** Reads values without auto-pipelining, which would defer the command to the next event loop turn. */
-  function readValues(keys: string[]): Promise<(string | null)[]> {
-    const command = new Command('mget', keys, { replyEncoding: 'utf8' })
-    return ask(redis.sendCommand(command) as Promise<(string | null)[]>)
-  }
-
-  function readBuffers(keys: string[]): Promise<(Buffer | null)[]> {
-    return ask(redis.sendCommand(new Command('mget', keys, { replyEncoding: null })) as Promise<(Buffer | null)[]>)
-  }
-
   return {
-    shared: sharedReads({ readValues, readBuffers, readHashes: (keys) => ask(readHashes(redis, keys)) }),
+    shared: sharedReader(redis),
     reader: viewReader(redis, ask),
     scripts: { run: (...call) => runOrUnavailable(scripts, call) },
     bindings: { setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')) },
@@ -109,6 +89,28 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
       redis.disconnect()
       scriptRedis.disconnect()
     },
+  }
+}
+
+/**
+ * Creates a reader whose reads share commands. Its commands bypass auto-pipelining, which would defer them to the next
+ * turn of the event loop.
+ */
+export function sharedReader(redis: Redis | Cluster): SharedReader {
+  const readAll = <T>(keys: string[], replyEncoding: 'utf8' | null) =>
+    ask(redis.sendCommand(new Command('mget', keys, { replyEncoding })) as Promise<T[]>)
+  return sharedReads({
+    readValues: (keys) => readAll<string | null>(keys, 'utf8'),
+    readBuffers: (keys) => readAll<Buffer | null>(keys, null),
+    readHashes: (keys) => ask(readHashes(redis, keys)),
+  })
+}
+
+async function ask<T>(command: Promise<T>): Promise<T> {
+  try {
+    return await command
+  } catch (cause) {
+    throw unavailable(cause)
   }
 }
 

@@ -20,6 +20,8 @@ const SMALL_LIMIT_SHARE = 7 / 8
 const EARLY_BATCH_BYTES = 256 * 1_024
 /** Maximum memory that the pool keeps for reuse after batches are acknowledged. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
+/** Number of buffers given back after which the pool drops the buffers that were not needed meanwhile. */
+const GIVEN_BEFORE_DROP = 256
 /** Number of different sequence numbers, which are unsigned 31-bit integers and wrap around to 0. */
 export const SEQUENCE_SPAN = 2 ** 31
 
@@ -47,16 +49,32 @@ export interface BufferPool {
 export function bufferPool(): BufferPool {
   const free: Buffer[] = []
   let bytes = 0
+  /** The smallest number of free buffers since buffers were dropped last. */
+  let unneeded = 0
+  let given = 0
+
   function take(): Buffer | undefined {
     const buffer = free.pop()
     if (buffer !== undefined) bytes -= buffer.length
+    unneeded = Math.min(unneeded, free.length)
     return buffer
   }
+
   function give(buffer: Buffer): void {
-    if (bytes + buffer.length > POOL_LIMIT_BYTES) return
-    bytes += buffer.length
-    free.push(buffer)
+    if (bytes + buffer.length <= POOL_LIMIT_BYTES) {
+      bytes += buffer.length
+      free.push(buffer)
+    }
+    if (++given === GIVEN_BEFORE_DROP) dropUnneeded()
   }
+
+  /** The buffers at the front were free all the time, because the last buffer is always taken first. */
+  function dropUnneeded(): void {
+    for (const buffer of free.splice(0, unneeded)) bytes -= buffer.length
+    unneeded = free.length
+    given = 0
+  }
+
   return { take, give }
 }
 

@@ -29,7 +29,7 @@ import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
  */
 const INITIAL_BYTES = 4_096
 /** Size below which a loop copies bytes faster than a call into the runtime. */
-const SHORT_COPY_BYTES = 24
+const SHORT_COPY_BYTES = 64
 /**
  * Overhead of a record in addition to its own bytes: five varints of at most 10 bytes, the attributes and an empty list
  * of headers.
@@ -165,7 +165,8 @@ export class BatchWriter {
 /** Returns an upper bound for the size of a record in a batch. */
 export function recordBytesBound(keyBytes: number, valueBytes: number, headers?: readonly RecordHeader[]): number {
   let bytes = RECORD_OVERHEAD_BYTES + keyBytes + valueBytes
-  for (const header of headers ?? []) bytes += HEADER_OVERHEAD_BYTES + header.key.length * UTF8_WORST + (header.value?.length ?? 0)
+  if (headers === undefined) return bytes
+  for (const header of headers) bytes += HEADER_OVERHEAD_BYTES + header.key.length * UTF8_WORST + (header.value?.length ?? 0)
   return bytes
 }
 

@@ -144,13 +144,18 @@ function skipText(buffer: Buffer, at: number): number {
 const AFTER_SURROGATES = 0xee
 const SURROGATES = 0xf0
 
-/** Compares the terms of two details in the order of JavaScript's strings, which is the order of UTF-16 units. */
+/** Compares the terms of two details in the order of JavaScript's strings. */
 export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): number {
   const aLength = readLength(a, aAt, a.length)
   const aStart = cursor.at
   const bLength = readLength(b, bAt, b.length)
   const bStart = cursor.at
-  const common = Math.min(aLength, bLength)
+  return compareUtf8(a, aStart, aStart + aLength, b, bStart, bStart + bLength)
+}
+
+/** Compares texts in UTF-8 in the order of JavaScript's strings, which is the order of UTF-16 units. */
+export function compareUtf8(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): number {
+  const common = Math.min(aEnd - aStart, bEnd - bStart)
   for (let i = 0; i < common; i++) {
     const left = a[aStart + i]
     const right = b[bStart + i]
@@ -159,5 +164,5 @@ export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): nu
     if (left >= AFTER_SURROGATES && right >= AFTER_SURROGATES && left >= SURROGATES !== right >= SURROGATES) return right - left
     return left - right
   }
-  return aLength - bLength
+  return aEnd - aStart - (bEnd - bStart)
 }

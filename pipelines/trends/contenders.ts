@@ -1,26 +1,5 @@
-/** Tracks the terms that may rank among the best in one region, without remembering all of its terms. */
-export interface Contenders {
-  /**
-   * Records the greatest value that a term can have until it is offered again; 0 if it has no value. Offer every term
-   * whenever its value may have grown.
-   */
-  offer(term: string, bound: number): void
-  /** Records a term that is not remembered yet, like `offer` but with fewer look-ups. */
-  offerNew(term: string, bound: number): void
-  /**
-   * Returns the best `count` terms, sorted by value and then by term, without terms of value 0.
-   *   @param evaluate called for terms whose bounds are not enough to rank them
-   *   @returns undefined if forgotten terms might be among the best; then call `restart` and offer every term again
-   */
-  best(count: number, evaluate: (terms: readonly string[]) => readonly Evaluation[]): Best | undefined
-  /** Forgets all terms. */
-  restart(): void
-  /** Loads terms by name. Their bounds are not known until the next call of `best`. */
-  load(terms: Iterable<string>, floor: Floor | undefined): void
-  readonly size: number
-  readonly floor: Floor | undefined
-  names(): string[]
-}
+import { compareUtf8 } from './candidate.ts'
+import type { TermBytes, TermTable } from './term-table.ts'
 
 /** A lower limit of value. All terms above it are remembered. */
 export interface Floor {
@@ -34,27 +13,20 @@ export interface ContendersListener {
   floorMoved(floor: Floor): void
 }
 
-export interface Evaluation {
-  /** The exact current value. */
-  readonly value: number
-  /** The greatest value that the term can have until it is offered again; at least `value`. */
-  readonly bound: number
+/** Evaluates terms, which are given by their numbers in the table. */
+export interface Evaluator {
+  /** Called with the terms whose bounds are not enough to rank them, before their values are requested. */
+  evaluate(terms: readonly number[]): void
+  /** Returns the exact current value. */
+  valueOf(term: number): number
+  /** Returns the greatest value that the term can have until it is offered again; at least its current value. */
+  boundOf(term: number): number
 }
 
 export interface Best {
-  readonly terms: readonly string[]
+  readonly terms: readonly number[]
   /** Upper bound for the value of any omitted term. */
   readonly rest: number
-}
-
-interface Member {
-  readonly term: string
-  bound: number
-  /** The value of the term if it is known, otherwise the bound. */
-  value: number
-  exact: boolean
-  /** True once the term is no longer remembered. */
-  forgotten: boolean
 }
 
 /**
@@ -62,146 +34,232 @@ interface Member {
  * rare.
  */
 const TRIM_FACTOR = 2
+const FIRST_TERMS = 16
+/** Flags of a term. */
+const REMEMBERED = 1
+/** The term is in `#order`. */
+const ORDERED = 2
+/** The value of the term is known. Otherwise its bound is used. */
+const EXACT = 4
 
 /**
+ * The values by which terms are ranked, by number of the term. They are needed only while terms are ranked, so all
+ * contenders use the same array.
+ */
+let values = new Float64Array(FIRST_TERMS)
+
+/**
+ * Tracks the terms that may rank among the best in one region, without remembering all of its terms.
+ *
  * Remembers at most 2 × `keep` terms. Values fall as the window advances, and grow only by contributions, which are
  * offered. A term that was below the floor when it was last offered is therefore still below it, and the best terms
  * above the floor are exact.
- *   @param keep must be greater than the number that `best` requests. The surplus terms may fall below the floor before
- *   all terms must be offered again
  */
-export function contenders(keep: number, listener?: ContendersListener): Contenders {
-  const members = new Map<string, Member>()
+export class Contenders {
+  readonly #keep: number
+  #table: TermTable
+  readonly #listener: ContendersListener | undefined
+  #bounds = new Float64Array(0)
+  #flags = new Uint8Array(0)
+  #size = 0
   /**
    * All remembered terms and some forgotten ones, in the order of the last ranking, followed by the terms that were
    * added since. An array that is almost in order is sorted much faster.
    */
-  let order: Member[] = []
+  #order: number[] = []
   /** The floor above which all terms are remembered. Without a floor, all terms are remembered. */
-  let floor: Floor | undefined
+  #floor: { readonly term: Buffer; readonly value: number } | undefined
   /** Number of loaded terms whose bounds are not known. */
-  let unknown = 0
+  #unknown = 0
 
-  function offer(term: string, bound: number): void {
-    const member = members.get(term)
-    if (member !== undefined) {
-      if (member.bound === Infinity) unknown--
-      member.bound = bound
-      if (bound === 0) forget(member)
+  /**
+   *   @param keep must be greater than the number that `best` requests. The surplus terms may fall below the floor
+   *   before all terms must be offered again
+   *   @param table numbers the terms
+   */
+  constructor(keep: number, table: TermTable, listener?: ContendersListener) {
+    this.#keep = keep
+    this.#table = table
+    this.#listener = listener
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  get floor(): Floor | undefined {
+    return this.#floor && { term: this.#floor.term.toString(), value: this.#floor.value }
+  }
+
+  remembers(term: number): boolean {
+    return (this.#flags[term] & REMEMBERED) !== 0
+  }
+
+  names(): string[] {
+    const names: string[] = []
+    for (let term = 0; term < this.#flags.length; term++) if (this.remembers(term)) names.push(this.#table.text(term))
+    return names
+  }
+
+  /**
+   * Records the greatest value that a term can have until it is offered again; 0 if it has no value. Offer every term
+   * whenever its value may have grown.
+   *   @param known the number of the term; -1 if the table does not have it
+   */
+  offer(bytes: TermBytes, bound: number, known = this.#table.find(bytes)): void {
+    if (known >= 0 && this.remembers(known)) {
+      if (this.#bounds[known] === Infinity) this.#unknown--
+      this.#bounds[known] = bound
+      if (bound === 0) this.#forget(known)
       return
     }
-    offerNew(term, bound)
+    if (bound === 0 || this.isBelow(bytes, bound)) return
+    this.#add(known < 0 ? this.#table.add(bytes) : known, bound)
+    this.#listener?.added(bytes.record.toString('utf8', bytes.termStart, bytes.termEnd))
+    this.#trimIfFull()
   }
 
-  function offerNew(term: string, bound: number): void {
-    if (bound === 0 || (floor !== undefined && comesBefore(floor, term, bound))) return
-    add(term, bound)
-    listener?.added(term)
-    trimIfFull()
+  /** Returns true if a term with this bound is below the floor. */
+  isBelow({ record, termStart, termEnd }: TermBytes, bound: number): boolean {
+    const floor = this.#floor
+    if (floor === undefined || bound > floor.value) return false
+    return bound < floor.value || compareUtf8(floor.term, 0, floor.term.length, record, termStart, termEnd) < 0
   }
 
-  function add(term: string, bound: number): void {
-    const member = { term, bound, value: bound, exact: false, forgotten: false }
-    members.set(term, member)
-    order.push(member)
+  #add(term: number, bound: number): void {
+    if (term >= this.#flags.length) this.#grow(term)
+    this.#bounds[term] = bound
+    if ((this.#flags[term] & ORDERED) === 0) this.#order.push(term)
+    this.#flags[term] = REMEMBERED | ORDERED
+    this.#size++
   }
 
-  function forget(member: Member): void {
-    member.forgotten = true
-    members.delete(member.term)
+  #grow(term: number): void {
+    const capacity = Math.max(FIRST_TERMS, 2 ** Math.ceil(Math.log2(term + 1)))
+    const bounds = new Float64Array(capacity)
+    bounds.set(this.#bounds)
+    this.#bounds = bounds
+    const flags = new Uint8Array(capacity)
+    flags.set(this.#flags)
+    this.#flags = flags
   }
 
-  /** Sorts the members by their bounds. */
-  function sortByBound(): void {
-    order = order.filter((member) => !member.forgotten)
-    for (const member of order) {
-      member.value = member.bound
-      member.exact = false
+  #forget(term: number): void {
+    this.#flags[term] &= ~(REMEMBERED | EXACT)
+    this.#size--
+  }
+
+  /** Sorts the terms by their bounds. */
+  #sortByBound(): void {
+    if (values.length < this.#bounds.length) values = new Float64Array(this.#bounds.length)
+    this.#dropForgotten()
+    for (const term of this.#order) {
+      values[term] = this.#bounds[term]
+      this.#flags[term] &= ~EXACT
     }
-    order.sort(byRank)
+    this.#sort()
+  }
+
+  #dropForgotten(): void {
+    const order = this.#order
+    let kept = 0
+    for (const term of order) {
+      if (this.remembers(term)) order[kept++] = term
+      else this.#flags[term] = 0
+    }
+    order.length = kept
+  }
+
+  #sort(): void {
+    const table = this.#table
+    this.#order.sort((a, b) => values[b] - values[a] || table.compare(a, b))
   }
 
   /** While the bound of a term is unknown, the term cannot be compared with others, so nothing is trimmed. */
-  function trimIfFull(): void {
-    if (members.size > keep * TRIM_FACTOR && unknown === 0) trim()
+  #trimIfFull(): void {
+    if (this.#size > this.#keep * TRIM_FACTOR && this.#unknown === 0) this.#trim()
   }
 
-  function trim(): void {
-    sortByBound()
-    for (const member of order.splice(keep)) forget(member)
-    const last = { term: order[keep - 1].term, value: order[keep - 1].bound }
+  #trim(): void {
+    this.#sortByBound()
+    for (const term of this.#order.splice(this.#keep)) {
+      this.#forget(term)
+      this.#flags[term] = 0
+    }
+    const last = this.#order[this.#keep - 1]
+    const value = this.#bounds[last]
+    const bytes = this.#table.bytesOf(last)
     // The floor never falls, because a term that was forgotten under a higher floor may still have a value just below
     // that floor.
-    if (floor === undefined || comesBefore(last, floor.term, floor.value)) {
-      floor = last
-      listener?.floorMoved(last)
-    }
+    if (this.isBelow(bytes, value)) return
+    this.#floor = { term: Buffer.from(bytes.record.subarray(bytes.termStart, bytes.termEnd)), value }
+    this.#listener?.floorMoved({ term: this.#floor.term.toString(), value })
   }
 
-  function best(count: number, evaluate: (terms: readonly string[]) => readonly Evaluation[]): Best | undefined {
-    sortByBound()
+  /**
+   * Returns the best `count` terms, sorted by value and then by text, without terms of value 0.
+   *   @returns undefined if forgotten terms might be among the best; then call `restart` and offer every term again
+   */
+  best(count: number, evaluator: Evaluator): Best | undefined {
+    this.#sortByBound()
     for (;;) {
-      const open = order.slice(0, count).filter((member) => !member.exact)
+      const open = this.#order.slice(0, count).filter((term) => (this.#flags[term] & EXACT) === 0)
       if (open.length === 0) break
-      const evaluations = evaluate(open.map((member) => member.term))
-      open.forEach((member, i) => {
-        member.bound = evaluations[i].bound
-        member.value = evaluations[i].value
-        member.exact = true
-        if (member.bound === 0) forget(member)
-      })
-      order = order.filter((member) => !member.forgotten).sort(byRank)
+      evaluator.evaluate(open)
+      for (const term of open) {
+        this.#bounds[term] = evaluator.boundOf(term)
+        values[term] = evaluator.valueOf(term)
+        this.#flags[term] |= EXACT
+        if (this.#bounds[term] === 0) this.#forget(term)
+      }
+      this.#dropForgotten()
+      this.#sort()
     }
-    const best = bestOf(order, count)
+    const best = this.#bestOf(count)
     // Terms without a bound come first, so all of them were evaluated.
-    if (unknown > 0) {
-      unknown = 0
-      trimIfFull()
+    if (this.#unknown > 0) {
+      this.#unknown = 0
+      this.#trimIfFull()
     }
     return best
   }
 
-  /** @param sorted members of value 0 come last */
-  function bestOf(sorted: readonly Member[], count: number): Best | undefined {
-    const chosen = sorted.slice(0, count).filter((member) => member.value > 0)
-    const last = chosen.at(-1)
-    if (floor !== undefined && (chosen.length < count || last === undefined || comesBefore(floor, last.term, last.value))) return undefined
-    return { terms: chosen.map((member) => member.term), rest: Math.max(sorted[count]?.value ?? 0, floor?.value ?? 0) }
+  /** Terms of value 0 are last in the order. */
+  #bestOf(count: number): Best | undefined {
+    const floor = this.#floor
+    const terms = this.#order.slice(0, count).filter((term) => values[term] > 0)
+    const last = terms.at(-1)
+    if (floor !== undefined && (terms.length < count || last === undefined || this.isBelow(this.#table.bytesOf(last), values[last])))
+      return undefined
+    const next = this.#order.length > count ? values[this.#order[count]] : 0
+    return { terms, rest: Math.max(next, floor?.value ?? 0) }
   }
 
-  function restart(): void {
-    members.clear()
-    order = []
-    floor = undefined
-    unknown = 0
+  /** Forgets all terms. */
+  restart(): void {
+    this.#flags.fill(0)
+    this.#order = []
+    this.#size = 0
+    this.#floor = undefined
+    this.#unknown = 0
   }
 
-  function load(terms: Iterable<string>, loaded: Floor | undefined): void {
-    floor = loaded
-    for (const term of terms) add(term, Infinity)
-    unknown = members.size
+  /** Loads terms. Their bounds are not known until the next call of `best`. */
+  load(terms: Iterable<TermBytes>, loaded: Floor | undefined): void {
+    this.#floor = loaded && { term: Buffer.from(loaded.term), value: loaded.value }
+    for (const term of terms) this.#add(this.#table.add(term), Infinity)
+    this.#unknown = this.#size
   }
 
-  return {
-    offer,
-    offerNew,
-    best,
-    restart,
-    load,
-    get size() {
-      return members.size
-    },
-    get floor() {
-      return floor
-    },
-    names: () => [...members.keys()],
+  /** Continues with another table. @param numbers the new number of each term; all remembered terms have one */
+  renumber(table: TermTable, numbers: Int32Array): void {
+    const bounds = this.#bounds
+    const order = this.#order.filter((term) => this.remembers(term))
+    this.#table = table
+    this.#order = []
+    this.#size = 0
+    this.#bounds = new Float64Array(0)
+    this.#flags = new Uint8Array(0)
+    for (const term of order) this.#add(numbers[term], bounds[term])
   }
-}
-
-function byRank(a: Member, b: Member): number {
-  return b.value - a.value || (a.term < b.term ? -1 : 1)
-}
-
-function comesBefore(a: { term: string; value: number }, term: string, value: number): boolean {
-  return a.value > value || (a.value === value && a.term < term)
 }

@@ -1,9 +1,8 @@
-import type { Best } from './contenders.ts'
-
 /** Selects the best terms from any number of distinct terms. Terms are ranked by value and then by term. */
 export interface ExactTop {
   add(term: string, value: number): void
-  best(): Best
+  /** @returns the terms, and an upper bound for the value of any omitted term */
+  best(): { terms: string[]; rest: number }
 }
 
 export function exactTop(count: number): ExactTop {
@@ -22,7 +21,7 @@ export function exactTop(count: number): ExactTop {
     entries = entries.slice(0, count)
   }
 
-  function best(): Best {
+  function best(): { terms: string[]; rest: number } {
     cut()
     return { terms: entries.map((each) => each.term), rest }
   }

@@ -252,16 +252,18 @@ export function unpackCells(bytes: Buffer, start: number, end: number): TermCell
 
 function unpackCell(reader: CellReader): TermCell {
   const place = reader.number()
-  const minutes: number[] = []
-  const counts: number[] = []
-  for (let left = reader.number(); left > 0; left--) {
-    minutes.push(reader.number())
-    counts.push(reader.number())
+  const ofMinutes = reader.number()
+  // Most arrays have one element. An array that grows by `push` would reserve memory for 17 elements.
+  const minutes = new Array<number>(ofMinutes)
+  const counts = new Array<number>(ofMinutes)
+  for (let i = 0; i < ofMinutes; i++) {
+    minutes[i] = reader.number()
+    counts[i] = reader.number()
   }
-  const forms: TermForm[] = []
-  for (let left = reader.number(); left > 0; left--) forms.push({ form: reader.text(), count: reader.number() })
-  const samples: SampleTweet[] = []
-  for (let left = reader.number(); left > 0; left--) samples.push(reader.sample())
+  const forms = new Array<TermForm>(reader.number())
+  for (let i = 0; i < forms.length; i++) forms[i] = { form: reader.text(), count: reader.number() }
+  const samples = new Array<SampleTweet>(reader.number())
+  for (let i = 0; i < samples.length; i++) samples[i] = reader.sample()
   return { place, minutes, counts, forms, samples, repeats: reader.repeats(), drawn: reader.drawn() }
 }
 
@@ -318,10 +320,13 @@ export class CellCounts {
   }
 
   /** Returns the woeids of the regions in which the contributions are counted. */
-  regions(): Iterable<number> {
+  regions(): readonly number[] {
     if (this.#isOfOnePlace()) return this.length === 0 ? [] : regionsOf(this.places[0])
-    const regions = new Set<number>()
-    for (let i = 0; i < this.length; i++) for (const woeid of regionsOf(this.places[i])) regions.add(woeid)
+    const regions = [...regionsOf(this.places[0])]
+    for (let i = 1; i < this.length; i++) {
+      if (this.places[i] === this.places[i - 1]) continue
+      for (const woeid of regionsOf(this.places[i])) if (!regions.includes(woeid)) regions.push(woeid)
+    }
     return regions
   }
 

@@ -24,7 +24,7 @@ export type TakeCells = (key: Readonly<ByteSpan>, cells: Readonly<ByteSpan>) => 
  */
 export function pendingCells() {
   const rows = new PackedRows()
-  const together = new Map<number, TogetherCells>()
+  let together = new Map<number, TogetherCells>()
   const packed = byteWriter()
 
   /** @param key the term in UTF-8 */
@@ -79,7 +79,7 @@ export function pendingCells() {
       else drainSeveral(key, several.cells, fullBytes, take)
     }
     rows.clear()
-    together.clear()
+    together = new Map()
   }
 
   function drainSeveral(key: ByteSpan, cells: readonly TermCell[], fullBytes: number, take: TakeCells): void {

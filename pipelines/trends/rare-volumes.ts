@@ -23,8 +23,10 @@ const MORE = 0x80
 export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>) {
   const rows = byteWriter()
   const body = byteWriter()
+  /** The volumes of the current row. The arrays keep their memory, so only the first `regions` elements are valid. */
   const woeids: number[] = []
   const volumes: number[] = []
+  let regions = 0
   let count = 0
   let month = 0
   let minuteOfMonth = 0
@@ -53,25 +55,25 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
   }
 
   function sumByRegion({ length, places, minutes, counts }: CellCounts, minute: number): void {
-    woeids.length = 0
-    volumes.length = 0
+    regions = 0
     for (let i = 0; i < length; i++) {
       if (minutes[i] !== minute) continue
       for (const woeid of regionsOf(places[i])) {
-        const place = woeids.indexOf(woeid)
-        if (place >= 0) {
+        let place = 0
+        while (place < regions && woeids[place] !== woeid) place++
+        if (place < regions) {
           volumes[place] += counts[i]
           continue
         }
-        woeids.push(woeid)
-        volumes.push(counts[i])
+        woeids[regions] = woeid
+        volumes[regions++] = counts[i]
       }
     }
   }
 
   function writeRow({ record, termStart, termEnd }: CellsOfTerm, minute: number): void {
     const length = termEnd - termStart
-    rows.reserve(length + MAX_TIME_BYTES + MAX_NUMBER_BYTES * (5 + 2 * woeids.length))
+    rows.reserve(length + MAX_TIME_BYTES + MAX_NUMBER_BYTES * (5 + 2 * regions))
     writeZigzag(length)
     record.copy(rows.buffer, rows.length, termStart, termEnd)
     rows.length += length
@@ -84,8 +86,8 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
 
   /** Writes one block and the end of the array. */
   function writeArray(numbers: readonly number[]): void {
-    writeZigzag(numbers.length)
-    for (const number of numbers) writeZigzag(number)
+    writeZigzag(regions)
+    for (let i = 0; i < regions; i++) writeZigzag(numbers[i])
     rows.buffer[rows.length++] = 0
   }
 

@@ -1,7 +1,7 @@
 import { partitionFor } from '../../kafka/partitioner.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import type { RegionHistory, TermTracked, TrendingSince, TrendOutput } from '../../schemas/trends/types.ts'
-import type { Context, EncodedBody, KeyedStore, PackedStore, TimeContext, Topic } from '../engine/index.ts'
+import type { Context, EncodedBody, KeyedStore, TimeContext, Topic } from '../engine/index.ts'
 import { foldTopics, type Topic as RankedTopic } from './fold.ts'
 import { listWriter, type Standing } from './list-body.ts'
 import { earlierAfter, rankChanges } from './rank-changes.ts'
@@ -18,7 +18,7 @@ const LISTS_PER_PAUSE = 16
 
 export interface RegionListsOptions {
   /** The reports of the partitions of the terms. */
-  readonly arrived: PackedStore<string, RegionReport>
+  readonly arrived: KeyedStore<string, RegionReport>
   readonly history: KeyedStore<number, RegionHistory>
   readonly since: KeyedStore<number, TrendingSince>
   readonly tracked: Topic<string, TermTracked>

@@ -151,7 +151,7 @@ export function reportWriter() {
   let fresh = 0
   let known = 0
 
-  function add(reference: number, at: number, { count, baseline, tracked }: ReportedCounts): void {
+  function add(reference: number, at: number, count: number, baseline: number, tracked: boolean): void {
     entries.reserve(3 * MAX_NUMBER_BYTES + DOUBLE_BYTES)
     writeNumber(2 * reference + (tracked ? TRACKED : 0), entries)
     writeNumber(at, entries)
@@ -169,16 +169,16 @@ export function reportWriter() {
       return details.length
     },
     /** Adds a candidate with its details. */
-    addNew(candidate: TrendCandidate, counts: ReportedCounts = candidate): void {
+    addNew(candidate: TrendCandidate, count = candidate.count, baseline = candidate.baseline, tracked = candidate.tracked): void {
       const at = details.length
       writeDetails(candidate, details)
-      add(0, at, counts)
+      add(0, at, count, baseline, tracked)
     },
     /** Adds a candidate whose details are in an earlier report. */
-    addSent(details: ReportReference, at: number, counts: ReportedCounts): void {
+    addSent(details: ReportReference, at: number, count: number, baseline: number, tracked: boolean): void {
       let place = references.indexOf(details)
       if (place < 0) place = references.push(details) - 1
-      add(place + 1, at, counts)
+      add(place + 1, at, count, baseline, tracked)
     },
     /** Returns the report, whose bytes are valid until the next report is finished. */
     finish({ woeid, windowEnd, partition, missing, restNew, restKnown }: ReportHead): RegionReport {

@@ -1,4 +1,4 @@
-import type { PackedStore } from '../engine/index.ts'
+import type { KeyedStore } from '../engine/index.ts'
 import { byRank, KEPT_TERMS, RankedTerm } from './ranking.ts'
 import type { RegionReport, ReportReference } from './region-report.ts'
 
@@ -36,7 +36,7 @@ function keyOf({ woeid, partition, windowEnd }: RegionReport): string {
  * most details are the same as in the previous list.
  *   @param unknown called for each candidate whose details are missing
  */
-export function regionReports(store: PackedStore<string, RegionReport>, unknown: () => void): RegionReports {
+export function regionReports(store: KeyedStore<string, RegionReport>, unknown: () => void): RegionReports {
   const byRegion = new Map<number, Map<number, OfPartition>>()
   let loaded = false
 
@@ -73,8 +73,9 @@ export function regionReports(store: PackedStore<string, RegionReport>, unknown:
   return {
     take(report) {
       if (!loaded) load()
-      store.put(keyOf(report), report)
-      remember(report.copy())
+      const copy = report.copy()
+      store.put(keyOf(copy), copy)
+      remember(copy)
     },
     ofWindow(woeid, windowEnd) {
       return [...partitionsOf(woeid).values()].flatMap((reports) => reports.findLast((report) => report.windowEnd === windowEnd) ?? [])

@@ -108,9 +108,10 @@ export function savedStandings(store: KeyedStore<string, SavedStandings>) {
 
   function saveRegion({ woeid, contenders }: RegionToSave): void {
     const parts = KINDS.map((kind): SavedContenders => {
-      const { floor, names } = contenders[kind]
+      const part = contenders[kind]
+      const { floor } = part
       changed.delete(changeNumber(woeid, kind))
-      return { woeid, known: kind === 'known', floor_term: floor?.term ?? '', floor_value: floor?.value ?? 0, terms: names() }
+      return { woeid, known: kind === 'known', floor_term: floor?.term ?? '', floor_value: floor?.value ?? 0, terms: part.names() }
     })
     store.put(`${REGION_PREFIX}${woeid}`, { ...nothing(next), contenders: parts })
   }

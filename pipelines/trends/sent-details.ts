@@ -1,5 +1,6 @@
 import type { TrendCandidate } from './candidate.ts'
-import type { RegionReport, ReportedCounts, ReportHead, ReportReference, reportWriter } from './region-report.ts'
+import type { Looks } from './looks.ts'
+import type { RegionReport, ReportHead, ReportReference, reportWriter } from './region-report.ts'
 import { RENEWAL_MS } from './time.ts'
 
 /**
@@ -18,89 +19,76 @@ const MOST_KEPT = 3
 /** Reports with a smaller total size are kept in any case. */
 const LEAST_KEPT_BYTES = 4_096
 
-/** A candidate as it was sent. */
-export interface Details extends ReportedCounts {
-  /** The whole candidate; undefined after it was sent. */
-  candidate: TrendCandidate | undefined
-  /** True if the candidate has its drawn tweets. */
-  hasDrawn: boolean
-  /** The report with the details. */
-  sentIn: ReportReference | undefined
-  sentAt: number
-  sentBytes: number
-  /** The end of the last window for which the report may be referred to. */
-  sentUntil: number
+/** What is reported of a region: the numbers of the terms, best first, and the candidates whose details may be due. */
+export interface Reported {
+  readonly terms: readonly number[]
+  readonly looks: Looks
+  readonly candidates: ReadonlyMap<number, TrendCandidate>
 }
 
-export const NOT_SENT: Pick<Details, 'sentIn' | 'sentAt' | 'sentBytes' | 'sentUntil'> = {
-  sentIn: undefined,
-  sentAt: 0,
-  sentBytes: 0,
-  sentUntil: 0,
+interface KeptReport {
+  readonly reference: ReportReference
+  readonly bytes: number
 }
 
-/** The contents of a partition's reports about a region, as long as later reports may refer to them. */
-export interface SentDetails {
-  /** Returns true if the details of a candidate must be sent (again). */
-  isDue(details: Details, windowEnd: number): boolean
-  /** Writes the next report. @param candidates best first; a candidate whose details are due must be whole */
-  write(candidates: readonly Details[], head: ReportHead, writer: ReturnType<typeof reportWriter>): RegionReport
-}
-
-export function sentDetails(): SentDetails {
+/** The reports of a partition about a region, as long as later reports may refer to their details. */
+export class SentDetails {
   /**
    * The end of the earliest window to whose report the next report may refer. The third stage forgets reports that are
    * older than any that the last report referred to.
    */
-  let oldest = 0
+  #oldest = 0
   /** The reports that the third stage keeps, oldest first. */
-  const kept: { readonly windowEnd: number; readonly bytes: number }[] = []
+  #kept: KeptReport[] = []
 
-  function isDue({ sentIn, sentUntil }: Details, windowEnd: number): boolean {
-    return sentIn === undefined || sentIn.windowEnd < oldest || windowEnd > sentUntil
+  /** Returns true if the details of a term must be sent (again). */
+  isDue(looks: Looks, term: number, windowEnd: number): boolean {
+    const sentIn = looks.sentIn(term)
+    return sentIn === 0 || sentIn * RENEWAL_MS < this.#oldest || windowEnd > looks.sentUntil(term) * RENEWAL_MS
+  }
+
+  /** Writes the next report. A term whose details are due must have a candidate. */
+  write({ terms, looks, candidates }: Reported, head: ReportHead, writer: ReturnType<typeof reportWriter>): RegionReport {
+    const { windowEnd } = head
+    const renewal = windowEnd / RENEWAL_MS
+    let renewals = LEAST_RENEWALS
+    let valid = 0
+    for (const term of terms) {
+      const candidate = candidates.get(term)
+      const baseline = looks.baselineOf(term)
+      if (candidate === undefined) {
+        writer.addSent(this.#referenceOf(looks.sentIn(term)), looks.sentAt(term), looks.countOf(term), baseline, looks.isTracked(term))
+      } else {
+        const at = writer.detailsBytes
+        writer.addNew(candidate, looks.countOf(term), baseline, looks.isTracked(term))
+        looks.wasSent(term, { in: renewal, at, bytes: writer.detailsBytes - at, until: renewal + renewals })
+        renewals = renewals === LEAST_RENEWALS + FURTHER_RENEWALS ? LEAST_RENEWALS : renewals + 1
+      }
+      valid += looks.sentBytes(term)
+    }
+    const report = writer.finish(head)
+    this.#keep(report, valid)
+    return report
+  }
+
+  #referenceOf(renewal: number): ReportReference {
+    const kept = this.#kept.find(({ reference }) => reference.windowEnd === renewal * RENEWAL_MS)
+    if (kept === undefined) throw new Error('a candidate that was never sent must be whole')
+    return kept.reference
   }
 
   /** @param valid the bytes of the details of all candidates of the report */
-  function keep(report: RegionReport, valid: number): void {
-    kept.push({ windowEnd: report.windowEnd, bytes: report.end - report.start })
-    oldest = report.oldest
-    while (kept[0].windowEnd < oldest) kept.shift()
+  #keep(report: RegionReport, valid: number): void {
+    const { windowEnd, id, oldest, start, end } = report
+    const kept = [...this.#kept, { reference: { windowEnd, id }, bytes: end - start }].filter(
+      ({ reference }) => reference.windowEnd >= oldest,
+    )
+    this.#kept = kept
+    this.#oldest = oldest
     let bytes = kept.reduce((sum, each) => sum + each.bytes, 0)
     for (let i = 1; i < kept.length && bytes > MOST_KEPT * valid + LEAST_KEPT_BYTES; i++) {
       bytes -= kept[i - 1].bytes
-      oldest = kept[i].windowEnd
+      this.#oldest = kept[i].reference.windowEnd
     }
-  }
-
-  return {
-    isDue,
-    write(candidates, head, writer) {
-      const { windowEnd } = head
-      const added: Details[] = []
-      let renewals = LEAST_RENEWALS
-      let valid = 0
-      for (const details of candidates) {
-        const { candidate, sentIn, sentAt } = details
-        if (sentIn !== undefined && candidate === undefined) {
-          writer.addSent(sentIn, sentAt, details)
-          valid += details.sentBytes
-          continue
-        }
-        if (candidate === undefined) throw new Error('a candidate that was never sent must be whole')
-        details.sentAt = writer.detailsBytes
-        writer.addNew(candidate, details)
-        details.sentBytes = writer.detailsBytes - details.sentAt
-        valid += details.sentBytes
-        details.candidate = undefined
-        details.sentUntil = windowEnd + renewals * RENEWAL_MS
-        renewals = renewals === LEAST_RENEWALS + FURTHER_RENEWALS ? LEAST_RENEWALS : renewals + 1
-        added.push(details)
-      }
-      const report = writer.finish(head)
-      const reference = { windowEnd, id: report.id }
-      for (const details of added) details.sentIn = reference
-      keep(report, valid)
-      return report
-    },
   }
 }

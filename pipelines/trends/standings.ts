@@ -2,19 +2,23 @@ import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermState } from '../../schemas/trends/types.ts'
 import { type HourlyUsual, isKnownAt, knownFrom, usualInWindow } from './baseline.ts'
-import { type Best, type Contenders, contenders, type Evaluation, type Floor } from './contenders.ts'
+import type { TrendCandidate } from './candidate.ts'
+import type { Best, Evaluator, Floor } from './contenders.ts'
 import { drawFrom } from './drawn-tweets.ts'
-import { exactTop } from './exact-top.ts'
+import { type ExactTop, exactTop } from './exact-top.ts'
+import type { Look } from './looks.ts'
 import { candidateOfOnly, type OnlyTweet, onlyCountFrom, onlyUnchangedThrough } from './only-tweet.ts'
 import { CellCounts } from './packed-cells.ts'
 import type { TrackedRegion } from './rare-terms.ts'
+import { RegionContenders } from './region-contenders.ts'
 import { type RegionReport, type ReportHead, reportWriter } from './region-report.ts'
 import { KEPT_SAMPLES } from './samples.ts'
 import type { Kind, savedStandings } from './saved-standings.ts'
 import { trendScore } from './score.ts'
-import { type Details, NOT_SENT, type SentDetails, sentDetails } from './sent-details.ts'
 import type { StoredTerms } from './stored-terms.ts'
 import { candidateOf, greatestCountFrom, unchangedThrough, windowCount } from './term-state.ts'
+import { type TermBytes, TextBytes } from './term-table.ts'
+import { TextSet } from './text-set.ts'
 import { hourOfMinute, WINDOW_MINUTES } from './time.ts'
 
 /**
@@ -28,8 +32,6 @@ const SPARE_SHARE = 0.25
 const SPARE_SHARE_KNOWN = 3
 /** Number of terms visited between two pauses. The pauses let the event loop send heartbeats. */
 const TERMS_PER_PAUSE = 2_000
-/** Number of evaluations kept per region in addition to the evaluations of the candidates. */
-const MAX_SPARE_LOOKS = 128
 /** Number of regions ranked between two pauses. */
 const REGIONS_PER_PAUSE = 8
 /**
@@ -53,45 +55,10 @@ export interface StandingsOptions {
   readonly saved: ReturnType<typeof savedStandings>
 }
 
-/** Most terms are never among the best, so their text is read only when it is needed. */
-interface Named {
-  readonly term: string
-}
-
 /** The contents that all reports of a partition about one window have in common. */
 export type Ranking = Pick<ReportHead, 'windowEnd' | 'partition' | 'missing'>
 
-interface RegionContenders {
-  readonly fresh: Contenders
-  readonly known: Contenders
-  /**
-   * Evaluations of the last leading terms. Most of them are unchanged at the next renewal and do not have to be read
-   * and decoded again.
-   */
-  looks: Map<string, Look>
-  /** The contents of the reports so far. */
-  readonly sent: SentDetails
-}
-
-/** The evaluation of a term. It is valid until something changes. */
-interface Look extends Evaluation, Details {
-  /** The value that ranks the term: its score if it has a baseline, or else its count. */
-  value: number
-  bound: number
-  baseline: number
-  tracked: boolean
-  /** The usual counts of the term; undefined if it has no baseline. */
-  readonly usual: HourlyUsual | undefined
-  /** The greatest count that the term can have from now on without further contributions. */
-  readonly greatest: number
-  /** Newest bucket of the last window for which the evaluation is valid if no contribution arrives. */
-  readonly through: number
-}
-
 const neverDue = () => false
-
-/** The evaluation of a term that is not, or no longer, a contender of a kind. */
-const NOTHING: Evaluation = { value: 0, bound: 0 }
 
 /**
  * Tracks the leading terms of a partition in each region. Every change updates the standings, so a renewal does not
@@ -106,7 +73,7 @@ const NOTHING: Evaluation = { value: 0, bound: 0 }
  * The standings are in memory and saved with each commit. A worker that starts loads the saved names, and the first
  * ranking evaluates them. If nothing was saved, `prepare` derives the standings from the stored terms.
  */
-export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRegion, saved }: StandingsOptions) {
+export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, drawnPerRegion, saved }: StandingsOptions) {
   const byRegion = new Map<number, RegionContenders>()
   const keep = Math.ceil(perRegion * (1 + SPARE_SHARE))
   const keepKnown = Math.ceil(perRegion * (1 + SPARE_SHARE_KNOWN))
@@ -121,9 +88,12 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   /** The last hour for which the bounds of all terms with a baseline are valid. */
   let coveredHour = 0
   /** Keys of the terms that will have a baseline, by the hour from which they have it. */
-  const soonKnown = new Map<number, Set<string>>()
+  const soonKnown = new Map<number, TextSet>()
   /** The index of the next region to save. */
   let nextSaved = 0
+  const given = new TextBytes()
+  /** The candidates of the region that is being ranked, by number of the term, unless their details were sent. */
+  let candidates = new Map<number, TrendCandidate>()
   load()
 
   function load(): void {
@@ -134,11 +104,15 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     coveredHour = loaded.coveredHour
     for (const [woeid, { fresh, known }] of loaded.regions) {
       const region = regionContenders(woeid)
-      region.fresh.load(fresh.terms, fresh.floor)
-      region.known.load(known.terms, known.floor)
+      region.fresh.load(bytesOf(fresh.terms), fresh.floor)
+      region.known.load(bytesOf(known.terms), known.floor)
     }
-    for (const [from, keys] of loaded.soonKnown) soonKnown.set(from, keys)
+    for (const [from, keys] of loaded.soonKnown) for (const key of keys) soonKnownFrom(from).add(key)
     built = true
+  }
+
+  function* bytesOf(terms: Iterable<string>): Generator<TermBytes, void, void> {
+    for (const term of terms) yield given.of(term)
   }
 
   function isKnown(state: TermState): boolean {
@@ -152,12 +126,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       added: (term: string) => saved.added(woeid, kind, term),
       floorMoved: (floor: Floor) => saved.floorMoved(woeid, kind, floor),
     })
-    const added = {
-      fresh: contenders(keep, listener('fresh')),
-      known: contenders(keepKnown, listener('known')),
-      looks: new Map(),
-      sent: sentDetails(),
-    }
+    const added = new RegionContenders({ keep, listener: listener('fresh') }, { keep: keepKnown, listener: listener('known') })
     byRegion.set(woeid, added)
     return added
   }
@@ -169,37 +138,34 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       return
     }
     if (state.tracked_hour !== 0 && bound > 0) noteSoonKnown(knownFrom(state.tracked_hour), key)
-    offerFresh(woeid, term, bound)
+    offerFresh(woeid, given.of(term), bound)
   }
 
   function offerKnown(woeid: number, term: string, state: TermState, key: string, bound: number): void {
     if (bound === 0 && !byRegion.has(woeid)) return
-    const region = regionContenders(woeid)
-    region.looks.delete(term)
     const least = bound === 0 ? 0 : (usualOf(key, state, lastMinute)?.least ?? 0)
-    region.known.offer(term, trendScore(bound, least))
+    regionContenders(woeid).offer('known', given.of(term), trendScore(bound, least))
   }
 
   function noteSoonKnown(from: number, key: string): void {
-    const keys = soonKnown.get(from) ?? new Set()
-    soonKnown.set(from, keys)
-    if (keys.has(key)) return
-    keys.add(key)
-    saved.willBeKnown(from, key)
+    if (soonKnownFrom(from).add(key)) saved.willBeKnown(from, key)
   }
 
-  function offerFresh(woeid: number, term: string, bound: number): void {
-    if (bound === 0 && !byRegion.has(woeid)) return
-    const region = regionContenders(woeid)
-    region.looks.delete(term)
-    region.fresh.offer(term, bound)
+  function soonKnownFrom(from: number): TextSet {
+    const keys = soonKnown.get(from) ?? new TextSet()
+    soonKnown.set(from, keys)
+    return keys
+  }
+
+  function offerFresh(woeid: number, term: TermBytes, bound: number): void {
+    if (bound > 0 || byRegion.has(woeid)) regionContenders(woeid).offer('fresh', term, bound)
   }
 
   /**
    * Offers a rare term in the regions of a change. @param changed the counts whose regions need an offer, out of `all`
    * counts of the term
    */
-  function offerRare(term: string, all: CellCounts, changed: CellCounts, isWanted?: ReadonlySet<number>): void {
+  function offerRare(term: TermBytes, all: CellCounts, changed: CellCounts, isWanted?: ReadonlySet<number>): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of changed.regions()) {
       if (isWanted === undefined || isWanted.has(woeid)) offerFresh(woeid, term, all.sumIn(woeid, first, Infinity))
@@ -207,14 +173,13 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /** Offers a term that had no state. It is no contender yet, so it is only compared with the region's floor. */
-  function offerFirst(named: Named, counts: CellCounts): void {
+  function offerFirst(term: TermBytes, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of counts.regions()) {
       const count = counts.sumIn(woeid, first, Infinity)
       if (count === 0) continue
-      const { fresh } = regionContenders(woeid)
-      // Terms with the same count are ordered by their text, so the text is needed here.
-      if (fresh.floor === undefined || count >= fresh.floor.value) fresh.offerNew(named.term, count)
+      const region = regionContenders(woeid)
+      if (!region.fresh.isBelow(term, count)) region.offer('fresh', term, count)
     }
   }
 
@@ -264,12 +229,12 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     byRegion.clear()
     coveredHour = hour + 1
     let visited = 0
-    for (const [woeid, term, state, key] of terms.frequent()) {
+    for (const [woeid, term, state, key] of stored.frequent()) {
       offer(woeid, term, state, key)
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
-    for (const [term, row] of terms.rare()) {
-      offerRare(term, counts.readRow(row.packed), counts)
+    for (const [term, row] of stored.rare()) {
+      offerRare(given.of(term), counts.readRow(row.packed), counts)
       noteTracked(term, row.tracked)
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
@@ -284,7 +249,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     for (const { known } of byRegion.values()) known.restart()
     coveredHour = hour + 1
     let visited = 0
-    for (const [woeid, term, state, key] of terms.frequent()) {
+    for (const [woeid, term, state, key] of stored.frequent()) {
       if (isKnown(state)) offerKnown(woeid, term, state, key, greatestCountFrom(state, lastMinute))
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
@@ -300,7 +265,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       for (const key of keys) {
         const term = termOfKey(key)
         becomesKnown(term)
-        const [state] = terms.statesOf(woeidOfKey(key), [term])
+        const [state] = stored.statesOf(woeidOfKey(key), [term])
         if (state !== undefined) offer(woeidOfKey(key), term, state, key)
         if (++visited % TERMS_PER_PAUSE === 0) yield
       }
@@ -324,18 +289,17 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /** Must be called after contributions were added to a rare term. */
-  function changedRare(term: string, all: CellCounts, changed: CellCounts, tracked: readonly TrackedRegion[]): void {
+  function changedRare(term: TermBytes, all: CellCounts, changed: CellCounts, tracked: readonly TrackedRegion[]): void {
     if (!built) return
     offerRare(term, all, changed)
-    noteTracked(term, tracked)
+    if (tracked.length > 0) noteTracked(term.record.toString('utf8', term.termStart, term.termEnd), tracked)
   }
 
   /** Must be called when a region has begun to track a rare term. Nothing changes until the term has a baseline. */
   function trackedRare(term: string, { woeid, hour: since }: TrackedRegion): void {
     if (!built) return
     noteSoonKnown(knownFrom(since), termKey(woeid, term))
-    const look = byRegion.get(woeid)?.looks.get(term)
-    if (look !== undefined) look.tracked = true
+    byRegion.get(woeid)?.wasTracked(given.of(term))
   }
 
   function noteTracked(term: string, tracked: readonly TrackedRegion[]): void {
@@ -343,8 +307,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /** Must be called with the first contributions to a term. */
-  function addedRare(named: Named, counts: CellCounts): void {
-    if (built) offerFirst(named, counts)
+  function addedRare(term: TermBytes, counts: CellCounts): void {
+    if (built) offerFirst(term, counts)
   }
 
   /** Reports the candidates of every region that has candidates. Yields at intervals. */
@@ -365,114 +329,91 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
 
   /** Ranks the terms of a region. Returns undefined if all terms of the region must be visited. */
   function rankRegion(woeid: number, region: RegionContenders, ranking: Ranking): RegionReport | undefined {
-    const best = (kind: Kind) => region[kind].best(perRegion, (names) => evaluate(woeid, region, names, kind))
+    const best = (kind: Kind) => region[kind].best(perRegion, evaluatorOf(woeid, region, kind))
     const fresh = best('fresh')
     const known = best('known')
-    return fresh && known && reportOf(woeid, region, fresh, known, ranking)
+    const report = fresh && known && reportOf(woeid, region, fresh, known, ranking)
+    candidates = new Map()
+    return report
   }
 
-  function evaluate(woeid: number, region: RegionContenders, names: readonly string[], kind: Kind): Evaluation[] {
-    lookAt(woeid, region, names, neverDue)
-    return names.map((term) => {
-      const look = region.looks.get(term)
-      // At the beginning of an hour, a term may have got or lost its baseline. It was then offered among the terms of
-      // its new kind.
-      return look === undefined || (look.usual === undefined) !== (kind === 'fresh') ? NOTHING : look
-    })
+  /**
+   * At the beginning of an hour, a term may have got or lost its baseline. It was then offered among the terms of its
+   * new kind, and has no value among the terms of the other kind.
+   */
+  function evaluatorOf(woeid: number, region: RegionContenders, kind: Kind): Evaluator {
+    const { looks } = region
+    const isOfKind = (term: number) => looks.has(term) && looks.isKnown(term) === (kind === 'known')
+    return {
+      evaluate: (terms) => lookAt(woeid, region, terms, neverDue),
+      valueOf: (term) => (isOfKind(term) ? looks.valueOf(term) : 0),
+      boundOf: (term) => (isOfKind(term) ? looks.boundOf(term) : 0),
+    }
   }
 
   /**
    * Reads and evaluates the terms whose evaluation is missing or may have changed.
    * @param isDue returns true if the details of a term must be sent
    */
-  function lookAt(woeid: number, region: RegionContenders, names: readonly string[], isDue: (look: Look, index: number) => boolean): void {
-    const { looks } = region
-    const changedOnes: string[] = []
-    for (let i = 0; i < names.length; i++) {
-      const term = names[i]
-      const look = looks.get(term)
-      if (look === undefined || look.through < lastMinute || (look.candidate === undefined && isDue(look, i))) changedOnes.push(term)
-      else if (look.usual !== undefined) renew(look, look.usual)
+  function lookAt(
+    woeid: number,
+    { looks, table }: RegionContenders,
+    terms: readonly number[],
+    isDue: (term: number, index: number) => boolean,
+  ): void {
+    const changedOnes: number[] = []
+    for (let i = 0; i < terms.length; i++) {
+      const term = terms[i]
+      if (!looks.has(term) || looks.throughOf(term) < lastMinute || (!candidates.has(term) && isDue(term, i))) changedOnes.push(term)
+      else looks.renew(term, lastMinute)
     }
     if (changedOnes.length === 0) return
-    const all = terms.found(woeid, changedOnes)
+    const names = changedOnes.map((term) => table.text(term))
+    const all = stored.found(woeid, names)
     prefetchUsual(
-      changedOnes.flatMap((term, i) => {
+      names.flatMap((name, i) => {
         const found = all[i]
-        return found !== undefined && !('tweet' in found) && isKnown(found) ? termKey(woeid, term) : []
+        return found !== undefined && !('tweet' in found) && isKnown(found) ? termKey(woeid, name) : []
       }),
     )
     for (const [i, term] of changedOnes.entries()) {
       const found = all[i]
-      if (found === undefined) looks.delete(term)
-      else looks.set(term, 'tweet' in found ? lookOfOnly(term, found) : lookOf(woeid, term, found))
+      candidates.delete(term)
+      if (found === undefined) {
+        looks.forget(term)
+        continue
+      }
+      const { candidate, ...look } = 'tweet' in found ? lookOfOnly(names[i], found) : lookOf(woeid, names[i], found)
+      looks.set(term, look)
+      looks.renew(term, lastMinute)
+      candidates.set(term, candidate)
     }
-  }
-
-  /** The baseline, and the score with it, changes from minute to minute. */
-  function renew(look: Look, usual: HourlyUsual): void {
-    look.baseline = usualInWindow(usual, lastMinute)
-    look.value = worthOf(look.count, look.baseline)
-    look.bound = trendScore(look.greatest, usual.least)
-  }
-
-  /** Returns the value that ranks a term among terms with a baseline. */
-  function worthOf(count: number, baseline: number): number {
-    return count === 0 ? 0 : trendScore(count, baseline)
   }
 
   /**
    * Returns the evaluation of a rare term, which has no baseline. A term is always stored as frequent before it needs a
    * baseline.
    */
-  function lookOfOnly(term: string, only: OnlyTweet): Look {
-    const candidate = candidateOfOnly(term, only, lastMinute)
-    const { count, baseline, tracked } = candidate
+  function lookOfOnly(name: string, only: OnlyTweet): Look & { candidate: TrendCandidate } {
+    const candidate = candidateOfOnly(name, only, lastMinute)
+    const { count, tracked } = candidate
     const greatest = onlyCountFrom(only, lastMinute)
-    const through = onlyUnchangedThrough(only, lastMinute)
-    return {
-      ...NOT_SENT,
-      candidate,
-      hasDrawn: true,
-      count,
-      baseline,
-      tracked,
-      usual: undefined,
-      greatest,
-      value: count,
-      bound: greatest,
-      through,
-    }
+    return { candidate, count, greatest, tracked, usual: undefined, hasDrawn: true, through: onlyUnchangedThrough(only, lastMinute) }
   }
 
-  function lookOf(woeid: number, term: string, state: TermState): Look {
+  function lookOf(woeid: number, name: string, state: TermState): Look & { candidate: TrendCandidate } {
     const greatest = greatestCountFrom(state, lastMinute)
     // A term that no window will contain is not a contender of either kind. It may be a rare term, which has no
     // baseline.
-    const usual = greatest > 0 && isKnown(state) ? usualOf(termKey(woeid, term), state, lastMinute) : undefined
+    const usual = greatest > 0 && isKnown(state) ? usualOf(termKey(woeid, name), state, lastMinute) : undefined
     const baseline = usual && usualInWindow(usual, lastMinute)
-    const candidate = candidateOf(term, state, windowCount(state, lastMinute), baseline, lastMinute)
+    const candidate = candidateOf(name, state, windowCount(state, lastMinute), baseline, lastMinute)
     // The tweets of these candidates are drawn now, because reading the states again later would cost more. Most
     // candidates have few tweets.
     const hasDrawn = state.samples.length < KEPT_SAMPLES
     if (hasDrawn) candidate.drawn = drawnOf(state)
     const { count, tracked } = candidate
-    const through = unchangedThrough(state, lastMinute)
-    const look = {
-      ...NOT_SENT,
-      candidate,
-      hasDrawn,
-      count,
-      baseline: candidate.baseline,
-      tracked,
-      usual,
-      greatest,
-      value: count,
-      bound: greatest,
-      through,
-    }
-    if (usual !== undefined) renew(look, usual)
-    return look
+    return { candidate, count, greatest, tracked, usual, hasDrawn, through: unchangedThrough(state, lastMinute) }
   }
 
   function drawnOf({ samples, drawn }: TermState): readonly bigint[] {
@@ -480,14 +421,16 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   }
 
   /** Adds drawn tweets to the candidates that may be among the best of the region. */
-  function draw(woeid: number, { looks }: RegionContenders, names: readonly string[]): void {
-    const open = names.filter((term) => !looks.get(term)!.hasDrawn)
+  function draw(woeid: number, { looks, table }: RegionContenders, terms: readonly number[]): void {
+    const open = terms.filter((term) => !looks.hasDrawn(term))
     if (open.length === 0) return
-    const states = terms.statesOf(woeid, open)
+    const states = stored.statesOf(
+      woeid,
+      open.map((term) => table.text(term)),
+    )
     for (const [i, term] of open.entries()) {
-      const look = looks.get(term)!
-      look.candidate!.drawn = drawnOf(states[i]!)
-      look.hasDrawn = true
+      candidates.get(term)!.drawn = drawnOf(states[i]!)
+      looks.wasDrawn(term)
     }
   }
 
@@ -507,7 +450,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       region.known.restart()
     }
     let visited = 0
-    for (const [woeid, term, state, key] of terms.frequent()) {
+    for (const [woeid, term, state, key] of stored.frequent()) {
       if (++visited % TERMS_PER_PAUSE === 0) yield
       const tops = best.get(woeid)
       if (tops === undefined) continue
@@ -517,41 +460,42 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
       if (usual === undefined) tops.fresh.add(term, count)
       else tops.known.add(term, trendScore(count, usualInWindow(usual, lastMinute)))
     }
-    for (const [term, row] of terms.rare()) {
+    for (const [term, row] of stored.rare()) {
       if (++visited % TERMS_PER_PAUSE === 0) yield
-      offerRare(term, counts.readRow(row.packed), counts, wanted)
+      offerRare(given.of(term), counts.readRow(row.packed), counts, wanted)
       for (const woeid of counts.regions())
         best.get(woeid)?.fresh.add(term, counts.sumIn(woeid, lastMinute - WINDOW_MINUTES + 1, lastMinute))
     }
     for (const [woeid, region] of exhausted) {
       const { fresh, known } = best.get(woeid)!
-      take(reportOf(woeid, region, fresh.best(), known.best(), ranking))
+      take(reportOf(woeid, region, numbered(region, fresh), numbered(region, known), ranking))
+      candidates = new Map()
       save(woeid)
     }
   }
 
+  function numbered({ table }: RegionContenders, top: ExactTop): Best {
+    const { terms, rest } = top.best()
+    return { terms: terms.map((term) => table.add(given.of(term))), rest }
+  }
+
   /** Creates the report about a region. */
   function reportOf(woeid: number, region: RegionContenders, fresh: Best, known: Best, ranking: Ranking): RegionReport {
-    const { sent } = region
+    const { sent, looks } = region
     const { windowEnd } = ranking
     const drawnKnown = fresh.terms.length + drawnPerRegion
     const mayBeFolded = (i: number) => i < drawnPerRegion || (i >= fresh.terms.length && i < drawnKnown)
-    const names = [...fresh.terms, ...known.terms]
-    lookAt(woeid, region, names, (look, i) => sent.isDue(look, windowEnd) || (!look.hasDrawn && mayBeFolded(i)))
+    const reported = [...fresh.terms, ...known.terms]
+    lookAt(woeid, region, reported, (term, i) => sent.isDue(looks, term, windowEnd) || (!looks.hasDrawn(term) && mayBeFolded(i)))
     draw(
       woeid,
       region,
-      names.filter((_, i) => mayBeFolded(i)),
+      reported.filter((_, i) => mayBeFolded(i)),
     )
-    const looks = names.map((term) => region.looks.get(term)!)
-    forgetLooks(region, names)
-    return sent.write(looks, { ...ranking, woeid, restNew: fresh.rest, restKnown: known.rest }, writer)
-  }
-
-  /** Forgets unneeded evaluations when they outnumber the evaluations of the candidates. */
-  function forgetLooks(region: RegionContenders, candidates: readonly string[]): void {
-    const { looks } = region
-    if (looks.size > MAX_SPARE_LOOKS + candidates.length) region.looks = new Map(candidates.map((term) => [term, looks.get(term)!]))
+    const head = { ...ranking, woeid, restNew: fresh.rest, restKnown: known.rest }
+    const report = sent.write({ terms: reported, looks, candidates }, head, writer)
+    region.ranked(reported)
+    return report
   }
 
   return {

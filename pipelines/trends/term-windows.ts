@@ -16,13 +16,11 @@ import {
   type Context,
   type EncodedBody,
   type KeyedStore,
-  keyHash,
   type PackedStore,
   type RecordContext,
   sweep,
   type TimeContext,
   type Topic,
-  utf8,
 } from '../engine/index.ts'
 import { type HourlyUsual, hourlyUsual, lastUsedHour, learn, newBaseline } from './baseline.ts'
 import type { TermCell } from './cells.ts'
@@ -50,6 +48,7 @@ import { isFrequent, storedTerms } from './stored-terms.ts'
 import type { CellsOfTerm, TermCells } from './term-cells.ts'
 import { termFilter } from './term-filter.ts'
 import { applyCounts, DAY_HOURS, isSilent, newTermState } from './term-state.ts'
+import { TextBytes } from './term-table.ts'
 import { hourOfMinute, lastFinalHour, lastMinuteOf, MINUTE_MS, WINDOW_MINUTES } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
 
@@ -74,7 +73,7 @@ const BASELINES_SWEPT = 16_384
 export interface TermWindowsOptions {
   readonly rare: PackedStore<string, RareTerm>
   readonly frequent: PackedStore<string, TermState>
-  readonly baselines: KeyedStore<string, TermBaseline>
+  readonly baselines: PackedStore<string, TermBaseline>
   readonly volumesRound: KeyedStore<string, VolumesRound>
   readonly standings: KeyedStore<string, SavedStandings>
   readonly reports: Topic<number, RegionReport>
@@ -104,7 +103,7 @@ export function termWindows(options: TermWindowsOptions) {
   const changedCounts = new CellCounts()
   const rareRow = new RareRow()
   const rowBytes = byteWriter()
-  const hashOf = textHash()
+  const textBytes = new TextBytes()
   const emptyReports = reportWriter()
   let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. A term is deleted if it was silent for the 24 hours before this hour. */
@@ -221,7 +220,7 @@ export function termWindows(options: TermWindowsOptions) {
     putCells(counted, row, cellsAt, tracked)
     changedCounts.read(record, start, end)
     rareRows.add(counted, allCounts, changedCounts, ctx)
-    leaders.changedRare(counted.term, allCounts, changedCounts, tracked)
+    leaders.changedRare(counted, allCounts, changedCounts, tracked)
   }
 
   /**
@@ -272,7 +271,7 @@ export function termWindows(options: TermWindowsOptions) {
   function noteFrequent(term: string, hour: number): void {
     if (hour <= (rare.get(term)?.frequentHour ?? 0)) return
     rare.put(term, frequentNote(hour))
-    filter.add(hashOf(term))
+    filter.add(textBytes.of(term).hash)
   }
 
   /**
@@ -453,7 +452,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function isRareExpired(term: string, row: RareTerm): boolean {
-    filter.walked(hashOf(term))
+    filter.walked(textBytes.of(term).hash)
     if (isFrequent(row)) return row.frequentHour < reportedHour - FREQUENT_KEPT_HOURS
     if (hourOfMinute(allCounts.readRow(row.packed).newest) >= reportedHour - DAY_HOURS) return false
     if (row.tracked.length === 0) return true
@@ -497,16 +496,6 @@ export function termWindows(options: TermWindowsOptions) {
       saved.saveChanges()
     },
     report,
-  }
-}
-
-/** Returns a function that hashes terms as `CellsOfTerm` does. */
-function textHash(): (term: string) => number {
-  const bytes = byteWriter()
-  return (term) => {
-    bytes.length = 0
-    utf8.encode(term, bytes)
-    return keyHash(bytes.buffer, 0, bytes.length)
   }
 }
 

@@ -23,11 +23,8 @@ const REGION_PARTITIONS = { partitions: 4, productionPartitions: 8 }
 const COMMIT_INTERVAL_MS = 1_000
 /** Delay of the time markers. Tweets that were sent before a renewal arrive within this time. */
 const ARRIVAL_DELAY_MS = 2_000
-/**
- * Memory for the cached rows of terms, per partition and store. The row of a rare term takes about 150 bytes, so the
- * terms of the last seconds fit and need not be read from the database again.
- */
-const TERM_CACHE_BYTES = 12 * 1_048_576
+/** Memory for the cached rows of users and of baselines, per partition. They are seldom used again within seconds. */
+const SELDOM_CACHE_BYTES = 1_048_576
 /** Interval of the sweep for silent users. */
 const FORGET_EVERY_MS = 60_000
 
@@ -46,7 +43,7 @@ export const trends = topology(
     const tracked = t.repartition('listed', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
     const reports = t.repartition('reports', { key: decimalInt, value: regionReport, ...REGION_PARTITIONS })
 
-    const users = packedStore('user-terms', { key: decimalId, value: userContributions })
+    const users = packedStore('user-terms', { key: decimalId, value: userContributions, cacheBytes: SELDOM_CACHE_BYTES })
     const tweet = tweetCounts({ users, cells })
     // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
     // separately.
@@ -56,11 +53,12 @@ export const trends = topology(
       .beforeCommit('send-cells', { emits: [cells] }, tweet.send)
       .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: cells })
 
-    const rare = packedStore('rare-tweets', { key: utf8, value: rareTerm, cacheBytes: TERM_CACHE_BYTES })
-    const frequent = packedStore('frequent-terms', { key: utf8, value: avro('trends/TermState'), cacheBytes: TERM_CACHE_BYTES })
-    const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
+    const rare = packedStore('rare-tweets', { key: utf8, value: rareTerm })
+    const frequent = packedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
+    const baselines = packedStore('usual', { key: utf8, value: avro('trends/TermBaseline'), cacheBytes: SELDOM_CACHE_BYTES })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
-    const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings') })
+    // Rows are read only after a start, and are large.
+    const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings'), cacheBytes: 0 })
     const topics = { reports, volumes: trendVolumes, rareVolumes: encodedRareVolumes }
     const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })
     const stores = [rare, frequent, baselines, volumesRound, standings]
@@ -74,8 +72,9 @@ export const trends = topology(
       )
     t.source(tracked, INTERNAL).process('track-term', { stores, reads: term.prefetchTracked, emits: [trendVolumes] }, term.track)
 
-    // Reports are kept in memory, so rows of the store are read only after a start.
-    const arrived = packedStore('reports', { key: utf8, value: regionReport, cacheBytes: 0 })
+    // Reports are kept in memory, so rows of the store are read only after a start. A keyed store writes the reports
+    // that are in memory, and needs no copies of their bytes.
+    const arrived = keyedStore('reports', { key: utf8, value: regionReport, cacheBytes: 0 })
     const history = keyedStore('history', { key: decimalInt, value: avro('trends/RegionHistory') })
     const since = keyedStore('since', { key: decimalInt, value: avro('trends/TrendingSince') })
     const lists = regionLists({ arrived, history, since, tracked, snapshots: encodedOutput, renewals: encodedRenewals })

@@ -9,9 +9,10 @@ export interface Pair {
 const SEPARATOR = ':'
 /** Namespace of the UUIDs below, generated once at random. */
 const NAMESPACE = Buffer.from('6f9c3a1e5b1d4c0f9a86d1f0c4e7b25a', 'hex')
-const UUID_BYTES = 16
-const VERSION_5 = 0x50
-const VARIANT = 0x80
+/** The digit of a UUID that contains its version. */
+const VERSION = '5'
+/** The upper two bits of the digit that contains the variant. */
+const VARIANT = 0x8
 
 export function pairOf(one: string, other: string): Pair {
   return one < other ? { a: one, b: other } : { a: other, b: one }
@@ -53,9 +54,7 @@ export function rewindIdOf(userId: string, idempotencyKey: string): string {
 
 /** Returns a UUID of version 5 (RFC 9562, 5.5) in Millrace's namespace. */
 function uuidV5(name: string): string {
-  const bytes = hash('sha1', Buffer.concat([NAMESPACE, Buffer.from(name)]), 'buffer').subarray(0, UUID_BYTES)
-  bytes[6] = (bytes[6] & 0x0f) | VERSION_5
-  bytes[8] = (bytes[8] & 0x3f) | VARIANT
-  const hex = bytes.toString('hex')
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+  const hex = hash('sha1', Buffer.concat([NAMESPACE, Buffer.from(name)]), 'hex')
+  const variant = ((Number.parseInt(hex[16], 16) & 0x3) | VARIANT).toString(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${VERSION}${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }

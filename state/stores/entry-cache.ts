@@ -1,7 +1,8 @@
 import { type ByteWriter, byteWriter, type Codec } from '../../schemas/codec.ts'
+import { sortForDatabase } from './database-order.ts'
 import { isStateFailure } from './errors.ts'
 import { type ObjectCache, objectCache } from './object-cache.ts'
-import type { ChangelogWriter, EngineStore, StateColumn, StoreContext } from './store.ts'
+import type { ChangelogWriter, EngineStore, RecordSlot, StateColumn, StoreContext } from './store.ts'
 import { storeGuard } from './store-guard.ts'
 
 /** The cached state of one key. */
@@ -85,18 +86,8 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
  */
 const FIRST_ROW_BYTES = 4_096
 
-/** Number of keys below which sorting does not pay off. */
-const FEW_KEYS = 32
-
-/**
- * Sorts entries by key. RocksDB inserts sorted keys in half the time, because each row goes next to the previous one
- * and no search is needed. Text keys sort like their UTF-8 bytes, except for surrogates, whose wrong place only costs
- * time. Other keys stay unsorted, because sorting them would require encoding them first.
- */
-function sortForDatabase(entries: Entry<unknown, unknown>[]): void {
-  if (entries.length < FEW_KEYS || typeof entries[0].key !== 'string') return
-  entries.sort((a, b) => ((a.key as string) < (b.key as string) ? -1 : 1))
-}
+/** The place of records when the caller has no slots. */
+const NO_SLOT: RecordSlot = { source: 0, slot: -1 }
 
 export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K, V> {
   const { name, read, write } = options
@@ -104,10 +95,18 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   const keyBytes = byteWriter()
   const guard = storeGuard(name)
   let column: StateColumn
+  let record = NO_SLOT
   let cache: ObjectCache<unknown, Entry<K, V>>
   let announced: Entry<K, V>[] = []
   /** The prefetched entries of each batch. They stay in the cache until the batch ends. */
   let batches: Entry<K, V>[][] = []
+  /**
+   * For each batch, the entry that the record in each slot announced last. These entries are in the batch, so the cache
+   * keeps them.
+   */
+  let slots: Entry<K, V>[][] = []
+  /** The slots of the batch whose reads are being announced; undefined outside of a batch. */
+  let announcing: Entry<K, V>[] | undefined
   /** The entries that a handler prefetched and loaded. They stay until the next load or flush. */
   let loose: Entry<K, V>[] = []
   /** The entries that were prefetched since the last load, or since the batch began. */
@@ -135,7 +134,8 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
 
   function cached(id: unknown): Entry<K, V> | undefined {
     if (last !== undefined && last.id === id) return last
-    const entry = cache.get(id)
+    const announcedHere = slots[record.source]?.[record.slot]
+    const entry = announcedHere !== undefined && announcedHere.id === id ? announcedHere : cache.get(id)
     if (entry !== undefined) last = entry
     return entry
   }
@@ -180,7 +180,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   }
 
   function loadAnnounced(): number {
-    sortForDatabase(announced)
+    announced = sortForDatabase(announced)
     let bytes = 0
     try {
       bytes = load(announced)
@@ -201,13 +201,18 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   return {
     open(context: StoreContext) {
       column = context.column
+      record = context.record ?? NO_SLOT
       guard.open(context.access)
       cache = objectCache(options.cacheBytes ?? context.cacheBytes, pinned, (entry) => entry.bytes)
     },
     checkAccess: guard.check,
     prefetchFor(batch) {
       current = []
+      // Earlier sources that announce no reads have empty batches.
+      while (batches.length < batch) batches.push([])
       batches[batch] = current
+      announcing = []
+      slots[batch] = announcing
     },
     prefetch(key) {
       guard.check()
@@ -218,8 +223,10 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
         announced.push(entry)
       }
       current.push(entry)
+      if (announcing !== undefined && record.slot >= 0) announcing[record.slot] = entry
     },
     loadPrefetched() {
+      announcing = undefined
       const bytes = announced.length > 0 ? loadAnnounced() : 0
       if (current.length === 0) return bytes
       loose = batches.includes(current) ? [] : current
@@ -272,7 +279,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     flush(changelog) {
       if (flushed.length > 0) throw new Error(`store ${name} was flushed again before its last flush was committed or discarded`)
-      sortForDatabase(dirty)
+      dirty = sortForDatabase(dirty)
       let total = 0
       for (const entry of dirty) {
         entry.dirty = false
@@ -293,6 +300,8 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       revision++
       announced = []
       batches = []
+      slots = []
+      announcing = undefined
       loose = []
       current = []
       dirty = []

@@ -2,6 +2,7 @@ import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 import { type Entry, entryCache } from './entry-cache.ts'
 import { decodeStored } from './errors.ts'
+import { keyFilter } from './key-filter.ts'
 import { type ChangedKey, type KeyRange, mergedScan } from './merged-scan.ts'
 import { type ChangelogWriter, type EngineStore, NO_ROW_PREFIX, type StateColumn, type StoreContext, type StoreLookup } from './store.ts'
 
@@ -14,6 +15,12 @@ export interface KeyedStoreOptions<K, V> {
   readonly erasable?: boolean
   /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
   readonly cacheBytes?: number
+  /**
+   * True if most of the keys that are looked up have no row. The store then keeps a hash of each of its keys in memory
+   * (see `keyFilter`), so that looking up an absent key reads nothing. It reads all keys when its task starts, so it
+   * should have few rows. Default false.
+   */
+  readonly sparse?: boolean
   /** Converts a stored value to the form that state queries return. Default: the value itself. */
   readonly view?: (value: V) => unknown
 }
@@ -60,6 +67,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   const keyBytes = byteWriter()
   const valueBytes = byteWriter()
   const entries = entryCache<K, V>({ name, key: keys, cacheBytes: options.cacheBytes, encodeReadKey: keys.encode, read, write })
+  const filter = options.sparse === true ? keyFilter(keys) : undefined
   let values: Codec<V>
   let column: StateColumn
   let mustRoll = false
@@ -103,6 +111,14 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     return sorted.changes
   }
 
+  /** Makes the filter forget the keys that were deleted. */
+  function fillFilter(): void {
+    if (filter === undefined) return
+    filter.clear()
+    for (const [key] of column.scan({})) filter.add(keys.decode(key, 0, key.length))
+    for (const { key } of entries.pending()) filter.add(key)
+  }
+
   function valueOfChange({ entry: noted }: Change<K, V>): [K, V] | undefined {
     // If the change was committed and evicted while the scan ran, a later change of the key has another entry.
     const cached = entries.peek(noted.key)
@@ -130,18 +146,31 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
       values = context.codec as Codec<V>
       column = context.column
       entries.open(context)
+      fillFilter()
     },
     prefetchFor: entries.prefetchFor,
-    prefetch: entries.prefetch,
+    prefetch:
+      filter === undefined
+        ? entries.prefetch
+        : (key) => {
+            entries.checkAccess()
+            if (filter.mayHave(key)) entries.prefetch(key)
+          },
     loadPrefetched: entries.loadPrefetched,
     get(key) {
+      if (filter !== undefined) {
+        entries.checkAccess()
+        if (!filter.mayHave(key)) return undefined
+      }
       return entries.entry(key).value
     },
     put(key, value) {
       entries.changed(key).value = value
+      filter?.add(key)
     },
     delete(key) {
       entries.changed(key).value = undefined
+      filter?.removed()
       mustScrub ||= options.erasable === true
     },
     scrub() {
@@ -170,6 +199,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     committed() {
       entries.committed()
       sorted = undefined
+      if (filter?.isStale) fillFilter()
       if (mustScrub) column.scrub()
       mustScrub = false
     },

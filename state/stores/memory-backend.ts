@@ -147,8 +147,9 @@ function memoryColumn(): MemoryColumn {
   }
 
   return {
-    multiGet({ bytes, ends }) {
-      return ends.map((end, key) => values.get(bytes.toString('latin1', key === 0 ? 0 : ends[key - 1], end)))
+    multiGet({ bytes, starts, ends }) {
+      const startOf = (key: number) => starts?.[key] ?? (key === 0 ? 0 : ends[key - 1])
+      return ends.map((end, key) => values.get(bytes.toString('latin1', startOf(key), end)))
     },
     scan,
     apply,

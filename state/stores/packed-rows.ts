@@ -24,16 +24,15 @@ const NO_VALUE = -1
 const SLOTS_PER_ROW = 2
 const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
 /** A table is hardly used if its rows fill less than one part in this number of its memory. */
-const SMALL_USE = 8
+const SMALL_USE = 4
 /**
- * Number of consecutive clears after which a table that was hardly used each time returns half of its memory. A burst,
- * such as the first lists or a backlog, would otherwise leave large tables in every store and partition forever. At a
- * commit per second, this number covers several renewals of the trends, so a table does not shrink and grow between two
- * renewals.
+ * Number of consecutive clears after which a table that was hardly used each time returns memory. A burst, such as the
+ * first lists or a backlog, would otherwise leave large tables in every store and partition forever. At a commit per
+ * second, this number covers two renewals of the trends, so a table does not shrink and grow between two renewals.
  */
-const USES_BEFORE_SHRINKING = 128
+const USES_BEFORE_SHRINKING = 64
 /** Size in bytes below which a table keeps its memory. */
-const MIN_SHRUNK_BYTES = 1_048_576
+const MIN_SHRUNK_BYTES = 262_144
 /** Up to this length, a loop copies faster than a function of the runtime. */
 const SHORT_COPY_BYTES = 24
 /**
@@ -73,8 +72,10 @@ export class PackedRows {
   #fields = new Int32Array(FIRST_ROWS * FIELDS)
   /** Row numbers plus one, so that 0 is a free slot. */
   #slots = new Int32Array(FIRST_ROWS * SLOTS_PER_ROW)
-  /** Number of consecutive clears at which the table was hardly used. */
+  /** Number of consecutive clears at which the table was hardly used, and the greatest of these uses. */
   #smallUses = 0
+  #smallBytes = 0
+  #smallCount = 0
 
   get count(): number {
     return this.#count
@@ -182,8 +183,8 @@ export class PackedRows {
   }
 
   /**
-   * Returns the rows in the order of the first four bytes of their keys, unless there are too many rows to sort. A
-   * database inserts neighbouring keys with half the work. Nothing depends on a more precise order.
+   * Returns the rows in the order of the first four bytes in which their keys differ, unless there are too many rows to
+   * sort. A database inserts neighbouring keys with half the work. Nothing depends on a more precise order.
    */
   roughlySorted(): Float64Array {
     const rows = new Float64Array(this.#count)
@@ -191,14 +192,29 @@ export class PackedRows {
       for (let row = 0; row < rows.length; row++) rows[row] = row
       return rows
     }
-    for (let row = 0; row < rows.length; row++) rows[row] = this.#firstBytes(row) * MAX_SORTED_ROWS + row
+    const skipped = this.#commonPrefix()
+    for (let row = 0; row < rows.length; row++) rows[row] = this.#firstBytes(row, skipped) * MAX_SORTED_ROWS + row
     rows.sort()
     for (let i = 0; i < rows.length; i++) rows[i] %= MAX_SORTED_ROWS
     return rows
   }
 
-  #firstBytes(row: number): number {
-    const start = this.keyStart(row)
+  /** Returns the number of bytes with which all keys begin. */
+  #commonPrefix(): number {
+    const bytes = this.#bytes
+    const first = this.keyStart(0)
+    let common = this.#count === 0 ? 0 : this.keyEnd(0) - first
+    for (let row = 1; row < this.#count && common > 0; row++) {
+      const start = this.keyStart(row)
+      const length = Math.min(common, this.keyEnd(row) - start)
+      common = 0
+      while (common < length && bytes[start + common] === bytes[first + common]) common++
+    }
+    return common
+  }
+
+  #firstBytes(row: number, skipped: number): number {
+    const start = this.keyStart(row) + skipped
     const length = this.keyEnd(row) - start
     let first = 0
     for (let i = 0; i < 4; i++) first = first * 256 + (i < length ? this.#bytes[start + i] : 0)
@@ -207,7 +223,11 @@ export class PackedRows {
 
   clear(): void {
     const isSmall = this.#used * SMALL_USE < this.#bytes.length && this.#count * SMALL_USE < this.#fields.length / FIELDS
-    this.#smallUses = isSmall && this.capacity > MIN_SHRUNK_BYTES ? this.#smallUses + 1 : 0
+    if (isSmall && this.capacity > MIN_SHRUNK_BYTES) {
+      this.#smallUses++
+      this.#smallBytes = Math.max(this.#smallBytes, this.#used)
+      this.#smallCount = Math.max(this.#smallCount, this.#count)
+    } else this.#forgetUses()
     this.#used = 0
     this.#replaced = 0
     this.#count = 0
@@ -215,12 +235,19 @@ export class PackedRows {
     else this.#shrink()
   }
 
-  /** Halves the memory. */
-  #shrink(): void {
+  #forgetUses(): void {
     this.#smallUses = 0
-    this.#bytes = Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, this.#bytes.length >>> 1))
-    this.#fields = new Int32Array(Math.max(FIRST_ROWS * FIELDS, this.#fields.length / 2))
-    this.#slots = new Int32Array(Math.max(FIRST_ROWS * SLOTS_PER_ROW, this.#slots.length / 2))
+    this.#smallBytes = 0
+    this.#smallCount = 0
+  }
+
+  /** Keeps twice the memory of the greatest recent use. */
+  #shrink(): void {
+    const rows = 2 ** Math.ceil(Math.log2(Math.max(FIRST_ROWS, 2 * this.#smallCount)))
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, 2 * this.#smallBytes))
+    this.#fields = new Int32Array(rows * FIELDS)
+    this.#slots = new Int32Array(rows * SLOTS_PER_ROW)
+    this.#forgetUses()
   }
 
   #append(bytes: Uint8Array, start: number, end: number): void {

@@ -11,7 +11,7 @@ import { storeGuard } from './store-guard.ts'
 export interface PackedStoreOptions<K, V> {
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Memory for cached rows, per task. The default is the worker's setting. */
+  /** Memory for cached rows, per task. The default is the worker's setting. 0 suits rows that are not read again. */
   readonly cacheBytes?: number
 }
 
@@ -57,21 +57,28 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   let young = new PackedRows()
   let old = new PackedRows()
   const announced = new PackedRows()
+  /** The row that is read alone, because it was not announced. */
+  const single = new PackedRows()
   /** The row that was found last. */
   const found: ByteSpan = { buffer: changed.buffer, start: 0, end: 0 }
   let values: Codec<V>
   let column: StateColumn
   let generationBytes = 0
+  /** The text key in `keyBytes` and its hash, because most keys are written right after they were read. */
+  let lastKey: K | undefined
+  let lastHash = 0
   /** The ids of the schemas whose values can be decoded. */
   const readable = new Set<number>()
 
   /** @returns `unknown` if the cache does not show whether the key has a row; after `row`, `found` is the row */
   function locate(key: Uint8Array, start: number, end: number, hash: number): 'row' | 'none' | 'unknown' {
-    for (const rows of [changed, flushed, young]) {
-      const row = rows.count === 0 ? -1 : rows.find(key, start, end, hash)
-      if (row >= 0) return at(rows, row)
-    }
-    const row = old.count === 0 ? -1 : old.find(key, start, end, hash)
+    let row = changed.count === 0 ? -1 : changed.find(key, start, end, hash)
+    if (row >= 0) return at(changed, row)
+    row = flushed.count === 0 ? -1 : flushed.find(key, start, end, hash)
+    if (row >= 0) return at(flushed, row)
+    row = young.count === 0 ? -1 : young.find(key, start, end, hash)
+    if (row >= 0) return at(young, row)
+    row = old.count === 0 ? -1 : old.find(key, start, end, hash)
     if (row < 0) return 'unknown'
     const result = at(old, row)
     // Adding to a full young generation would reuse the memory of the old generation, which contains the row.
@@ -112,16 +119,23 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
 
   /** @returns the size of the values in bytes */
   function load(wanted: PackedRows): number {
-    const { buffer, count } = wanted
-    let bytes = 0
-    const ends = Array.from({ length: count }, (_, row) => wanted.keyEnd(row))
-    const rows = column.multiGet({ bytes: buffer.subarray(0, wanted.bytes), ends })
+    const { buffer } = wanted
+    // A database finds neighbouring keys faster than keys in random order.
+    const order = wanted.roughlySorted()
+    const starts: number[] = []
+    const ends: number[] = []
+    for (const row of order) {
+      starts.push(wanted.keyStart(row))
+      ends.push(wanted.keyEnd(row))
+    }
+    const rows = column.multiGet({ bytes: buffer, starts, ends })
     for (const value of rows) if (value !== undefined) checkSchema(value)
-    for (let row = 0; row < count; row++) {
-      const value = rows[row]
+    let bytes = 0
+    for (let i = 0; i < rows.length; i++) {
+      const value = rows[i]
       const span = value && { buffer: value, start: 0, end: value.length }
       bytes += value?.length ?? 0
-      remember(buffer, wanted.keyStart(row), wanted.keyEnd(row), wanted.hashOf(row), span)
+      remember(buffer, starts[i], ends[i], wanted.hashOf(order[i]), span)
     }
     wanted.clear()
     return bytes
@@ -147,7 +161,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   function rowOf(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined {
     let known = locate(key, start, end, hash)
     if (known === 'unknown') {
-      const single = new PackedRows()
+      single.clear()
       single.add(key, start, end, hash)
       load(single)
       known = locate(key, start, end, hash)
@@ -162,9 +176,13 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
 
   /** Encodes the key into `keyBytes`. @returns its hash */
   function encoded(key: K): number {
+    if (key === lastKey) return lastHash
+    lastKey = undefined
     keyBytes.length = 0
     keys.encode(key, keyBytes)
-    return keyHash(keyBytes.buffer, 0, keyBytes.length)
+    lastHash = keyHash(keyBytes.buffer, 0, keyBytes.length)
+    if (typeof key === 'string') lastKey = key
+    return lastHash
   }
 
   function decoded({ buffer, start, end }: Readonly<ByteSpan>): V {
@@ -278,7 +296,11 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
       changed = empty
     },
     committed() {
-      for (let row = 0; row < flushed.count; row++) {
+      if (generationBytes === 0) {
+        young.clear()
+        old.clear()
+      }
+      for (let row = 0; row < flushed.count && generationBytes > 0; row++) {
         const known = at(flushed, row)
         remember(flushed.buffer, flushed.keyStart(row), flushed.keyEnd(row), flushed.hashOf(row), known === 'row' ? found : undefined)
       }

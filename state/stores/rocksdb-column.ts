@@ -43,7 +43,7 @@ const FETCH_BYTES = 256 * 1024
  * Length in bytes up to which a loop copies faster than a function call. Above this length, Buffer's copy is faster and
  * allocates no view.
  */
-const SHORT_COPY_BYTES = 24
+const SHORT_COPY_BYTES = 64
 
 /** Creates one store's view of the database, which adds and removes the prefix of the key space. */
 export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {
@@ -100,17 +100,24 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
   return {
     scrub: shared.scrub,
 
-    multiGet({ bytes, ends }: PackedKeys) {
-      const packed = Buffer.allocUnsafe((ends.at(-1) ?? 0) + ends.length * PREFIX_BYTES)
+    multiGet({ bytes, starts, ends }: PackedKeys) {
+      let keyBytes = 0
+      for (let key = 0; key < ends.length; key++) keyBytes += ends[key] - startOf(key)
+      const packed = Buffer.allocUnsafe(keyBytes + ends.length * PREFIX_BYTES)
       const prefixed: Buffer[] = []
       let to = 0
-      for (let key = 0, from = 0; key < ends.length; from = ends[key++]) {
+      for (let key = 0; key < ends.length; key++) {
         writePrefix(packed, to, at.space)
-        const end = copyInto(packed, to + PREFIX_BYTES, bytes, from, ends[key])
+        const end = copyInto(packed, to + PREFIX_BYTES, bytes, startOf(key), ends[key])
         prefixed.push(packed.subarray(to, end))
         to = end
       }
       return translatingErrors(() => binding.db_get_many_sync(live.current, prefixed, undefined))
+
+      function startOf(key: number): number {
+        if (starts !== undefined) return starts[key]
+        return key === 0 ? 0 : ends[key - 1]
+      }
     },
 
     scan(range) {

@@ -86,8 +86,21 @@ export interface StoreContext {
   readonly cacheBytes: number
   /** Default: everybody may use the store. */
   readonly access?: StoreAccess
+  /** The task's current record. If it is undefined, the store looks up every key. */
+  readonly record?: RecordSlot
   /** The task's event time. If it is undefined (unknown), a store uses only the times of a key's own entries. */
   readonly time?: StreamTime
+}
+
+/**
+ * The place of the record whose reads are announced, or which is processed. A record is processed in the slot in which
+ * its reads were announced, so a store finds its entry there without a search.
+ */
+export interface RecordSlot {
+  /** Number of the record's source. It is also the number of the source's batch (`prefetchFor`). */
+  readonly source: number
+  /** Index of the record in the batch. */
+  readonly slot: number
 }
 
 /** The event time of a task: the greatest timestamp of its processed records, epoch ms; -1 before the first. */
@@ -100,9 +113,11 @@ export interface ChangelogWriter {
   append(key: Uint8Array, keyStart: number, keyEnd: number, value: Uint8Array | null, valueStart: number, valueEnd: number): void
 }
 
-/** Concatenated keys: key i occupies `bytes` from `ends[i - 1]` (0 for the first key) to `ends[i]`. */
+/** Keys in one buffer: key i occupies `bytes` from `starts[i]` to `ends[i]`. */
 export interface PackedKeys {
   readonly bytes: Buffer
+  /** Undefined if each key begins where the previous one ends, and the first key at 0. */
+  readonly starts?: readonly number[]
   readonly ends: readonly number[]
 }
 

@@ -80,7 +80,9 @@ test('defaults and limits match the code', () => {
 
   expect(cell('TopologyOptions', 'commitIntervalMs', 1)).toBe(`the worker's, ${interval}`)
   expect(cell('WorkerConfig', 'commitIntervalMs', 1)).toBe(interval)
-  expect(cell('WorkerConfig', 'cacheBytes', 1)).toBe(`${constant(assembly, 'DEFAULT_CACHE_BYTES') / MIB} MiB`)
+  expect(cell('WorkerConfig', 'cacheBytes', 1)).toBe(
+    `an equal share of ${constant(assembly, 'DEFAULT_SHARED_CACHE_BYTES') / MIB} MiB, but at least ${constant(assembly, 'LEAST_DEFAULT_CACHE_BYTES') / MIB} MiB`,
+  )
   expect(cell('RocksdbOptions', 'memoryBudgetBytes', 1)).toBe(
     `${constant('state/stores/rocksdb-backend.ts', 'DEFAULT_MEMORY_BUDGET_BYTES') / MIB} MiB`,
   )

@@ -12,7 +12,7 @@ import { GENERATED_EVENTS, writeGeneratedRecording } from '../pipelines/trends/g
 import { byRegionAndTerm, type Contribution, countedContributions, drawnTweets, topicsOf } from '../pipelines/trends/offline.ts'
 import { publicData } from '../public-data.ts'
 import { guardedFolder } from '../stack/folder.ts'
-import { runPython } from '../stack/python.ts'
+import { pythonEnvironment, runPython } from '../stack/python.ts'
 import { type Expected, expectedLists, type KnownTweet } from './expected.ts'
 import { logReader, type PublishedList } from './log.ts'
 import { type System, startSystem } from './system.ts'
@@ -87,6 +87,8 @@ const pythonTweet = (sequence: number, user: number, hashtag: string, createdAt:
 })
 
 beforeAll(async () => {
+  // An environment that is installed only when it is used may take so long that the tweet is no longer early.
+  await pythonEnvironment('confluent')
   system = await startSystem({ workers: 2, apis: 2 })
   const now = Date.now()
   early = { tag: '#DatedAhead', createdAt: now + MAX_AHEAD_MS + 20 * SECOND_MS }

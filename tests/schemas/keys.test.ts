@@ -51,6 +51,15 @@ test('numbers outside 32 bits are refused', () => {
   expect(() => bytesOf(decimalInt, 0.5)).toThrow(CodecError)
 })
 
+test('equal short texts are decoded once, and never as another text of the same length', () => {
+  const encoded = Array.from({ length: 30_000 }, (_, i) => bytesOf(utf8, `key ${i}`))
+  for (const [i, bytes] of encoded.entries()) expect(utf8.decode(bytes, 0, bytes.length)).toBe(`key ${i}`)
+  for (const [i, bytes] of encoded.entries()) expect(utf8.decode(bytes, 0, bytes.length)).toBe(`key ${i}`)
+  // The bytes of the second text are the character codes of the first text.
+  expect(utf8.decode(Buffer.from('\u00c3\u00a9'), 0, 4)).toBe('\u00c3\u00a9')
+  expect(utf8.decode(Buffer.from([0xc3, 0xa9]), 0, 2)).toBe('\u00e9')
+})
+
 test('text is strict UTF-8', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {

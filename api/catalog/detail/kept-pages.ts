@@ -4,6 +4,7 @@ import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
 import { productDetails } from '../../../state/views/catalog/catalog-details.ts'
 import { markOfProductText } from '../../../state/views/catalog/products.ts'
 import { type Answer, cacheableText, JSON_TYPE } from '../../kit/answer.ts'
+import type { WatchedRead } from '../../kit/watched/watched-keys.ts'
 import type { CategoryTree } from '../categories/tree.ts'
 import { detailAnswer } from './answer.ts'
 import { type DetailTexts, type IsKnownProduct, parsedDetail } from './read.ts'
@@ -28,19 +29,25 @@ interface Kept {
   readonly createdAt: number
   readonly badges: string
   readonly rendered: Rendered
-  /** Time at which the read of the latest texts began, in epoch ms. */
-  readAt: number
+  /** The read of the latest texts. */
+  read: PageRead
+  /** Latest known time at which the page was current, in epoch ms. */
+  currentAt: number
+}
+
+/** A read of the texts of a page. */
+export interface PageRead extends Pick<WatchedRead, 'unchangedAt'> {
+  /** Time at which the read began, in epoch ms. */
+  readonly startedAt: number
 }
 
 export interface KeptPages {
+  isKept(productId: number): boolean
   isKnown(productId: number): IsKnownProduct
-  /** Returns the page of a product if its texts were read within the last second; otherwise returns undefined. */
+  /** Returns the page of a product if it is known to have been current within the last second; otherwise undefined. */
   recent(productId: number, tree: CategoryTree): Rendered | undefined
-  /**
-   * Returns the page of a product. Renders it again only if something that the page shows has changed.
-   * @param readAt time at which the read of the texts began, in epoch ms
-   */
-  page(productId: number, texts: DetailTexts, tree: CategoryTree, readAt: number): Rendered
+  /** Returns the page of a product. Renders it again only if something that the page shows has changed. */
+  page(productId: number, texts: DetailTexts, tree: CategoryTree, read: PageRead): Rendered
 }
 
 export interface KeptPagesOptions {
@@ -55,10 +62,16 @@ export interface KeptPagesOptions {
 const PUBLIC = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' } as const
 const OWN = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-cache' } as const
 /** Memory for all kept pages, enough for some 10,000 pages with descriptions of ordinary length. */
-const MOST_BYTES = 64 * 2 ** 20
-const BYTES_BESIDE_TEXTS = 1_000
-/** How long a page may be shown to readers without a token before the views are read again. */
+const MOST_BYTES = 80 * 2 ** 20
+/** Includes the keys whose changes are watched. */
+const BYTES_BESIDE_TEXTS = 2_000
+/** How old a page may be that is shown to anybody but the seller and administrators. */
 const RECENT_MS = 1_000
+/**
+ * Time after which the views are read again even if they have reported no change. If a report gets lost for an unknown
+ * reason, this time limits the effect.
+ */
+const READ_AGAIN_MS = 60_000
 
 /**
  * Renders pages of products, and keeps the last page of each product. A page is rendered again only if its
@@ -75,21 +88,33 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
     return kept.tree === tree && sameSources(kept.sources, sources) && kept.badges === badgesNow(sources.details, kept.createdAt)
   }
 
+  /** Updates `currentAt` from the reports of changes. */
+  function confirm(kept: Kept): void {
+    const unchangedAt = kept.read.unchangedAt()
+    if (unchangedAt === undefined || unchangedAt <= kept.currentAt || unchangedAt - kept.read.startedAt > READ_AGAIN_MS) return
+    if (kept.badges === badgesNow(kept.sources.details, kept.createdAt)) kept.currentAt = unchangedAt
+  }
+
   return {
+    isKept: (productId) => pages.has(productId),
     isKnown: (productId) => (text, companions) => {
       const sources = pages.peek(productId)?.sources
       return sources !== undefined && sources.companions === companions && sources.productMark === markOfProductText(text)
     },
     recent(productId, tree) {
       const kept = pages.get(productId)
-      return kept !== undefined && now() - kept.readAt < RECENT_MS && kept.tree === tree ? kept.rendered : undefined
+      if (kept === undefined || kept.tree !== tree) return undefined
+      const time = now()
+      if (time - kept.currentAt >= RECENT_MS) confirm(kept)
+      return time - kept.currentAt < RECENT_MS ? kept.rendered : undefined
     },
-    page(productId, texts, tree, readAt) {
+    page(productId, texts, tree, read) {
       const kept = pages.get(productId)
       const { product, ...others } = texts
       const sources = { ...others, productMark: markOfProductText(product) }
       if (kept !== undefined && isSame(kept, sources, tree)) {
-        kept.readAt = Math.max(kept.readAt, readAt)
+        if (read.startedAt >= kept.read.startedAt) kept.read = read
+        kept.currentAt = Math.max(kept.currentAt, read.startedAt)
         return kept.rendered
       }
       const detail = parsedDetail(texts)
@@ -97,7 +122,8 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
       const categoryPath = tree.pathOf(category_id).map(({ name }) => name)
       const body = JSON.stringify(detailAnswer({ ...detail, categoryPath }, { publicUrl, currency, now: now() }))
       const rendered = { status, seller_id, answer: cacheableText(body, status === 'ACTIVE' ? PUBLIC : OWN) }
-      pages.set(productId, { sources, tree, createdAt: created_at, badges: badgesNow(texts.details, created_at), rendered, readAt })
+      const badges = badgesNow(texts.details, created_at)
+      pages.set(productId, { sources, tree, createdAt: created_at, badges, rendered, read, currentAt: read.startedAt })
       return rendered
     },
   }

@@ -18,14 +18,14 @@ import { detailReader } from './read.ts'
 import { productDetailRoute } from './routes.ts'
 
 export interface DetailDeps
-  extends Pick<ServiceKit, 'views' | 'sharedViews' | 'facts' | 'publicUrl' | 'now'>,
+  extends Pick<ServiceKit, 'views' | 'sharedViews' | 'watchedViews' | 'facts' | 'publicUrl' | 'now'>,
     Pick<CatalogSettings, 'currency'> {
   readonly categories: Pick<CategoryTable, 'tree'>
 }
 
 /** The page of a product. */
 export function detailPart(deps: DetailDeps): CatalogPart {
-  const { views, facts, categories, now } = deps
+  const { views, sharedViews, watchedViews, facts, categories, now } = deps
   const { readTexts } = detailReader(deps)
   const pages = keptPages(deps)
   const loading = new Map<number, Promise<Rendered | undefined>>()
@@ -35,9 +35,11 @@ export function detailPart(deps: DetailDeps): CatalogPart {
     // This read comes first because it throws if the categories are not known yet. Any earlier read would then be
     // wasted.
     const { tree } = categories
-    const readAt = now()
-    const texts = await readTexts(productId, pages.isKnown(productId))
-    return texts === undefined ? undefined : pages.page(productId, texts, tree, readAt)
+    const startedAt = now()
+    // To watch a page costs as much as to read it, so only pages that are requested repeatedly are watched.
+    const watched = pages.isKept(productId) ? watchedViews.begin() : undefined
+    const texts = await readTexts(productId, pages.isKnown(productId), watched ?? sharedViews)
+    return texts === undefined ? undefined : pages.page(productId, texts, tree, { startedAt, unchangedAt: () => watched?.unchangedAt() })
   }
 
   /** Like `rendered`, but concurrent callers share one read of the views. */
@@ -52,14 +54,20 @@ export function detailPart(deps: DetailDeps): CatalogPart {
 
   /** Returns the page itself if nothing has to be read; otherwise a promise of the page. */
   function pageFor(productId: number, caller: Caller | undefined): Rendered | Promise<Rendered | undefined> {
-    // Sellers see their own writes at once.
-    if (caller !== undefined) return rendered(productId)
-    return pages.recent(productId, categories.tree) ?? shared(productId)
+    const recent = pages.recent(productId, categories.tree)
+    if (recent !== undefined && !seesWritesAtOnce(caller, recent)) return recent
+    // A page that is not kept could belong to the caller.
+    return caller === undefined ? shared(productId) : rendered(productId)
   }
 
   function shown(found: Rendered | undefined, caller: Caller | undefined): Answer {
     if (found === undefined || !maySee(caller, found)) throw new ApiError(catalogErrors.product_not_found)
     return found.answer
+  }
+
+  /** Returns whether the caller may have just changed what the page shows. */
+  function seesWritesAtOnce(caller: Caller | undefined, { seller_id }: Rendered): boolean {
+    return caller !== undefined && (caller.subject === seller_id || caller.scopes.has('admin'))
   }
 
   return {

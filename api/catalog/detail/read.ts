@@ -9,11 +9,12 @@ import { type SellerRecord, sellerKey, sellerRecord } from '../../../state/views
 import { readStock } from '../../../state/views/catalog/stock.ts'
 import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
+import type { SharedReader } from '../../kit/shared-reads.ts'
 import type { ServiceKit } from '../../service.ts'
 import { type Companions, knownCompanions } from './companions.ts'
 import { relatedReader } from './related.ts'
 
-export type DetailReadDeps = Pick<ServiceKit, 'views' | 'sharedViews' | 'facts'>
+export type DetailReadDeps = Pick<ServiceKit, 'sharedViews' | 'facts'>
 
 /** Everything that the views contain about a product, apart from the product itself. */
 export interface ProductSurroundings {
@@ -57,7 +58,7 @@ export interface DetailReader {
    * `not_ready`, `unavailable`.
    * @returns undefined if there is no such product
    */
-  readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined>
+  readTexts(productId: number, isKnown: IsKnownProduct, reader: SharedReader): Promise<DetailTexts | undefined>
   /** Reads and parses everything about a product. Throws the same errors as `readTexts`. */
   read(productId: number): Promise<DetailReads | undefined>
   /** Reads the surroundings of a product that has already been read. Throws the same errors as `readTexts`. */
@@ -85,57 +86,62 @@ function parsedSurroundings(texts: Omit<DetailTexts, 'product'>): ProductSurroun
  * sends a second request if this process reads a product for the first time, or if the product's seller, category or
  * variants have changed.
  */
-export function detailReader({ views, sharedViews, facts }: DetailReadDeps): DetailReader {
+export function detailReader({ sharedViews, facts }: DetailReadDeps): DetailReader {
   const known = knownCompanions()
-  const readRelated = relatedReader({ sharedViews, facts })
-  const reader = { ...sharedViews, hget: views.hget }
+  const readRelated = relatedReader({ facts })
 
-  async function readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined> {
+  async function readTexts(productId: number, isKnown: IsKnownProduct, reader: SharedReader): Promise<DetailTexts | undefined> {
     const guess = known.get(productId)
-    const guessed = guess === undefined ? undefined : surroundingsOf(productId, guess)
+    const guessed = guess === undefined ? undefined : surroundingsOf(reader, productId, guess)
     // If the read of the product fails first, nothing awaits this promise. A rejection of the promise must nevertheless
     // be handled.
     guessed?.catch(() => undefined)
     const key = String(productId)
-    const [product, own] = await Promise.all([readProductText(reader, facts.partitionOf(productDecisions, key), key), ownOf(productId)])
+    const [product, own] = await Promise.all([
+      readProductText(reader, facts.partitionOf(productDecisions, key), key),
+      ownOf(reader, productId),
+    ])
     if (product === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
     if (product === undefined) return undefined
     const companions = guess !== undefined && isKnown(product, guess) ? guess : known.remember(parsedProduct(product))
-    const others = await (companions === guess ? guessed! : surroundingsOf(productId, companions))
+    const others = await (companions === guess ? guessed! : surroundingsOf(reader, productId, companions))
     return { product, companions, ...own, ...others }
   }
 
   async function read(productId: number): Promise<DetailReads | undefined> {
-    const texts = await readTexts(productId, () => false)
+    const texts = await readTexts(productId, () => false, sharedViews)
     return texts === undefined ? undefined : parsedDetail(texts)
   }
 
   async function around(product: StoredProduct): Promise<ProductSurroundings> {
     const companions = known.remember(product)
-    const [own, others] = await Promise.all([ownOf(product.product_id), surroundingsOf(product.product_id, companions)])
+    const [own, others] = await Promise.all([
+      ownOf(sharedViews, product.product_id),
+      surroundingsOf(sharedViews, product.product_id, companions),
+    ])
     return parsedSurroundings({ companions, ...own, ...others })
   }
 
-  async function ownOf(productId: number) {
+  async function ownOf(reader: SharedReader, productId: number) {
     const key = String(productId)
     const [details, related] = await Promise.all([
-      sharedViews.get(catalogDetailsKey(facts.partitionOf(catalogDocuments, key), key)),
-      readRelated(productId),
+      reader.get(catalogDetailsKey(facts.partitionOf(catalogDocuments, key), key)),
+      readRelated(reader, productId),
     ])
     return { details, related }
   }
 
-  async function surroundingsOf(productId: number, { sellerId, categoryId, variantIds }: Companions) {
+  async function surroundingsOf(reader: SharedReader, productId: number, { sellerId, categoryId, variantIds }: Companions) {
     const stockPartition = facts.partitionOf(inventoryDecisions, String(productId))
     const [seller, leaders, ...units] = await Promise.all([
-      sharedViews.get(sellerKey(facts.partitionOf(sellers, sellerId), sellerId)),
-      sharedViews.get(categoryLeadersKey(facts.partitionOf(categoryLeadersTopic, categoryId), categoryId)),
-      ...variantIds.map((id) => unitsOf(stockPartition, id)),
+      reader.get(sellerKey(facts.partitionOf(sellers, sellerId), sellerId)),
+      reader.get(categoryLeadersKey(facts.partitionOf(categoryLeadersTopic, categoryId), categoryId)),
+      ...variantIds.map((id) => unitsOf(reader, stockPartition, id)),
     ])
     return { seller, leaders, units }
   }
 
-  async function unitsOf(partition: number, variantId: number): Promise<number> {
+  async function unitsOf(reader: SharedReader, partition: number, variantId: number): Promise<number> {
     const rows = await readStock(reader, partition, variantId)
     if (rows === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
     return rows.reduce((sum, { available }) => sum + available, 0)

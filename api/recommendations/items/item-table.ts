@@ -4,11 +4,13 @@ import type { ItemStats, RecommendationItem } from '../../../schemas/recommendat
 import { DAY_MS } from '../../../schemas/retention.ts'
 import { genreOf } from './genre.ts'
 import { idIndex } from './id-index.ts'
-import { MAX_TRAITS, NO_TRAIT, type Trait, traitsOf } from './traits.ts'
+import { NONE_LISTED, traitLists } from './trait-lists.ts'
+import { NO_TRAIT, type Trait, traitsOf } from './traits.ts'
 
 /**
- * All properties of items that ranking needs, in typed arrays. Ranking 500 candidates therefore needs no requests, and
- * a million items take some 100 MB. Rows are never removed. A deleted item is inactive.
+ * All properties of items that ranking needs, in typed arrays. Ranking 500 candidates therefore needs no requests. A
+ * million items with three traits each take some 60 MB, and the statistics of an item take 44 bytes. Rows are never
+ * removed. A deleted item is inactive.
  */
 export interface ItemTable {
   /** Number of items, active or not. */
@@ -82,12 +84,18 @@ const MOST_GENRES = 2 ** 16
 const IS_ITEM = 1
 const IS_ACTIVE = 2
 
-const COLUMNS = {
+const ITEM_COLUMNS = {
   flags: Uint8Array,
   genre: Uint16Array,
   created: Uint32Array,
   updated: Float64Array,
   given: Float32Array,
+  /** The row of the statistics, because most items of a large catalogue have none. */
+  stats: Uint32Array,
+  traits: Uint32Array,
+}
+/** The row 0 stands for items without statistics, and contains only zeros. */
+const STATS_COLUMNS = {
   at: Uint32Array,
   popularity: Float32Array,
   entered: Float32Array,
@@ -100,15 +108,18 @@ const COLUMNS = {
   ratingSum: Float32Array,
   interactions: Uint32Array,
 }
-type Columns = { [Name in keyof typeof COLUMNS]: InstanceType<(typeof COLUMNS)[Name]> }
+const NO_STATS = 0
+type Shape = Readonly<Record<string, new (rows: number) => Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array>>
+type Columns<S extends Shape> = { readonly [Name in keyof S]: InstanceType<S[Name]> }
 
 export function itemTable(): ItemTable {
   const ids = idIndex()
   const genres = new Map<string, number>([['', 0]])
   const genreNames = ['']
-  const pages = [columnsOf(PAGE_ROWS)]
-  /** The traits of the rows of each page. A page whose items have no traits has no array. */
-  const traitPages: (Uint32Array | undefined)[] = []
+  const pages = [columnsOf(ITEM_COLUMNS)]
+  const statsPages = [columnsOf(STATS_COLUMNS)]
+  let statsRows = NO_STATS + 1
+  const traits = traitLists()
   const ranked = {
     popularity: 0,
     recentActivity: 0,
@@ -122,16 +133,28 @@ export function itemTable(): ItemTable {
 
   function add(itemId: bigint): number {
     const row = ids.add(itemId)
-    if (row >>> PAGE_BITS === pages.length) pages.push(columnsOf(PAGE_ROWS))
+    if (row >>> PAGE_BITS === pages.length) pages.push(columnsOf(ITEM_COLUMNS))
     return row
   }
 
-  function pageOf(row: number): Columns {
+  function pageOf(row: number): Columns<typeof ITEM_COLUMNS> {
     return pages[row >>> PAGE_BITS]
   }
 
-  function valueAt(name: keyof Columns, row: number): number {
-    return pageOf(row)[name][row & PAGE_MASK]
+  function statsPageOf(statsRow: number): Columns<typeof STATS_COLUMNS> {
+    return statsPages[statsRow >>> PAGE_BITS]
+  }
+
+  function statsRowOf(row: number): number {
+    return pageOf(row).stats[row & PAGE_MASK]
+  }
+
+  function addStats(row: number): number {
+    const known = statsRowOf(row)
+    if (known !== NO_STATS) return known
+    if (statsRows >>> PAGE_BITS === statsPages.length) statsPages.push(columnsOf(STATS_COLUMNS))
+    pageOf(row).stats[row & PAGE_MASK] = statsRows
+    return statsRows++
   }
 
   function numberOf(genre: string): number {
@@ -142,19 +165,15 @@ export function itemTable(): ItemTable {
     return genreNames.push(genre) - 1
   }
 
-  function putTraits(row: number, traits: readonly Trait[]): void {
-    const page = row >>> PAGE_BITS
-    if (traits.length > 0) traitPages[page] ??= new Uint32Array(PAGE_ROWS * MAX_TRAITS)
-    const start = (row & PAGE_MASK) * MAX_TRAITS
-    traitPages[page]?.fill(NO_TRAIT, start, start + MAX_TRAITS).set(traits, start)
-  }
-
   function fadeOf(at: number, now: number, halfLifeMs: number): number {
     return decay(Math.max(0, now - at * MS_PER_SECOND), halfLifeMs)
   }
 
   function weekly(name: 'shown' | 'chosen', row: number, now: number): number {
-    return valueAt(name, row) * fadeOf(valueAt('at', row), now, HALF_LIFE_MS.statistics)
+    const statsRow = statsRowOf(row)
+    const columns = statsPageOf(statsRow)
+    const at = statsRow & PAGE_MASK
+    return columns[name][at] * fadeOf(columns.at[at], now, HALF_LIFE_MS.statistics)
   }
 
   return {
@@ -172,7 +191,7 @@ export function itemTable(): ItemTable {
       if (item.updated_at < columns.updated[at]) return
       columns.flags[at] = IS_ITEM | (item.status === 'ACTIVE' ? IS_ACTIVE : 0)
       columns.genre[at] = numberOf(genreOf(item))
-      putTraits(row, traitsOf(item))
+      columns.traits[at] = traits.put(columns.traits[at], traitsOf(item))
       columns.created[at] = Math.min(LAST_SECOND, Math.max(0, Math.floor(item.created_at / MS_PER_SECOND)))
       columns.updated[at] = item.updated_at
       // Programs other than the API may write items. A popularity of NaN would turn scores into NaN.
@@ -180,9 +199,9 @@ export function itemTable(): ItemTable {
     },
     putStats(itemId, stats) {
       if (stats === undefined) return
-      const row = add(itemId)
-      const columns = pageOf(row)
-      const at = row & PAGE_MASK
+      const statsRow = addStats(add(itemId))
+      const columns = statsPageOf(statsRow)
+      const at = statsRow & PAGE_MASK
       columns.at[at] = Math.floor(stats.at / MS_PER_SECOND)
       columns.popularity[at] = stats.popularity
       columns.entered[at] = stats.entered
@@ -202,28 +221,37 @@ export function itemTable(): ItemTable {
     genreAt: (row) => pageOf(row).genre[row & PAGE_MASK],
     genreName: (genre) => genreNames[genre],
     genreNumber: (name) => genres.get(name) ?? 0,
-    traitAt: (row, place) => traitPages[row >>> PAGE_BITS]?.[(row & PAGE_MASK) * MAX_TRAITS + place] ?? NO_TRAIT,
-    createdAt: (row) => valueAt('created', row) * MS_PER_SECOND,
-    updatedAt: (row) => (row < 0 ? 0 : valueAt('updated', row)),
-    enteredAt: (row) => (row < 0 ? 0 : pageOf(row).entered[row & PAGE_MASK]),
+    traitAt(row, place) {
+      const list = pageOf(row).traits[row & PAGE_MASK]
+      return list === NONE_LISTED ? NO_TRAIT : traits.at(list, place)
+    },
+    createdAt: (row) => pageOf(row).created[row & PAGE_MASK] * MS_PER_SECOND,
+    updatedAt: (row) => (row < 0 ? 0 : pageOf(row).updated[row & PAGE_MASK]),
+    enteredAt(row) {
+      const statsRow = row < 0 ? NO_STATS : statsRowOf(row)
+      return statsPageOf(statsRow).entered[statsRow & PAGE_MASK]
+    },
     shownAt: (row, now) => weekly('shown', row, now),
     chosenAt: (row, now) => weekly('chosen', row, now),
     rankedAt(row, now) {
-      const columns = pageOf(row)
-      const at = row & PAGE_MASK
-      const statsAt = columns.at[at]
+      const item = pageOf(row)
+      const itemAt = row & PAGE_MASK
+      const statsRow = item.stats[itemAt]
+      const stats = statsPageOf(statsRow)
+      const at = statsRow & PAGE_MASK
+      const statsAt = stats.at[at]
       const month = fadeOf(statsAt, now, HALF_LIFE_MS.neighbours)
       const week = fadeOf(statsAt, now, HALF_LIFE_MS.statistics)
-      const known = blend(columns.interactions[at])
-      const given = columns.given[at] * GIVEN_POPULARITY_VIEWS
-      ranked.popularity = columns.popularity[at] * month + (1 - known) * given
-      ranked.recentActivity = columns.recent[at] * fadeOf(statsAt, now, HALF_LIFE_MS.trending)
-      ranked.clickRate = (columns.chosen[at] * week + PRIOR_CHOSEN) / (columns.shown[at] * week + PRIOR_SHOWN)
-      ranked.meanRating = (columns.ratingSum[at] * week + PRIOR_RATINGS * PRIOR_STARS) / (columns.ratings[at] * week + PRIOR_RATINGS)
-      ranked.purchaseShare = (columns.purchases[at] * week + PRIOR_PURCHASES) / (columns.events[at] * week + PRIOR_EVENTS)
-      ranked.givenPopularity = columns.given[at]
-      ranked.interactions = columns.interactions[at]
-      ranked.ageDays = Math.max(0, now - columns.created[at] * MS_PER_SECOND) / DAY_MS
+      const known = blend(stats.interactions[at])
+      const given = item.given[itemAt] * GIVEN_POPULARITY_VIEWS
+      ranked.popularity = stats.popularity[at] * month + (1 - known) * given
+      ranked.recentActivity = stats.recent[at] * fadeOf(statsAt, now, HALF_LIFE_MS.trending)
+      ranked.clickRate = (stats.chosen[at] * week + PRIOR_CHOSEN) / (stats.shown[at] * week + PRIOR_SHOWN)
+      ranked.meanRating = (stats.ratingSum[at] * week + PRIOR_RATINGS * PRIOR_STARS) / (stats.ratings[at] * week + PRIOR_RATINGS)
+      ranked.purchaseShare = (stats.purchases[at] * week + PRIOR_PURCHASES) / (stats.events[at] * week + PRIOR_EVENTS)
+      ranked.givenPopularity = item.given[itemAt]
+      ranked.interactions = stats.interactions[at]
+      ranked.ageDays = Math.max(0, now - item.created[itemAt] * MS_PER_SECOND) / DAY_MS
       return ranked
     },
   }
@@ -234,6 +262,6 @@ function blend(interactions: number): number {
   return Math.min(1, Math.max(0, (interactions - NEW_ITEM_INTERACTIONS) / (KNOWN_ITEM_INTERACTIONS - NEW_ITEM_INTERACTIONS)))
 }
 
-function columnsOf(rows: number): Columns {
-  return Object.fromEntries(Object.entries(COLUMNS).map(([name, Column]) => [name, new Column(rows)])) as Columns
+function columnsOf<S extends Shape>(shape: S): Columns<S> {
+  return Object.fromEntries(Object.entries(shape).map(([name, Column]) => [name, new Column(PAGE_ROWS)])) as Columns<S>
 }

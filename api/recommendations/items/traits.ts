@@ -20,6 +20,7 @@ const GENRE_NAMES: ReadonlySet<string> = new Set(['genre', 'genres'])
 const CATEGORY_NAME = 'category'
 const FNV_OFFSET = 0x811c_9dc5
 const FNV_PRIME = 0x0100_0193
+const FIRST_BEYOND_ASCII = 0x80
 
 export function isAboutGenre({ category }: Pick<StatedPreference, 'category'>): boolean {
   return GENRE_NAMES.has(category)
@@ -27,14 +28,32 @@ export function isAboutGenre({ category }: Pick<StatedPreference, 'category'>): 
 
 /** Returns the trait for a name and a value, computed with FNV-1a. */
 export function traitOf(name: string, value: string): Trait {
-  let hash = FNV_OFFSET
-  for (const byte of Buffer.from(`${name}\0${value}`)) hash = Math.imul(hash ^ byte, FNV_PRIME)
-  return hash >>> 0 || 1
+  const separated = Math.imul(hashed(FNV_OFFSET, name), FNV_PRIME)
+  return hashed(separated, value) >>> 0 || 1
+}
+
+/** Continues a hash with the UTF-8 bytes of a text. Only a text with other than ASCII characters is encoded. */
+function hashed(start: number, text: string): number {
+  let hash = start
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code >= FIRST_BEYOND_ASCII) return hashedBytes(start, text)
+    hash = Math.imul(hash ^ code, FNV_PRIME)
+  }
+  return hash
+}
+
+function hashedBytes(start: number, text: string): number {
+  let hash = start
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, FNV_PRIME)
+  return hash
 }
 
 /** Returns the traits of an item: its categories, and then its attributes, sorted by name. */
 export function traitsOf(item: Described): Trait[] {
-  return pairsOf(item).map(([name, value]) => traitOf(name, value))
+  const traits: Trait[] = []
+  for (const [name, value] of pairsOf(item)) traits.push(traitOf(name, value))
+  return traits
 }
 
 /** Returns the value of the strongest preference that an item meets; undefined if it meets none. */
@@ -47,10 +66,12 @@ export function metPreference(preferences: readonly StatedPreference[], item: De
   return met.sort((one, other) => other.weight - one.weight)[0]?.value
 }
 
-function pairsOf({ attributes, category_path: path }: Described): (readonly [string, string])[] {
-  const first = path.split('/')[0]
-  const categories = path === '' ? [] : first === path ? [first] : [first, path]
-  const named = Object.entries(attributes).filter(([name]) => name !== 'genres')
-  named.sort(([one], [other]) => (one < other ? -1 : 1))
-  return [...categories.map((category) => [CATEGORY_NAME, category] as const), ...named].slice(0, MAX_TRAITS)
+function pairsOf({ attributes, category_path: path }: Described): readonly (readonly [string, string])[] {
+  const slash = path.indexOf('/')
+  const pairs: (readonly [string, string])[] = []
+  if (slash >= 0) pairs.push([CATEGORY_NAME, path.slice(0, slash)])
+  if (path !== '') pairs.push([CATEGORY_NAME, path])
+  for (const name of Object.keys(attributes).sort()) if (name !== 'genres') pairs.push([name, attributes[name]])
+  if (pairs.length > MAX_TRAITS) pairs.length = MAX_TRAITS
+  return pairs
 }

@@ -13,9 +13,10 @@ import { startServers, WITHOUT_CLICKHOUSE } from '../../harness/servers.ts'
 import { row } from '../../harness/table.ts'
 import { applyLoad, requireWrk } from '../../trends-read/load.ts'
 import declaration from './run.command.ts'
-import { fillViews } from './views.ts'
+import { changeStock, fillViews } from './views.ts'
 
-const WARM_UP_SECONDS = 3
+/** In this time, each page is requested more than once. Only then does Redis report its changes. */
+const WARM_UP_SECONDS = 8
 const MS_PER_SECOND = 1_000
 const TOKEN_SECONDS = 3_600
 /**
@@ -25,12 +26,13 @@ const TOKEN_SECONDS = 3_600
 const HOT_PRODUCTS = 100
 const READY = { what: 'the first page', timeoutMs: 60_000, intervalMs: 200 }
 
-const { seconds, connections, products, prof } = commandLine(declaration)
+const { seconds, connections, products, changes, prof } = commandLine(declaration)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
 interface Started {
   readonly api: NodeProcess
   readonly ids: readonly number[]
+  readonly redisUrl: string
   stop(): Promise<void>
 }
 
@@ -48,7 +50,7 @@ async function start(folder: string): Promise<Started> {
     api = await startApiProcess(profileTo(prof), env)
     const first = `${api.line.url}${pathOf(ids[0])}`
     await waitUntil(async () => (await fetch(first)).ok, READY)
-    return { api, ids, stop }
+    return { api, ids, redisUrl: servers.addresses.redis, stop }
   } catch (error) {
     await stop()
     throw error
@@ -78,7 +80,7 @@ async function measure({ name, server, paths, headers }: Scenario, folder: strin
   say(row([name, rate, ...times, cpuMicros.toFixed(1), busyCores.toFixed(2), failed, peakRssMib(server.pid)]))
 }
 
-async function run({ api, ids }: Started, folder: string): Promise<void> {
+async function run({ api, ids, redisUrl }: Started, folder: string): Promise<void> {
   const identity = { subject: '7', issuer: 'millrace', audience: 'millrace', lifetimeSeconds: TOKEN_SECONDS, now: Date.now() }
   const token = await mintToken(await ensureDevelopmentKey(folder), identity)
   const paths = ids.map(pathOf)
@@ -93,6 +95,8 @@ async function run({ api, ids }: Started, folder: string): Promise<void> {
       { name: `${paths.length} products, with a token`, server: api, paths, headers: { Authorization: `Bearer ${token}` } },
       folder,
     )
+    const endChanges = changeStock(redisUrl, ids, changes)
+    await measure({ name: `${paths.length} products, ${changes} changes of stock/s`, server: api, paths }, folder).finally(endChanges)
     await measure({ name: `${HOT_PRODUCTS} products`, server: api, paths: paths.slice(0, HOT_PRODUCTS) }, folder)
     await measure({ name: 'Hono, constant JSON of that size', server: constant, paths: ['/constant'] }, folder)
   } finally {

@@ -15,6 +15,11 @@ const WAREHOUSES = ['east', 'west']
 const LEADERS = 12
 /** Partition that contains all data of the views. On one machine, the catalogue's topics have a single partition. */
 const PARTITION = 0
+/** Interval at which a sink applies changes of stock. */
+const CHANGES_EVERY_MS = 15
+/** A prime number, so that successive changes concern products that are requested at different times. */
+const STEP = 7_919
+const MS_PER_SECOND = 1_000
 const DAY_MS = 24 * 3_600_000
 
 /** Writes all data for product pages to the views, as the sinks would. Returns the ids of the products. */
@@ -37,6 +42,29 @@ export async function fillViews(redisUrl: string, products: number): Promise<rea
   }
   redis.disconnect()
   return ids
+}
+
+/**
+ * Changes the stock of products, one after another, at a fixed rate. Each change alters what the product's page shows.
+ * @returns a function that ends the changes
+ */
+export function changeStock(redisUrl: string, ids: readonly number[], perSecond: number): () => void {
+  const redis = new Redis(redisUrl, { enableAutoPipelining: true })
+  const startedAt = performance.now()
+  let changes = 0
+  const timer = setInterval(() => {
+    const due = ((performance.now() - startedAt) * perSecond) / MS_PER_SECOND
+    for (; changes < due; changes++) {
+      const variant_id = variantIdOf(ids[(changes * STEP) % ids.length], 1)
+      const row: StockRow = { variant_id, warehouse_id: WAREHOUSES[0], available: changes % 2, reserved: 0, version: changes, first_end: 0 }
+      for (const operation of stockView.operationsFor(PARTITION, `${variant_id}:${row.warehouse_id}`, row))
+        if (operation.op === 'hset') void redis.hset(operation.key, { ...operation.fields })
+    }
+  }, CHANGES_EVERY_MS)
+  return () => {
+    clearInterval(timer)
+    redis.disconnect()
+  }
 }
 
 function operationsOf(id: number): ViewOperation[] {

@@ -50,8 +50,8 @@ export interface DecidedRows<C> {
 
 export interface DecidingOptions<C, S, V, A> {
   readonly flow: CommandFlow<C, V, A>
-  /** The states, by key. */
-  readonly store: KeyedStore<string, S>
+  /** The states, by key: a `keyedStore` or a `packedStore`. */
+  readonly store: EngineStore & Pick<KeyedStore<string, S>, 'prefetch' | 'get' | 'put' | 'delete'>
   readonly decide: Decide<C, S, A>
   /** Stores in which a decision may read and change rows of any key, within the partition of the command. */
   readonly rows?: DecidedRows<C>

@@ -70,6 +70,14 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   const appendersByTopic = new Map<string, readonly RecordAppender[]>()
   const keyBytes = byteWriter()
   const valueBytes = byteWriter()
+  const partitionBytes = byteWriter()
+  /**
+   * The output and the text whose bytes `keyBytes` contains. Authors often emit several records of a key in succession.
+   */
+  let encodedFor: Output | undefined
+  let encodedKey: unknown
+  /** The partition of that key; -1 before it is computed. */
+  let keyPartition = -1
   let bytesSinceLook = 0
 
   function checkUnsent(): void {
@@ -96,9 +104,19 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     return output
   }
 
-  function encode(output: Output, key: unknown, value: unknown): void {
+  function encodeKey(output: Output, key: unknown): void {
+    encodedFor = undefined
     keyBytes.length = 0
     output.key.encode(key, keyBytes)
+    keyPartition = -1
+    // An object may change between two records.
+    if (typeof key !== 'string') return
+    encodedFor = output
+    encodedKey = key
+  }
+
+  function encode(output: Output, key: unknown, value: unknown): void {
+    if (output !== encodedFor || key !== encodedKey) encodeKey(output, key)
     valueBytes.length = 0
     if (value !== null) output.value.encode(value, valueBytes)
   }
@@ -110,8 +128,15 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
 
   /** Chooses the partition of the encoded record. */
   function chosenPartition(partitionBy: string | undefined, partitions: number): number {
-    if (partitionBy !== undefined) return partitionFor(Buffer.from(partitionBy), partitions)
-    return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
+    if (partitionBy !== undefined) return partitionOf(partitionBy, partitions)
+    if (keyPartition < 0) keyPartition = partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
+    return keyPartition
+  }
+
+  function partitionOf(text: string, partitions: number): number {
+    partitionBytes.length = 0
+    utf8.encode(text, partitionBytes)
+    return partitionFor(partitionBytes.buffer, partitions, 0, partitionBytes.length)
   }
 
   function emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void {
@@ -179,9 +204,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
       const partitions = appendersOf(topic.name).length
       if (partitions === 1) return 0
       if (typeof text === 'object') return partitionFor(text.buffer, partitions, text.start, text.end)
-      keyBytes.length = 0
-      utf8.encode(text, keyBytes)
-      return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
+      return partitionOf(text, partitions)
     },
     mark(topic, timestamp, headers) {
       for (const appender of appendersOf(topic.name)) appender.append(timestamp, null, 0, 0, null, 0, 0, headers)

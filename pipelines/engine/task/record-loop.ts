@@ -178,9 +178,11 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       if (reads === undefined) continue
       prefetchPending = true
       context.leaveRecord(node, context.now)
+      context.source = queue.source
       let slot = queue.slot
       try {
         for (; slot < slots; slot++) {
+          context.slot = slot
           if (typeof values[slot] !== 'symbol') reads(values[slot], keys[slot], timestamps[slot])
         }
       } catch (error) {
@@ -278,6 +280,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     const timestamp = chunk.timestamps[row]
     context.chunk = chunk
     context.row = row
+    context.source = queue.source
+    context.slot = queue.slot
     context.topic = queue.topic
     context.key = queue.keys[queue.slot]
     context.timestamp = timestamp

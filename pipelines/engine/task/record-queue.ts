@@ -28,6 +28,8 @@ function decodeFault(code: FaultCode, message: string): Fault {
 }
 
 export interface RecordQueueOptions {
+  /** Number of the source among the sources of its task. */
+  readonly source: number
   readonly partition: number
   readonly keyCodec: Codec<unknown>
   readonly valueCodec: Codec<unknown>
@@ -45,14 +47,15 @@ export interface RecordQueueOptions {
 export class RecordQueue {
   readonly stream: StreamDeclaration
   readonly topic: string
+  readonly source: number
   readonly partition: number
   readonly policies: FailurePolicies
   /** The decoded slice. The entries from `slot` to `slots` are not processed yet. */
   readonly values: unknown[] = []
   readonly keys: unknown[] = []
   readonly timestamps: number[] = []
-  readonly faults = new Map<number, Fault>()
-  readonly markers = new Map<number, TimeMarker>()
+  faults = new Map<number, Fault>()
+  markers = new Map<number, TimeMarker>()
   slot = 0
   slots = 0
   /** The chunk that contains the record at `slot`. */
@@ -86,6 +89,7 @@ export class RecordQueue {
   constructor(stream: StreamDeclaration, options: RecordQueueOptions) {
     this.stream = stream
     this.topic = stream.topic.name
+    this.source = options.source
     this.partition = options.partition
     this.#options = options
     this.policies = policiesOf(stream.options.onError ?? {})
@@ -119,8 +123,8 @@ export class RecordQueue {
    * @returns the number of decoded records
    */
   decode(limit: number, bytes = Infinity): number {
-    this.faults.clear()
-    this.markers.clear()
+    if (this.faults.size > 0) this.faults = new Map()
+    if (this.markers.size > 0) this.markers = new Map()
     this.waitsForSchema = undefined
     this.slot = 0
     let filled = 0

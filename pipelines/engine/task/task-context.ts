@@ -2,7 +2,7 @@ import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import type { ByteSpan } from '../../../state/stores/packed-rows.ts'
-import type { StoreAccess } from '../../../state/stores/store.ts'
+import type { RecordSlot, StoreAccess } from '../../../state/stores/store.ts'
 import type { EmitOptions, RecordContext, TimeContext } from '../topology/api.ts'
 import type { EmittingNode } from '../topology/declaration.ts'
 import { ProcessorError } from '../topology/errors.ts'
@@ -10,7 +10,7 @@ import { increase, type TaskMetrics } from './metrics.ts'
 import type { Outputs } from './outputs.ts'
 
 /** The context object of a task. The task sets its fields before it calls the author's code. */
-export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAccess {
+export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAccess, RecordSlot {
   readonly partition: number
   readonly partitions: number
   now = 0
@@ -34,6 +34,8 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
   /** The chunk of the current record, for its headers. */
   chunk: RecordChunk | undefined
   row = 0
+  source = 0
+  slot = -1
   readonly #outputs: Outputs
   readonly #metrics: TaskMetrics
 
@@ -78,6 +80,7 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
     this.node = node
     this.emitTimestamp = emitTimestamp
     this.chunk = undefined
+    this.slot = -1
     this.key = undefined
     this.topic = ''
     this.timestamp = -1

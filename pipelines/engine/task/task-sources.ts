@@ -36,10 +36,11 @@ export interface TaskSourceOptions {
 
 export function taskSources(streams: readonly StreamDeclaration[], options: TaskSourceOptions): TaskSources {
   const { declaration, partition, codecs, isMissing, failed } = options
-  const queues = streams.map((stream) => {
+  const queues = streams.map((stream, source) => {
     const seesMarkers = timeStagesInto(declaration, stream.topic.name).length > 0
     const valueCodec = codecs.topicValue(stream.topic)
     return new RecordQueue(stream, {
+      source,
       partition,
       keyCodec: stream.topic.key,
       valueCodec,

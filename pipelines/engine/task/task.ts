@@ -222,7 +222,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       state.to('RUNNING')
       for (const store of stores) {
         const column = session.column(store.name, partition)
-        store.open({ column, codec: codecs.storeValue(store), cacheBytes, access: context, time: context })
+        store.open({ column, codec: codecs.storeValue(store), cacheBytes, access: context, record: context, time: context })
       }
       for (const queue of queues) {
         const start = positions.get(partitionKey(queue.topic, partition))

@@ -8,6 +8,7 @@ import type { TaskMetrics } from '../task/metrics.ts'
 import { type StreamTask, streamTask } from '../task/task.ts'
 import { topologyCodecs, valueTopicsOf } from '../topology/codecs.ts'
 import type { Declaration } from '../topology/declaration.ts'
+import type { SubTopology } from '../topology/sub-topology.ts'
 import { type Committer, committer } from './committer.ts'
 import { groupView } from './group-view.ts'
 import { type Membership, membership } from './membership.ts'
@@ -36,10 +37,15 @@ const LONGEST_COLLECTING_MS = 50
  */
 const OLDEST_NEWS_MS = 5_000
 /**
- * Default memory for the decoded objects of one store in one task. It is enough for about 12,000 objects of 150 encoded
- * bytes.
+ * Default memory for the decoded objects of all stores in all tasks of a topology. The stores share it equally, so a
+ * topology with few stores keeps more objects of each.
  */
-const DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
+const DEFAULT_SHARED_CACHE_BYTES = 32 * 1024 * 1024
+/**
+ * Least default memory for the decoded objects of one store in one task. It is enough for about 12,000 objects of 150
+ * encoded bytes.
+ */
+const LEAST_DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
 /**
  * How long unused state is kept. An hour is enough to upgrade a host. Older state is of little use, because most of its
  * changelog must be read again.
@@ -138,7 +144,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const schemas = schemaWaits({ schemas: serdes.schemas, runtime, stopping, wake })
   const tasks = taskSet({ fetcher, schemas, runtime, onClose: starts.drop })
   const { isMissing } = schemas
-  const cacheBytes = config.cacheBytes ?? DEFAULT_CACHE_BYTES
+  const cacheBytes = config.cacheBytes ?? defaultCacheBytes(topology.subTopologies, counts)
   const failed = failedRecords({ topology: topology.name, metrics, runtime })
   const taskDeps = { topology, partitionCounts: counts.topics, codecs, session, producer, metrics, runtime, isMissing, failed, cacheBytes }
   const memberId = () => group.memberId
@@ -243,4 +249,10 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     inactiveState: inactive,
     failed,
   }
+}
+
+/** Returns each store's share of the default memory for decoded objects, as if this worker ran all tasks. */
+function defaultCacheBytes(parts: readonly SubTopology[], { tasksOf }: PartitionCounts): number {
+  const stores = parts.reduce((sum, part) => sum + part.stores.length * tasksOf(part), 0)
+  return Math.max(LEAST_DEFAULT_CACHE_BYTES, DEFAULT_SHARED_CACHE_BYTES / Math.max(1, stores))
 }

@@ -18,8 +18,8 @@ export interface WorkerConfig {
   /** Longest time between a record and its commit. Default 100 ms. The topology's own option takes precedence. */
   readonly commitIntervalMs?: number
   /**
-   * Memory for the decoded objects of a store in a task, estimated from their encoded sizes. Default 4 MiB. The store's
-   * own option takes precedence.
+   * Memory for the decoded objects of a store in a task, estimated from their encoded sizes. Default: an equal share of
+   * 32 MiB for each store in each task of the topology, but at least 4 MiB. The store's own option takes precedence.
    */
   readonly cacheBytes?: number
   /** How long a stopping worker waits for brokers that do not answer. Default 15 s. */

@@ -20,7 +20,8 @@ export function relationOf(row: PairRow, people: Related, conversationId: string
   const isLiked = likes(other) && row.match_id === null
   if (!isLiked && row.match_id === null && !own.blocks && !other.blocks) return null
   return {
-    ...nothingOf(people, now),
+    user_id: userId,
+    other_id: otherId,
     liked_at: isLiked ? other.swiped_at : null,
     is_super_like: isLiked && other.direction === 'SUPER_LIKE',
     match_id: row.match_id,
@@ -30,6 +31,9 @@ export function relationOf(row: PairRow, people: Related, conversationId: string
     blocks: own.blocks,
     is_blocked: other.blocks,
     blocked_at: own.blocks ? blockedAt(row, side) : null,
+    unblocked_until: null,
+    reopened_until: null,
+    changed_at: now,
   }
 }
 

@@ -11,6 +11,7 @@ import {
   decideCommands,
   drop,
   keyedStore,
+  packedStore,
   type RecordContext,
   rawValue,
   timerStore,
@@ -48,13 +49,14 @@ const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
 export const matchPairs = topology(
   'match-pairs',
   function declarePairs(t) {
-    const pairs = keyedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
+    // Most rows are written once and rarely read again, so they stay bytes.
+    const pairs = packedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
     /**
      * Index of pairs, keyed by the user with the higher id. The key of a pair starts with the lower id, so the user
      * with the lower id needs no index.
      */
-    const partners = keyedStore('partners', { key: utf8, value: rawValue(utf8) })
-    const deleted = keyedStore('deleted', { key: utf8, value: avro('matches/PairUser') })
+    const partners = packedStore('partners', { key: utf8, value: rawValue(utf8), cacheBytes: 0 })
+    const deleted = keyedStore('deleted', { key: utf8, value: avro('matches/PairUser'), sparse: true })
     const leaving = timerStore('leaving', { key: utf8 })
     const forgetting = timerStore('forgetting', { key: utf8 })
     const emits = [matchEvents, matchNotifications, matchRelations]
@@ -64,11 +66,16 @@ export const matchPairs = topology(
      * @param stored the row before the change; undefined if there was none
      * @param before the same row without the actions of deleted users
      */
-    function follow(key: string, stored: PairRow | undefined, before: PairRow, after: PairRow, ctx: Context): PairRow {
-      const { a, b } = parsePairKey(key)
-      if (stored === undefined) partners.put(relationKey(b, a), '')
-      relateBoth({ a, b }, stored ?? EMPTY_PAIR, after, ctx)
-      return isMatched(after) ? notify(a, b, before, after, ctx) : after
+    function follow(pair: Pair, stored: PairRow | undefined, before: PairRow, after: PairRow, ctx: Context): PairRow {
+      if (stored === undefined) partners.put(relationKey(pair.b, pair.a), '')
+      const conversationId = conversationOf(pair, stored ?? EMPTY_PAIR, after)
+      relateBoth(pair, stored ?? EMPTY_PAIR, after, conversationId, ctx)
+      return isMatched(after) ? notify(pair, before, after, conversationId, ctx) : after
+    }
+
+    /** Returns the id of a pair's conversation; null if the pair has no match before or after a change. */
+    function conversationOf({ a, b }: Pair, before: PairRow, after: PairRow): string | null {
+      return (after.match_id ?? before.match_id) === null ? null : conversationIdOf(a, b)
     }
 
     /**
@@ -82,8 +89,7 @@ export const matchPairs = topology(
     }
 
     /** Emits the relation of each user that a change of the pair affects. */
-    function relateBoth({ a, b }: Pair, before: PairRow, after: PairRow, ctx: Context): void {
-      const conversationId = (after.match_id ?? before.match_id) === null ? null : conversationIdOf(a, b)
+    function relateBoth({ a, b }: Pair, before: PairRow, after: PairRow, conversationId: string | null, ctx: Context): void {
       for (const userId of [a, b]) {
         const people = { userId, otherId: userId === a ? b : a }
         const relation = relationOf(after, people, conversationId, ctx.now)
@@ -115,10 +121,10 @@ export const matchPairs = topology(
       }
     }
 
-    function notify(a: string, b: string, before: PairRow, after: PairRow, ctx: Context): PairRow {
+    function notify({ a, b }: Pair, before: PairRow, after: PairRow, conversationId: string | null, ctx: Context): PairRow {
       const match = {
         match_id: after.match_id ?? matchIdOf(a, b),
-        conversation_id: conversationIdOf(a, b),
+        conversation_id: conversationId ?? conversationIdOf(a, b),
         matched_at: after.matched_at ?? ctx.now,
       }
       if (!isMatched(before)) ctx.emit(matchEvents, match.match_id, { ...match, user_a: a, user_b: b }, { timestamp: ctx.now })
@@ -141,7 +147,7 @@ export const matchPairs = topology(
       view: () => null,
       changed({ key, before, after }, ctx) {
         if (after === undefined) return
-        const followed = follow(key, before, before ?? EMPTY_PAIR, after, ctx)
+        const followed = follow(parsePairKey(key), before, before ?? EMPTY_PAIR, after, ctx)
         if (followed !== after) pairs.put(key, followed)
       },
       emits,
@@ -154,10 +160,10 @@ export const matchPairs = topology(
       const known = stored ?? EMPTY_PAIR
       if (!isPositive(direction) && !canTakeEffect(known, swipe)) return drop('swipe_without_effect')
       if (isVoid(swiper_id, ts) || isVoid(target_id, ts)) return drop('before_deletion')
-      const { a, b } = pairOf(swiper_id, target_id)
-      const before = stored === undefined ? known : withoutDeleted(stored, a, b)
+      const pair = pairOf(swiper_id, target_id)
+      const before = stored === undefined ? known : withoutDeleted(stored, pair.a, pair.b)
       if (!canTakeEffect(before, swipe)) return drop('swipe_without_effect')
-      pairs.put(ctx.key, follow(ctx.key, stored, before, withSwipe(before, swipe), ctx))
+      pairs.put(ctx.key, follow(pair, stored, before, withSwipe(before, swipe), ctx))
     }
 
     function isVoid(userId: string, ts: number): boolean {
@@ -233,7 +239,7 @@ export const matchPairs = topology(
       }
       // Earlier versions had entries for both users.
       partners.delete(relationKey(a, b))
-      if (before !== undefined && after !== undefined) relateBoth({ a, b }, before, after, ctx)
+      if (before !== undefined && after !== undefined) relateBoth({ a, b }, before, after, conversationOf({ a, b }, before, after), ctx)
     }
 
     function forget(now: number): void {

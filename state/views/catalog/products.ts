@@ -40,7 +40,7 @@ export async function readProduct(
 
 /** Reads a product as the text that the view stores. If two texts are equal, the products are equal. */
 export async function readProductText(
-  reader: ViewReader,
+  reader: Pick<ViewReader, 'get'>,
   partition: number,
   productId: string,
 ): Promise<string | undefined | typeof NOT_CAUGHT_UP> {

@@ -27,7 +27,7 @@ export const stockView: View<string, StockRow> = {
 
 /** Reads the stock of a variant in each warehouse. @param partition the partition of the variant's product */
 export async function readStock(
-  reader: ViewReader & Pick<ListReader, 'hgetall'>,
+  reader: Pick<ViewReader, 'get'> & Pick<ListReader, 'hgetall'>,
   partition: number,
   variantId: number,
 ): Promise<ShownStock[] | typeof NOT_CAUGHT_UP> {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Contenders, contenders } from '../../../pipelines/trends/contenders.ts'
+import { Contenders } from '../../../pipelines/trends/contenders.ts'
+import { TermTable, TextBytes } from '../../../pipelines/trends/term-table.ts'
 
 const KEEP = 6
 const ASKED = 4
@@ -18,7 +19,39 @@ function ranked(values: ReadonlyMap<string, number>): [string, number][] {
   return [...values].filter(([, value]) => value > 0).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
 }
 
-function ask(subject: Contenders, values: ReadonlyMap<string, number>): ReturnType<Contenders['best']> {
+interface Evaluation {
+  readonly value: number
+  readonly bound: number
+}
+
+/** Contenders that are offered and returned by name. */
+function contenders(keep: number) {
+  const table = new TermTable()
+  const subject = new Contenders(keep, table)
+  return {
+    offer: (term: string, bound: number) => subject.offer(new TextBytes().of(term), bound),
+    best(count: number, evaluate: (terms: readonly string[]) => readonly Evaluation[]) {
+      const evaluations = new Map<number, Evaluation>()
+      const best = subject.best(count, {
+        evaluate(terms) {
+          const found = evaluate(terms.map((term) => table.text(term)))
+          for (const [i, term] of terms.entries()) evaluations.set(term, found[i])
+        },
+        valueOf: (term) => evaluations.get(term)!.value,
+        boundOf: (term) => evaluations.get(term)!.bound,
+      })
+      return best && { terms: best.terms.map((term) => table.text(term)), rest: best.rest }
+    },
+    restart: () => subject.restart(),
+    get size() {
+      return subject.size
+    },
+  }
+}
+
+type Named = ReturnType<typeof contenders>
+
+function ask(subject: Named, values: ReadonlyMap<string, number>): ReturnType<Named['best']> {
   return subject.best(ASKED, (terms) => terms.map((term) => ({ value: values.get(term) ?? 0, bound: values.get(term) ?? 0 })))
 }
 

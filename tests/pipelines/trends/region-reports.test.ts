@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { TrendCandidate } from '../../../pipelines/trends/candidate.ts'
+import { Looks } from '../../../pipelines/trends/looks.ts'
 import { type RegionReport, reportWriter } from '../../../pipelines/trends/region-report.ts'
-import { type Details, NOT_SENT, sentDetails } from '../../../pipelines/trends/sent-details.ts'
+import { SentDetails } from '../../../pipelines/trends/sent-details.ts'
 import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
 import { RENEWAL_MS } from '../../../pipelines/trends/time.ts'
 import { reportsIn } from './reports.ts'
@@ -35,21 +36,29 @@ function candidate(term: string, count: number): TrendCandidate {
 /** A partition of the terms. It sends the details of its candidates in the same way as the second stage. */
 function partition() {
   const writer = reportWriter()
-  const sent = sentDetails()
-  const known = new Map<string, Details>()
+  const sent = new SentDetails()
+  const looks = new Looks()
+  const numbers = new Map<string, number>()
+
+  function numberOf(term: string): number {
+    const number = numbers.get(term) ?? numbers.size
+    numbers.set(term, number)
+    return number
+  }
 
   /** @param counts the terms' new counts */
   function report(counts: ReadonlyMap<string, number>, windowEnd: number): RegionReport {
     const best = [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, TERMS)
-    const candidates = best.map(([term, count]): Details => {
-      const details = known.get(term)
-      if (details !== undefined && details.count === count && (details.candidate !== undefined || !sent.isDue(details, windowEnd)))
-        return details
-      const changed = { ...NOT_SENT, candidate: candidate(term, count), hasDrawn: true, count, baseline: NO_BASELINE, tracked: false }
-      known.set(term, changed)
-      return changed
+    const candidates = new Map<number, TrendCandidate>()
+    const terms = best.map(([term, count]): number => {
+      const number = numberOf(term)
+      if (looks.has(number) && looks.countOf(number) === count && !sent.isDue(looks, number, windowEnd)) return number
+      looks.set(number, { count, greatest: count, through: 0, tracked: false, usual: undefined, hasDrawn: true })
+      candidates.set(number, candidate(term, count))
+      return number
     })
-    return sent.write(candidates, { woeid: REGION, windowEnd, partition: 0, missing: 0, restNew: 0, restKnown: 0 }, writer)
+    const head = { woeid: REGION, windowEnd, partition: 0, missing: 0, restNew: 0, restKnown: 0 }
+    return sent.write({ terms, looks, candidates }, head, writer)
   }
 
   return { report }

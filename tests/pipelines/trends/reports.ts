@@ -1,4 +1,4 @@
-import type { PackedStore } from '../../../pipelines/engine/index.ts'
+import type { KeyedStore } from '../../../pipelines/engine/index.ts'
 import type { TrendCandidate } from '../../../pipelines/trends/candidate.ts'
 import type { RankedTerm } from '../../../pipelines/trends/ranking.ts'
 import { type RegionReport, reportWriter } from '../../../pipelines/trends/region-report.ts'
@@ -12,7 +12,7 @@ export function reportsIn(rows: Map<string, RegionReport>, unknown: () => void =
     delete: (key: string) => void rows.delete(key),
     scan: () => [...rows],
   }
-  return regionReports(store as unknown as PackedStore<string, RegionReport>, unknown)
+  return regionReports(store as unknown as KeyedStore<string, RegionReport>, unknown)
 }
 
 function failing(): never {

@@ -6,6 +6,7 @@ import { RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
 import { savedStandings } from '../../../pipelines/trends/saved-standings.ts'
 import { standings } from '../../../pipelines/trends/standings.ts'
 import type { StoredTerms } from '../../../pipelines/trends/stored-terms.ts'
+import { TextBytes } from '../../../pipelines/trends/term-table.ts'
 import { RENEWAL_MS } from '../../../pipelines/trends/time.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 import type { SavedStandings } from '../../../schemas/trends/types.ts'
@@ -111,7 +112,7 @@ test('a worker that starts continues with the saved standings, without a visit t
           const added = contribution(each.place, minute - each.delay)
           const all = (terms.get(`t${each.term}`) ?? '') + added
           terms.set(`t${each.term}`, all)
-          first.leaders.changedRare(`t${each.term}`, countsOf(all), countsOf(added), [])
+          first.leaders.changedRare(new TextBytes().of(`t${each.term}`), countsOf(all), countsOf(added), [])
         }
       }
       first.saved.saveChanges()
@@ -138,7 +139,7 @@ test('changes that all regions contain are deleted', () => {
   for (let i = 0; i < 100; i++) {
     const cells = contribution(PLACES[0], NOW)
     terms.set(`t${i}`, cells)
-    leaders.changedRare(`t${i}`, countsOf(cells), countsOf(cells), [])
+    leaders.changedRare(new TextBytes().of(`t${i}`), countsOf(cells), countsOf(cells), [])
     saved.saveChanges()
     rank(NOW)
   }

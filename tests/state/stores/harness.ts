@@ -5,7 +5,7 @@ import type { Codec } from '../../../schemas/codec.ts'
 import type { ValueFormat } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
-import type { ChangelogWriter, EngineStore, StateBackend, StateSession } from '../../../state/stores/store.ts'
+import type { ChangelogWriter, EngineStore, RecordSlot, StateBackend, StateSession } from '../../../state/stores/store.ts'
 
 export const TOPOLOGY = 'orders'
 export const PARTITION = 3
@@ -68,9 +68,15 @@ export function raw<T>(codec: Codec<T>): ValueFormat<T> {
 }
 
 /** Opens a store in the same way as the engine. */
-export function openStore<S extends EngineStore>(store: S, backend: StateBackend, cacheBytes = 250_000, partition = PARTITION): S {
+export function openStore<S extends EngineStore>(
+  store: S,
+  backend: StateBackend,
+  cacheBytes = 250_000,
+  partition = PARTITION,
+  record?: RecordSlot,
+): S {
   const codec = store.values.open(0, { get: () => undefined })
-  store.open({ column: backend.session(TOPOLOGY).column(store.name, partition), codec, cacheBytes })
+  store.open({ column: backend.session(TOPOLOGY).column(store.name, partition), codec, cacheBytes, record })
   return store
 }
 

@@ -5,7 +5,7 @@ import { utf8 } from '../../../schemas/keys.ts'
 import { StateCorrupted } from '../../../state/stores/errors.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { packedStore } from '../../../state/stores/packed-store.ts'
-import { openStore, raw, type TestBackend, testBackends, testChangelog } from './harness.ts'
+import { openStore, PARTITION, raw, type TestBackend, TOPOLOGY, testBackends, testChangelog } from './harness.ts'
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'totals'
@@ -22,6 +22,7 @@ type Step =
   | { do: 'put'; key: string; value: string }
   | { do: 'delete' | 'get'; key: string }
   | { do: 'prefetch'; keys: string[] }
+  | { do: 'records'; source: number; keys: string[]; others: string[] }
   | { do: 'scan'; gte?: string; lt?: string; prefix?: string; limit?: number; reverse: boolean }
   | LifeStep
 
@@ -31,6 +32,15 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constant('prefetch' as const), keys: fc.array(keyArbitrary, { maxLength: 8, size: 'max' }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('records' as const),
+      source: fc.integer({ min: 0, max: 1 }),
+      keys: fc.array(keyArbitrary, { maxLength: 8, size: 'max' }),
+      others: fc.array(keyArbitrary, { minLength: 8, maxLength: 8 }),
+    }),
   },
   {
     weight: 3,
@@ -64,10 +74,19 @@ function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'sc
 }
 
 /** Runs the steps on a store and on two maps, which contain the current and the committed contents. */
-async function runAgainstModel(kind: 'keyed' | 'packed', opened: TestBackend, steps: readonly Step[]): Promise<void> {
-  const value = raw(utf8)
-  const create = () => (kind === 'keyed' ? keyedStore(STORE, { key: utf8, value }) : packedStore(STORE, { key: utf8, value }))
-  const open = () => openStore(create(), opened.backend, CACHE_BYTES)
+type Kind = 'keyed' | 'sparse' | 'packed' | 'packed, uncached'
+
+function storeOf(kind: Kind) {
+  const options = { key: utf8, value: raw(utf8) }
+  if (kind === 'packed') return packedStore(STORE, options)
+  return kind === 'packed, uncached'
+    ? packedStore(STORE, { ...options, cacheBytes: 0 })
+    : keyedStore(STORE, { ...options, sparse: kind === 'sparse' })
+}
+
+async function runAgainstModel(kind: Kind, opened: TestBackend, steps: readonly Step[]): Promise<void> {
+  const record = { source: 0, slot: -1 }
+  const open = () => openStore(storeOf(kind), opened.backend, CACHE_BYTES, PARTITION, record)
   const both = modelled(opened, open, new Map<string, string>(), (model) => new Map(model))
 
   for (const step of steps) {
@@ -88,6 +107,24 @@ async function runAgainstModel(kind: 'keyed' | 'packed', opened: TestBackend, st
         both.store.loadPrefetched()
         for (const key of step.keys) expect(both.store.get(key)).toBe(both.current.get(key))
         break
+      case 'records':
+        record.source = step.source
+        both.store.prefetchFor(step.source)
+        step.keys.forEach((key, slot) => {
+          record.slot = slot
+          both.store.prefetch(key)
+        })
+        both.store.loadPrefetched()
+        // A record may use keys that it has not announced.
+        step.keys.forEach((key, slot) => {
+          record.slot = slot
+          for (const each of [key, step.others[slot], key]) {
+            expect(both.store.get(each)).toBe(both.current.get(each))
+            both.store.put(each, `${slot}`)
+            both.current.set(each, `${slot}`)
+          }
+        })
+        break
       case 'scan':
         expect([...both.store.scan({ ...step, prefix: step.prefix === undefined ? undefined : Buffer.from(step.prefix) })]).toEqual(
           expectedScan(both.current, step),
@@ -102,11 +139,47 @@ async function runAgainstModel(kind: 'keyed' | 'packed', opened: TestBackend, st
   for (const key of someKeys) expect(both.store.get(key)).toBe(both.committed.get(key))
 }
 
-for (const kind of ['keyed', 'packed'] as const) {
+for (const kind of ['keyed', 'sparse', 'packed', 'packed, uncached'] as const) {
   testAgainstModel(`a ${kind} store behaves like a map with transactions`, STORE, stepArbitrary, (opened, steps) =>
     runAgainstModel(kind, opened, steps),
   )
 }
+
+test('a sparse store reads nothing for absent keys, and for removed keys after it has forgotten them', async () => {
+  const { backend, session } = await testBackends[0]()
+  const column = backend.session(TOPOLOGY).column(STORE, 0)
+  let read = 0
+  const multiGet: typeof column.multiGet = (keys) => {
+    read += keys.ends.length
+    return column.multiGet(keys)
+  }
+  function open() {
+    const store = keyedStore(STORE, { key: utf8, value: raw(utf8), sparse: true })
+    store.open({ column: { ...column, multiGet }, codec: utf8, cacheBytes: CACHE_BYTES })
+    return store
+  }
+  function commit(store: ReturnType<typeof open>) {
+    store.flush(undefined)
+    session.write()
+    store.committed()
+  }
+  const before = open()
+  before.put('a', 'x')
+  commit(before)
+  const store = open()
+  for (let i = 0; i < 100; i++) store.prefetch(`absent ${i}`)
+  store.loadPrefetched()
+  expect([store.get('absent 1'), read]).toEqual([undefined, 0])
+  expect([store.get('a'), read]).toEqual(['x', 1])
+  const removed = Array.from({ length: 2_000 }, (_, i) => `removed ${i}`)
+  for (const key of removed) store.put(key, 'x')
+  commit(store)
+  for (const key of removed) store.delete(key)
+  commit(store)
+  read = 0
+  for (const key of removed) expect(store.get(key)).toBeUndefined()
+  expect([store.get('a'), read < removed.length / 100]).toEqual(['x', true])
+})
 
 test('a key that changes many times is encoded once per commit', async () => {
   const backend = (await testBackends[0]()).backend

@@ -45,7 +45,20 @@ async function opened() {
     ]),
   }
   let readAt = 0
-  const deps = { views, sharedViews: views, facts, categories, publicUrl: 'http://localhost:8080', currency: 'USD', now: () => readAt }
+  /** Number of changes that the views have reported; undefined while they report none. */
+  const reports: { count: number | undefined } = { count: undefined }
+  const watchedViews = {
+    begin() {
+      const { count } = reports
+      return { ...views, unchangedAt: () => (count !== undefined && reports.count === count ? readAt : undefined) }
+    },
+  }
+  const deps = {
+    ...{ views, sharedViews: views, watchedViews, facts, categories },
+    publicUrl: 'http://localhost:8080',
+    currency: 'USD',
+    now: () => readAt,
+  }
   const part = detailPart(deps as unknown as Parameters<typeof detailPart>[0])
   const service = { name: 'catalog', description: '', isUserId: isDecimalUserId, errors: Object.values(catalogErrors), probes: [] }
   const test = await testApp({ services: [{ ...service, routes: part.routes }] })
@@ -69,7 +82,7 @@ async function opened() {
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text), turns }
   }
 
-  return { get, put, values, hashes, buffers, bearer: test.bearer }
+  return { get, put, values, hashes, buffers, reports, bearer: test.bearer }
 }
 
 test('a product is shown with its seller, stock, reviews and best sellers', async () => {
@@ -166,6 +179,22 @@ test('readers without a token share an answer for a second, and sellers see thei
   expect(await get(5, {}, true)).toMatchObject({ turns: 0, body: { title: 'Saw' } })
   expect((await get(5, await bearer({ sub: '7', scope: 'seller' }), true)).body.title).toBe('Better saw')
   expect((await get(5)).body.title).toBe('Better saw')
+})
+
+test('while the views report no change, only the seller and administrators make the API read a page again', async () => {
+  const { get, put, reports, bearer } = await opened()
+  reports.count = 0
+  put(stored())
+  for (const turns of [2, 1, 0]) expect(await get(5)).toMatchObject({ turns, body: { title: 'Saw' } })
+  expect(await get(5, await bearer({ sub: '8', scope: 'seller' }))).toMatchObject({ turns: 0, body: { title: 'Saw' } })
+  put(stored({ title: 'Better saw' }))
+  expect((await get(5, await bearer({ sub: '7', scope: 'seller' }))).body.title).toBe('Better saw')
+  put(stored({ title: 'Best saw' }))
+  expect((await get(5, await bearer({ sub: '1', scope: 'admin' }))).body.title).toBe('Best saw')
+  put(stored({ title: 'Saw again' }))
+  expect(await get(5)).toMatchObject({ turns: 0, body: { title: 'Best saw' } })
+  reports.count++
+  expect((await get(5)).body.title).toBe('Saw again')
 })
 
 test('what buyers view together comes before best sellers, and only what is public', async () => {

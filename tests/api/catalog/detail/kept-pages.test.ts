@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { categoryTree } from '../../../../api/catalog/categories/tree.ts'
-import { keptPages } from '../../../../api/catalog/detail/kept-pages.ts'
+import { keptPages, type PageRead } from '../../../../api/catalog/detail/kept-pages.ts'
 import type { DetailTexts } from '../../../../api/catalog/detail/read.ts'
 import { NOON, stored } from './stored.ts'
 
@@ -34,13 +34,16 @@ function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
   }
 }
 
+/** A read whose texts the views do not watch. */
+const readAt = (startedAt: number): PageRead => ({ startedAt, unchangedAt: () => undefined })
+
 const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.answer.body))
 
 test('a page whose contents have not changed is the kept page', () => {
   const { pages, pass } = opened()
-  const first = pages.page(5, texts(), TREE, NOON)
+  const first = pages.page(5, texts(), TREE, readAt(NOON))
   pass(DAY_MS)
-  expect(pages.page(5, texts(), TREE, NOON)).toBe(first)
+  expect(pages.page(5, texts(), TREE, readAt(NOON))).toBe(first)
 })
 
 test.each<[string, Partial<DetailTexts>, object]>([
@@ -61,26 +64,30 @@ test.each<[string, Partial<DetailTexts>, object]>([
   ['the stock', { units: [0] }, { variants: [{ inventory: { status: 'out_of_stock' } }] }],
 ])('a change is shown at once: %s', (_what, changed, expected) => {
   const { pages } = opened()
-  pages.page(5, texts(), TREE, NOON)
-  const after = pages.page(5, texts(changed), TREE, NOON)
+  pages.page(5, texts(), TREE, readAt(NOON))
+  const after = pages.page(5, texts(changed), TREE, readAt(NOON))
   expect(shown(after)).toMatchObject(expected)
-  expect(pages.page(5, texts(changed), TREE, NOON)).toBe(after)
-  expect(shown(pages.page(5, texts(), TREE, NOON))).toMatchObject({ title: 'Saw', related_products: [8, 6], seller: { name: 'Shop' } })
+  expect(pages.page(5, texts(changed), TREE, readAt(NOON))).toBe(after)
+  expect(shown(pages.page(5, texts(), TREE, readAt(NOON)))).toMatchObject({
+    title: 'Saw',
+    related_products: [8, 6],
+    seller: { name: 'Shop' },
+  })
 })
 
 test('a category with a new name, and a product that is no longer new, are shown at once', () => {
   const { pages, pass } = opened()
-  expect(shown(pages.page(5, texts(), TREE, NOON))).toMatchObject({ category_path: ['Saws'], badges: ['new', 'sale'] })
-  expect(shown(pages.page(5, texts(), treeNamed('Hand saws'), NOON))).toMatchObject({ category_path: ['Hand saws'] })
+  expect(shown(pages.page(5, texts(), TREE, readAt(NOON)))).toMatchObject({ category_path: ['Saws'], badges: ['new', 'sale'] })
+  expect(shown(pages.page(5, texts(), treeNamed('Hand saws'), readAt(NOON)))).toMatchObject({ category_path: ['Hand saws'] })
   pass(30 * DAY_MS)
-  expect(shown(pages.page(5, texts(), TREE, NOON)).badges).toEqual(['sale'])
+  expect(shown(pages.page(5, texts(), TREE, readAt(NOON))).badges).toEqual(['sale'])
 })
 
 test('a text identifies a product only together with the same companions', () => {
   const { pages } = opened()
   const { product } = texts()
   expect(pages.isKnown(5)(product, COMPANIONS)).toBe(false)
-  pages.page(5, texts(), TREE, NOON)
+  pages.page(5, texts(), TREE, readAt(NOON))
   expect(pages.isKnown(5)(product, COMPANIONS)).toBe(true)
   expect(pages.isKnown(6)(product, COMPANIONS)).toBe(false)
   expect(pages.isKnown(5)(`${product} `, COMPANIONS)).toBe(false)
@@ -90,19 +97,61 @@ test('a text identifies a product only together with the same companions', () =>
 test('a page is recent for a second after the reading of its texts began, with the same categories', () => {
   const { pages, pass } = opened()
   expect(pages.recent(5, TREE)).toBeUndefined()
-  const first = pages.page(5, texts(), TREE, NOON)
+  const first = pages.page(5, texts(), TREE, readAt(NOON))
   pass(999)
   expect(pages.recent(5, TREE)).toBe(first)
   expect(pages.recent(5, treeNamed('Hand saws'))).toBeUndefined()
   pass(1)
   expect(pages.recent(5, TREE)).toBeUndefined()
-  pages.page(5, texts(), TREE, NOON + 500)
+  pages.page(5, texts(), TREE, readAt(NOON + 500))
   expect(pages.recent(5, TREE)).toBe(first)
   // These texts are older than those of the kept page, but were read completely only after the page was kept. They
   // change nothing.
-  pages.page(5, texts(), TREE, NOON)
+  pages.page(5, texts(), TREE, readAt(NOON))
   pass(499)
   expect(pages.recent(5, TREE)).toBe(first)
   pass(1)
   expect(pages.recent(5, TREE)).toBeUndefined()
+})
+
+test('a page that was read earlier is recent while the views have reported no change', () => {
+  const { pages, pass } = opened()
+  let unchangedAt: number | undefined = NOON
+  const first = pages.page(5, texts(), TREE, { startedAt: NOON, unchangedAt: () => unchangedAt })
+  pass(10_000)
+  expect(pages.recent(5, TREE)).toBeUndefined()
+  unchangedAt = NOON + 9_500
+  expect(pages.recent(5, TREE)).toBe(first)
+  unchangedAt = undefined
+  pass(499)
+  expect(pages.recent(5, TREE)).toBe(first)
+  pass(1)
+  expect(pages.recent(5, TREE)).toBeUndefined()
+})
+
+test('a page is read again if the read that it is from has changed, even if an earlier read has not', () => {
+  const { pages, pass } = opened()
+  const first = pages.page(5, texts(), TREE, { startedAt: NOON, unchangedAt: () => NOON + 5_000 })
+  expect(pages.page(5, texts(), TREE, readAt(NOON + 1))).toBe(first)
+  pass(5_000)
+  expect(pages.recent(5, TREE)).toBeUndefined()
+})
+
+test('a page is read again after a minute, and when it is no longer new', () => {
+  const { pages, pass } = opened()
+  let now = NOON
+  const read = (startedAt: number) => ({ startedAt, unchangedAt: () => now })
+  const first = pages.page(5, texts(), TREE, read(NOON))
+  const after = (ms: number) => {
+    pass(ms)
+    now += ms
+    return pages.recent(5, TREE)
+  }
+  expect(after(60_000)).toBe(first)
+  expect(after(1_000)).toBeUndefined()
+  expect(pages.page(5, texts(), TREE, read(now))).toBe(first)
+  expect(after(30_000)).toBe(first)
+  pass(30 * DAY_MS)
+  now += 30 * DAY_MS
+  expect(pages.page(5, texts(), TREE, read(NOON + 30 * DAY_MS - 30_000))).not.toBe(first)
 })

@@ -1,0 +1,156 @@
+import type { SharedReader } from '../shared-reads.ts'
+
+/** Reads values, and knows later whether they are still current. */
+export interface WatchedRead extends SharedReader {
+  /**
+   * Returns the latest known time at which everything that was read was still current, in epoch ms. Returns undefined
+   * if something may have changed.
+   */
+  unchangedAt(): number | undefined
+}
+
+/** Views whose store reports changes of what was read. */
+export interface WatchedViews {
+  /** Starts a read. Use the same read for all values that one result depends on. */
+  begin(): WatchedRead
+}
+
+export interface WatchedKeysOptions {
+  /** Reads values without watching them, while no changes are reported. */
+  readonly unwatched: SharedReader
+  /** Reads values whose changes are reported. */
+  readonly watched: SharedReader
+  /**
+   * Resolves when all changes that happened before the call have been reported. Rejects if this is unknown.
+   */
+  reported(): Promise<void>
+  /** Epoch ms. */
+  now(): number
+}
+
+/** Something that a read depends on. */
+interface Watched {
+  hasChanged: boolean
+}
+
+/**
+ * Maximum number of watched keys, each of which takes some 150 bytes. If there were more, all of them would be
+ * forgotten, and every result would be read once more.
+ */
+const MAX_KEYS = 250_000
+/** Age of the last confirmation from which the next one is requested. */
+const CONFIRM_AFTER_MS = 300
+
+/**
+ * Remembers which keys have changed since they were read. A key is remembered before it is read, so a change that is
+ * reported before the value arrives counts as well.
+ */
+export class WatchedKeys implements WatchedViews {
+  readonly #options: WatchedKeysOptions
+  readonly #unwatched: WatchedRead
+  #keys = new Map<string, Watched>()
+  /** The time during which changes are reported without a gap; undefined while they are not reported. */
+  #period: Watched | undefined
+  #confirmedAt = Number.NEGATIVE_INFINITY
+  #isConfirming = false
+
+  constructor(options: WatchedKeysOptions) {
+    this.#options = options
+    this.#unwatched = { ...options.unwatched, unchangedAt: () => undefined }
+  }
+
+  begin(): WatchedRead {
+    return this.#period === undefined ? this.#unwatched : new Read(this, this.#options.watched, this.#period)
+  }
+
+  /** From now on, changes are reported. */
+  start(): void {
+    this.stop()
+    this.#period = { hasChanged: false }
+  }
+
+  /** Changes may be missed from now on, so everything that was read counts as changed. */
+  stop(): void {
+    if (this.#period !== undefined) this.#period.hasChanged = true
+    this.#period = undefined
+    this.#keys = new Map()
+    this.#confirmedAt = Number.NEGATIVE_INFINITY
+  }
+
+  /** Everything that was read may have changed. */
+  changedAll(): void {
+    if (this.#period !== undefined) this.start()
+  }
+
+  changed(key: string): void {
+    const watched = this.#keys.get(key)
+    if (watched === undefined) return
+    watched.hasChanged = true
+    this.#keys.delete(key)
+  }
+
+  keyOf(key: string): Watched {
+    let watched = this.#keys.get(key)
+    if (watched !== undefined) return watched
+    if (this.#keys.size >= MAX_KEYS) this.changedAll()
+    watched = { hasChanged: false }
+    this.#keys.set(key, watched)
+    return watched
+  }
+
+  /** Returns a time before which all changes have been reported, in epoch ms. */
+  confirmedAt(): number {
+    if (this.#options.now() - this.#confirmedAt >= CONFIRM_AFTER_MS) void this.#confirm()
+    return this.#confirmedAt
+  }
+
+  async #confirm(): Promise<void> {
+    if (this.#isConfirming) return
+    this.#isConfirming = true
+    const period = this.#period
+    const askedAt = this.#options.now()
+    try {
+      await this.#options.reported()
+      if (this.#period === period) this.#confirmedAt = askedAt
+    } catch {
+      // The connection is being replaced. Until then, nothing is confirmed.
+    } finally {
+      this.#isConfirming = false
+    }
+  }
+}
+
+/** Results are kept together with their reads, so a read contains as little as possible. */
+class Read implements WatchedRead {
+  readonly #keys: WatchedKeys
+  readonly #reader: SharedReader
+  readonly #dependencies: Watched[]
+
+  constructor(keys: WatchedKeys, reader: SharedReader, period: Watched) {
+    this.#keys = keys
+    this.#reader = reader
+    this.#dependencies = [period]
+  }
+
+  get(key: string): Promise<string | null> {
+    return this.#watching(key).get(key)
+  }
+
+  getBuffer(key: string): Promise<Buffer | null> {
+    return this.#watching(key).getBuffer(key)
+  }
+
+  hgetall(key: string): Promise<Record<string, string>> {
+    return this.#watching(key).hgetall(key)
+  }
+
+  #watching(key: string): SharedReader {
+    this.#dependencies.push(this.#keys.keyOf(key))
+    return this.#reader
+  }
+
+  unchangedAt(): number | undefined {
+    for (const { hasChanged } of this.#dependencies) if (hasChanged) return undefined
+    return this.#keys.confirmedAt()
+  }
+}

@@ -1,0 +1,56 @@
+import { NO_TRAIT, type Trait } from './traits.ts'
+
+/** Short lists of traits, one after another in large arrays. A list takes four bytes more than its traits. */
+export interface TraitLists {
+  /**
+   * Stores a list.
+   * @param list the list to replace; NONE_LISTED if there is none
+   * @returns the number of the list; NONE_LISTED for an empty list that replaces none
+   */
+  put(list: number, traits: readonly Trait[]): number
+  /** Returns a trait of a list; NO_TRAIT after the last one. */
+  at(list: number, place: number): Trait
+}
+
+/** Stands for an empty list. */
+export const NONE_LISTED = 0
+
+/** A list is never divided between two pages. */
+const PAGE_BITS = 16
+const PAGE_WORDS = 2 ** PAGE_BITS
+const PAGE_MASK = PAGE_WORDS - 1
+
+/**
+ * The number of a list is the position of its first word, which contains the space for traits. A list that no longer
+ * fits is stored again, and its old space is lost. Lists have a maximum length, so little space is lost.
+ */
+export function traitLists(): TraitLists {
+  const pages = [new Uint32Array(PAGE_WORDS)]
+  let next = NONE_LISTED + 1
+
+  function allot(space: number): number {
+    if ((next & PAGE_MASK) + space >= PAGE_WORDS) next = pages.length * PAGE_WORDS
+    if (next >>> PAGE_BITS === pages.length) pages.push(new Uint32Array(PAGE_WORDS))
+    const list = next
+    pages[list >>> PAGE_BITS][list & PAGE_MASK] = space
+    next += 1 + space
+    return list
+  }
+
+  return {
+    put(list, traits) {
+      if (list === NONE_LISTED && traits.length === 0) return NONE_LISTED
+      const fits = list !== NONE_LISTED && traits.length <= pages[list >>> PAGE_BITS][list & PAGE_MASK]
+      const kept = fits ? list : allot(traits.length)
+      const page = pages[kept >>> PAGE_BITS]
+      const start = kept & PAGE_MASK
+      for (let place = 0; place < page[start]; place++) page[start + 1 + place] = traits[place] ?? NO_TRAIT
+      return kept
+    },
+    at(list, place) {
+      const page = pages[list >>> PAGE_BITS]
+      const start = list & PAGE_MASK
+      return place < page[start] ? page[start + 1 + place] : NO_TRAIT
+    },
+  }
+}

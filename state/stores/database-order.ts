@@ -1,0 +1,51 @@
+/** What is sorted: the entries of a store's cache. */
+interface Keyed {
+  readonly key: unknown
+}
+
+/** Number of keys below which sorting does not pay off. */
+const FEW_KEYS = 32
+/** Number of entries that an index of 16 bits can address. A transaction has fewer changed keys. */
+const MOST_KEYS = 2 ** 16
+/** Number of characters that are compared. With 7 bits each and the index, they fit into the 53 bits of a number. */
+const COMPARED_UNITS = 5
+/** Number of different character codes. All characters outside of ASCII count as the last code. */
+const CODES = 128
+
+/**
+ * Sorts entries with text keys approximately by key. RocksDB inserts sorted keys in half the time, because each row
+ * goes next to the previous one and no search is needed. A wrong place only costs time, so the order ignores all but
+ * the first characters that differ. Sorting numbers takes a third of the time of comparing texts. Other keys stay
+ * unsorted, because sorting them would require encoding them first.
+ */
+export function sortForDatabase<E extends Keyed>(entries: E[]): E[] {
+  if (entries.length < FEW_KEYS || entries.length > MOST_KEYS || typeof entries[0].key !== 'string') return entries
+  const from = commonStart(entries)
+  const ranks = new Float64Array(entries.length)
+  for (let i = 0; i < entries.length; i++) ranks[i] = rankOf(entries[i].key as string, from) * MOST_KEYS + i
+  ranks.sort()
+  const sorted = new Array<E>(entries.length)
+  for (let i = 0; i < ranks.length; i++) sorted[i] = entries[ranks[i] % MOST_KEYS]
+  return sorted
+}
+
+/** Returns the number of characters with which all keys begin. */
+function commonStart(entries: readonly Keyed[]): number {
+  const first = entries[0].key as string
+  let { length } = first
+  for (let i = 1; i < entries.length && length > 0; i++) {
+    const key = entries[i].key as string
+    let same = 0
+    while (same < length && key.charCodeAt(same) === first.charCodeAt(same)) same++
+    length = same
+  }
+  return length
+}
+
+/** Returns a number by which keys are sorted by their characters from `from` on. */
+function rankOf(key: string, from: number): number {
+  let rank = 0
+  for (let unit = from; unit < from + COMPARED_UNITS; unit++)
+    rank = rank * CODES + (unit < key.length ? Math.min(key.charCodeAt(unit), CODES - 1) : 0)
+  return rank
+}

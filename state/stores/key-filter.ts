@@ -1,0 +1,49 @@
+import { byteWriter, type Codec } from '../../schemas/codec.ts'
+import { keyHash } from './packed-rows.ts'
+
+/**
+ * The hashes of a store's keys. It answers whether a key may have a row. A removed key stays until the filter is filled
+ * again, so removing needs no count of the keys per hash.
+ */
+export interface KeyFilter<K> {
+  add(key: K): void
+  /** Notes that a key was removed. */
+  removed(): void
+  /** Returns false only if the key was not added. */
+  mayHave(key: K): boolean
+  /** True when so many keys were removed that the filter should be cleared and filled again. */
+  readonly isStale: boolean
+  clear(): void
+}
+
+/** V8 stores integers of this size without an object. */
+const HASH_BITS = 0x3fff_ffff
+/** Number of removed keys that always may stay in the filter. */
+const REMOVED_KEPT = 1_000
+
+export function keyFilter<K>(keys: Codec<K>): KeyFilter<K> {
+  const hashes = new Set<number>()
+  const bytes = byteWriter()
+  let removed = 0
+
+  function hashOf(key: K): number {
+    bytes.length = 0
+    keys.encode(key, bytes)
+    return keyHash(bytes.buffer, 0, bytes.length) & HASH_BITS
+  }
+
+  return {
+    add: (key) => void hashes.add(hashOf(key)),
+    removed() {
+      removed++
+    },
+    mayHave: (key) => hashes.size > 0 && hashes.has(hashOf(key)),
+    get isStale() {
+      return removed > REMOVED_KEPT && removed * 2 > hashes.size
+    },
+    clear() {
+      hashes.clear()
+      removed = 0
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { partitionFor } from '../../../../kafka/partitioner.ts'
+import { rawValue, utf8 } from '../../../../pipelines/engine/index.ts'
+import { taskOutputs } from '../../../../pipelines/engine/task/outputs.ts'
+
+const PARTITIONS = 5
+const [first, second] = ['first', 'second'].map((name) => ({ name, key: utf8, value: rawValue(utf8), partitions: PARTITIONS }))
+
+interface Emitted {
+  readonly topic: string
+  readonly partition: number
+  readonly key: string
+}
+
+function recordedOutputs() {
+  const emitted: Emitted[] = []
+  const producer = {
+    pendingBytes: 0,
+    appender: (topic: string, partition: number) => ({
+      topic,
+      partition,
+      pendingRecords: 0,
+      append(_timestamp: number, key: Uint8Array | null, start: number, end: number) {
+        emitted.push({ topic, partition, key: Buffer.from(key as Uint8Array).toString('utf8', start, end) })
+      },
+    }),
+  }
+  const codecs = { topicValue: () => utf8, storeValue: () => utf8 } as never
+  const counts = new Map([first, second].map(({ name }) => [name, PARTITIONS]))
+  return { emitted, outputs: taskOutputs(producer, codecs, counts) }
+}
+
+test('records with equal keys in succession get the bytes and the partition of their key', () => {
+  const keys = fc.constantFrom('a', 'b', 'a long key')
+  const step = fc.record({ topic: fc.constantFrom(first, second), key: keys, by: fc.option(keys, { nil: undefined }), asks: fc.boolean() })
+  fc.assert(
+    fc.property(fc.array(step), (steps) => {
+      const { emitted, outputs } = recordedOutputs()
+      for (const { topic, key, by, asks } of steps) {
+        if (asks) expect(outputs.partitionBy(topic, by ?? key)).toBe(partitionFor(Buffer.from(by ?? key), PARTITIONS))
+        outputs.emit(topic, key, 'x', 0, { partitionBy: by })
+      }
+      expect(emitted).toEqual(
+        steps.map(({ topic, key, by }) => ({ topic: topic.name, key, partition: partitionFor(Buffer.from(by ?? key), PARTITIONS) })),
+      )
+    }),
+  )
+})

@@ -1,0 +1,21 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { sortForDatabase } from '../../../state/stores/database-order.ts'
+
+const named = (keys: readonly string[]) => keys.map((key) => ({ key }))
+const keysOf = (entries: readonly { readonly key: unknown }[]) => entries.map(({ key }) => key as string)
+
+test('many short text keys are sorted, even if they begin with the same characters', () => {
+  for (const prefix of ['', 'a common prefix:']) {
+    const keys = Array.from({ length: 1_000 }, (_, i) => `${prefix}${(i * 7_919) % 10_007}`)
+    expect(keysOf(sortForDatabase(named(keys)))).toEqual(keys.toSorted())
+  }
+})
+
+test('no entry is lost, whatever its key', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 12 }), { minLength: 32, maxLength: 100 }), (keys) => {
+      expect(keysOf(sortForDatabase(named(keys))).toSorted()).toEqual(keys.toSorted())
+    }),
+  )
+})

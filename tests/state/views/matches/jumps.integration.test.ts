@@ -1,0 +1,28 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { runScript } from '../../../../state/redis/run-script.ts'
+import { COUNT_JUMP, jumpArguments, jumpKeys } from '../../../../state/views/matches/jumps.ts'
+import { LEFT } from '../../../../state/views/matches/recent.ts'
+import { userKeys } from '../../../../state/views/matches/users.ts'
+import { ANN } from '../../../pipelines/matches/swipes.ts'
+import { privateRedis } from '../../../stack/index.ts'
+
+const HOUR_MS = 3_600_000
+
+test('twenty moves an hour are allowed, and a first place is a move only after a deletion', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const keys = userKeys(0, ANN)
+  const start = Date.now()
+  const jump = async (afterMs: number, isFirstPlace = false) =>
+    Number(await runScript(redis, COUNT_JUMP, jumpKeys(keys), jumpArguments(start + afterMs, randomUUID(), isFirstPlace)))
+  for (let index = 0; index < 30; index++) expect([index, await jump(0, true)]).toEqual([index, 0])
+  for (let index = 0; index < 20; index++) expect([index, await jump(index)]).toEqual([index, 0])
+  expect(await jump(100)).toBe(HOUR_MS - 100)
+  expect(await jump(100, true)).toBe(0)
+  await redis.hset(keys.recent, LEFT, String(start))
+  expect(await jump(100, true)).toBe(HOUR_MS - 100)
+  expect(await jump(HOUR_MS, true)).toBe(0)
+  expect(await jump(HOUR_MS)).toBe(1)
+})
