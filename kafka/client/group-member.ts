@@ -32,8 +32,8 @@ const CONFIRMED_INTERVALS = 2.5
 const CONFIRM_RETRY_MS = 50
 const LONGEST_CONFIRM_RETRY_MS = 1_000
 /**
- * Maximum wait for the responses to the last heartbeat and to the request that leaves the group. Without a response, the
- * session timeout removes the member.
+ * Maximum wait for the responses to the last heartbeat and to the request that leaves the group. Without a response,
+ * the session timeout removes the member.
  */
 const LEAVE_TIMEOUT_MS = 3_000
 
