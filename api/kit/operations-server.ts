@@ -11,6 +11,8 @@ export interface OperationsServerOptions {
   readonly host: string
   /** 0 chooses any free port. */
   readonly port: number
+  /** @default 30 s */
+  readonly silentConnectionMs?: number
 }
 
 export interface OperationsServer {
@@ -21,6 +23,11 @@ export interface OperationsServer {
 
 /** Maximum number of connections. Scrapers and operators need far fewer. */
 const MAX_CONNECTIONS = 64
+/**
+ * Time after which a connection without any traffic is closed. Without this limit, clients that send nothing or read no
+ * answers could use up the connections, and probes would find the process dead.
+ */
+const SILENT_CONNECTION_MS = 30_000
 const PATHS = ['/livez', '/readyz', '/metrics']
 
 interface OperationsAnswer {
@@ -33,7 +40,13 @@ interface OperationsAnswer {
  * Serves `/metrics`, `/livez`, and `/readyz` with the reasons why parts are missing. The reasons contain internal
  * addresses, so this server has a separate port, which must be reachable only from the internal network.
  */
-export async function startOperationsServer({ readiness, metrics, host, port }: OperationsServerOptions): Promise<OperationsServer> {
+export async function startOperationsServer({
+  readiness,
+  metrics,
+  host,
+  port,
+  silentConnectionMs = SILENT_CONNECTION_MS,
+}: OperationsServerOptions): Promise<OperationsServer> {
   async function answer(path: string): Promise<OperationsAnswer> {
     switch (path) {
       case '/livez':
@@ -67,6 +80,7 @@ export async function startOperationsServer({ readiness, metrics, host, port }: 
 
   const server = createServer((request, response) => void respond(request, response))
   server.maxConnections = MAX_CONNECTIONS
+  server.setTimeout(silentConnectionMs)
   return {
     url: await listen(server, { host, port, setting: 'OPERATIONS_PORT' }),
     close: () =>

@@ -70,8 +70,12 @@ export function openConnections({ options, newConnection = systemConnection }: P
     }
   }
 
-  async function get(broker: Broker): Promise<Connection> {
+  function throwIfClosed(): void {
     if (closed) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
+  }
+
+  async function get(broker: Broker): Promise<Connection> {
+    throwIfClosed()
     const key = keyOf(broker)
     const known = open.get(key)
     if (known !== undefined) {
@@ -81,6 +85,8 @@ export function openConnections({ options, newConnection = systemConnection }: P
     }
     const current = open.get(key)
     if (current !== undefined) return current
+    // Nobody would close a connection that is opened after `close`.
+    throwIfClosed()
     const { promise, resolve } = Promise.withResolvers<Connection>()
     open.set(key, promise)
     resolve(connect(key, broker))

@@ -31,7 +31,10 @@ const CONFIRMED_INTERVALS = 2.5
 /** Pause before an unanswered request for a confirmation is repeated. */
 const CONFIRM_RETRY_MS = 50
 const LONGEST_CONFIRM_RETRY_MS = 1_000
-/** Maximum wait for the response when leaving the group. Without a response, the session timeout removes the member. */
+/**
+ * Maximum wait for the responses to the last heartbeat and to the request that leaves the group. Without a response,
+ * the session timeout removes the member.
+ */
 const LEAVE_TIMEOUT_MS = 3_000
 
 /**
@@ -304,6 +307,15 @@ export function openGroupMember(
     signal: stopping.signal,
   }
 
+  async function sayGoodbye(): Promise<void> {
+    try {
+      await heartbeat.settle()
+      await heartbeats.send({ id: memberId, epoch: LEAVE_EPOCH }, false, undefined)
+    } catch (error) {
+      log.debug({ err: error, groupId }, 'kafka_leave_unanswered')
+    }
+  }
+
   async function leave({ keepPlace = false } = {}): Promise<void> {
     if (state === 'left') return
     const wasMember = state === 'member' || state === 'joining'
@@ -312,11 +324,9 @@ export function openGroupMember(
     heartbeat.wake()
     stopping.abort()
     if (wasMember && !keepPlace) {
-      await heartbeat.settle()
-      const sayGoodbye = heartbeats
-        .send({ id: memberId, epoch: LEAVE_EPOCH }, false, undefined)
-        .catch((error) => log.debug({ err: error, groupId }, 'kafka_leave_unanswered'))
-      await Promise.race([sayGoodbye, runtime.sleep(LEAVE_TIMEOUT_MS)])
+      const patience = new AbortController()
+      await Promise.race([sayGoodbye(), runtime.sleep(LEAVE_TIMEOUT_MS, patience.signal)])
+      patience.abort()
     }
     await coordinator.close()
     await running

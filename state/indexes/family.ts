@@ -69,6 +69,12 @@ const BUILDER = '.builder.'
 /** Query parameter that limits an index's description to the parts that are used. */
 const FACTS = 'filter_path=*.aliases,*.mappings._meta'
 const CREATE_TIMEOUT_MS = 60_000
+/**
+ * How long the server remembers the version of a deleted document. After this time, a late write of an earlier version
+ * would bring the document back. The default of a minute is too short, because a sink may be suspended for longer
+ * before it notices that another process has its partition. A remembered deletion takes about 100 bytes of memory.
+ */
+const DELETIONS_REMEMBERED = '1h'
 
 /**
  * Settings that spread an index over the machines of a cluster. They do not determine whether an index must be rebuilt.
@@ -121,7 +127,13 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
       body: {
         // Documents are searched only when the index is complete, so there is no need to refresh it earlier.
         settings: {
-          index: { ...index.settings, number_of_shards: layout.shards, number_of_replicas: layout.replicas, refresh_interval: '-1' },
+          index: {
+            ...index.settings,
+            number_of_shards: layout.shards,
+            number_of_replicas: layout.replicas,
+            refresh_interval: '-1',
+            gc_deletes: DELETIONS_REMEMBERED,
+          },
         },
         mappings: {
           ...index.mappings,

@@ -59,10 +59,13 @@ export async function readDeadLetters(transport: Transport, name: string, filter
   const letters: DeadLetterRecord[] = []
   const replayed = new Set<number>()
   await scan(transport, partition, (record) => {
+    const letter = asDeadLetter(record)
+    if (letter !== undefined) {
+      if (fits(letter, filter)) letters.push(letter)
+      return
+    }
     const note = record.headers.find((header) => header.key === REPLAY_NOTE_HEADER)
     if (note !== undefined) for (const offset of String(note.value).split(' ')) replayed.add(Number(offset))
-    const letter = note === undefined ? asDeadLetter(record) : undefined
-    if (letter !== undefined && fits(letter, filter)) letters.push(letter)
   })
   return letters.map((letter) => ({ ...letter, replayed: replayed.has(letter.offset) }))
 }
@@ -104,23 +107,31 @@ async function scan(transport: Transport, partition: TopicPartition, visit: (rec
   }
 }
 
+/**
+ * Returns the dead letter; undefined for a note. Producers of source topics choose the headers of their records freely,
+ * so only the headers after the last header with the source topic are those that were added to the dead letter.
+ */
 function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLetterRecord | undefined {
   const names = DEAD_LETTER_HEADERS
-  const own = new Set<string>(Object.values(names))
-  const described = new Map(headers.filter((header) => own.has(header.key)).map((header) => [header.key, String(header.value)]))
-  const topic = described.get(names.topic)
-  if (topic === undefined) return undefined
+  const addedAt = headers.findLastIndex((header) => header.key === names.topic)
+  if (addedAt < 0) return undefined
+  const own = headers.slice(0, addedAt)
+  const described = new Map(headers.slice(addedAt).map((header) => [header.key, String(header.value)]))
   return {
     offset,
-    timestamp: Number(headers.findLast((header) => header.key === SENT_AT_HEADER)?.value ?? described.get(names.timestamp)),
-    source: { topic, partition: Number(described.get(names.partition)), offset: Number(described.get(names.offset)) },
+    timestamp: Number(own.findLast((header) => header.key === SENT_AT_HEADER)?.value ?? described.get(names.timestamp)),
+    source: {
+      topic: described.get(names.topic) ?? '',
+      partition: Number(described.get(names.partition)),
+      offset: Number(described.get(names.offset)),
+    },
     code: described.get(names.code) ?? '',
     message: described.get(names.message) ?? '',
     processor: described.get(names.processor) ?? '',
     key,
     value,
-    headers: headers.filter((header) => !own.has(header.key) && header.key !== REPLAY_HEADER && header.key !== SENT_AT_HEADER),
-    replays: Number(headers.findLast((header) => header.key === REPLAY_HEADER)?.value ?? 0),
+    headers: own.filter((header) => header.key !== REPLAY_HEADER && header.key !== SENT_AT_HEADER),
+    replays: Number(own.findLast((header) => header.key === REPLAY_HEADER)?.value ?? 0),
     replayed: false,
     cut: described.get(names.cut),
   }

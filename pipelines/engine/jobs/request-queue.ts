@@ -55,9 +55,10 @@ export function requestQueue<K, V>(deps: RequestQueueDeps<K, V>): RequestQueue<K
       }
       for (const { code, message } of taken?.bad ?? [])
         runtime.log.warn({ topic: place.topic, code, reason: message }, 'job_request_dropped')
-      if (queue.waitsForSchema === undefined) return
-      const found = await serdes.schemas.load(queue.waitsForSchema)
-      if (found === 'not-found') missing.add(queue.waitsForSchema)
+      if (queue.waitsForSchema !== undefined) {
+        const found = await serdes.schemas.load(queue.waitsForSchema)
+        if (found === 'not-found') missing.add(queue.waitsForSchema)
+      } else if (taken === undefined) return
     }
   }
 

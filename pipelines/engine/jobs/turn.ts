@@ -92,13 +92,19 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
   }
 
   async function send(records: readonly JobRecord[]): Promise<void> {
-    for (const { topic, key, value } of records) {
-      const keyBytes = bytesOf(topic.key, key)
-      const valueBytes = bytesOf(serdes.codecFor(topic), value)
-      const appender = producer.appender(topic.name, await partitionOf(topic, key))
-      appender.append(runtime.now(), keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes.length)
+    try {
+      for (const { topic, key, value } of records) {
+        const keyBytes = bytesOf(topic.key, key)
+        const valueBytes = bytesOf(serdes.codecFor(topic), value)
+        const appender = producer.appender(topic.name, await partitionOf(topic, key))
+        appender.append(runtime.now(), keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes.length)
+      }
+      await producer.commit(NO_OFFSETS, undefined)
+    } catch (error) {
+      // The next transaction of the turn must not contain the records of this one.
+      await producer.abort()
+      throw error
     }
-    await producer.commit(NO_OFFSETS, undefined)
   }
 
   function publishAll(records: readonly JobRecord[]): Promise<void> {

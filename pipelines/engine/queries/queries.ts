@@ -12,6 +12,7 @@ import type { Codecs } from '../topology/codecs.ts'
 import type { SubTopology } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
 import type { GroupView } from '../worker/group-view.ts'
+import { isPassing } from '../worker/membership.ts'
 import { QueryError } from './query-error.ts'
 import { checkLimit, readPage, type StatePage, type StateRange } from './state-range.ts'
 
@@ -202,7 +203,8 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     if (count === 0) return { outcome: 'not-ready', partition, reason: 'its sources have got more partitions than the state has' }
     const wanted = partitionKey(part.sources[0], partition)
     const owns = ({ topic, partition: number }: TopicPartition) => partitionKey(topic, number) === wanted
-    const members = await deps.group.members(OWNERS_KEPT_MS)
+    const members = await deps.group.members(OWNERS_KEPT_MS).catch(unlessPassing)
+    if (members === undefined) return { outcome: 'not-ready', partition, reason: 'its owner is unknown, because the brokers do not answer' }
     const { active } = makeupOf(members, deps.sources)
     const keepers = standbyOwners(active, partition, count, deps.copies).filter((id) => id !== deps.memberId())
     const standbys = members.filter(({ memberId }) => keepers.includes(memberId))
@@ -268,6 +270,10 @@ export function stateQueries(deps: QueryDeps): StateQueries {
       return answerRange(storeOf(name), range, options)
     },
   }
+}
+
+function unlessPassing(error: unknown): undefined {
+  if (!isPassing(error)) throw error
 }
 
 function offsetIn({ sources }: StatePosition, topic: string): number {

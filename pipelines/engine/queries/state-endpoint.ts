@@ -129,7 +129,10 @@ function notHere(url: URL, asked: object, answer: Exclude<StateAnswer<unknown>, 
   const { partition } = answer
   if (answer.outcome === 'not-ready') return notReady(`partition ${partition}: ${answer.reason}`)
   const { memberId, address, standbys } = answer
-  if (address === undefined) return notReady(`partition ${partition} belongs to worker ${memberId}, which has no address`)
+  // Every client that may join the group chooses its address, and Node throws if a header contains anything but ASCII.
+  const location = `${address}${url.pathname}${url.search}`
+  if (address === undefined || !URL.canParse(location))
+    return notReady(`partition ${partition} belongs to worker ${memberId}, which has no address`)
   const where = {
     error: 'elsewhere',
     message: 'another worker owns it',
@@ -139,7 +142,7 @@ function notHere(url: URL, asked: object, answer: Exclude<StateAnswer<unknown>, 
     worker: address,
     standbys,
   }
-  return jsonAnswer(307, where, { location: `${address}${url.pathname}${url.search}` })
+  return jsonAnswer(307, where, { location: new URL(location).href })
 }
 
 function described({ partition, role, position, behind, asOf }: StateView): object {

@@ -4,6 +4,12 @@ import type { StateRange } from './state-range.ts'
 
 /** Maximum size of a key. Keys are names and numbers, so a longer key is a mistake or an attack. */
 const MAX_KEY_BYTES = 1_024
+/**
+ * Maximum size of the key in a cursor. The cursor contains the last key of a page, and processors may store longer keys
+ * than clients may request. In hexadecimal digits, a key of this size still fits into the 16 KiB that Node accepts as
+ * the head of a request.
+ */
+const MAX_CURSOR_KEY_BYTES = 6_144
 /** A partition and the encoded key after which the page begins; without a key, the page begins the partition. */
 const CURSOR = /^(\d{1,6})\.(([0-9a-f]{2})*)$/
 const FOR_ONE_KEY = ['key', 'key_hex']
@@ -69,7 +75,7 @@ function cursorOf(text: string | null): { partition: number; after: Buffer | und
   if (text === null) return undefined
   const [, partition, hex] = CURSOR.exec(text) ?? []
   if (partition === undefined) throw new QueryError('invalid_range', 'the cursor must be taken from `next` of the previous page')
-  return { partition: Number(partition), after: hex === '' ? undefined : limited('cursor', Buffer.from(hex, 'hex')) }
+  return { partition: Number(partition), after: hex === '' ? undefined : limited('cursor', Buffer.from(hex, 'hex'), MAX_CURSOR_KEY_BYTES) }
 }
 
 /** Reads bytes that are given as text (`name`) or in hexadecimal digits (`name_hex`). */
@@ -81,8 +87,8 @@ function bytesOf(parameters: URLSearchParams, name: string): Buffer | undefined 
   return text === null ? undefined : limited(name, Buffer.from(text, 'utf8'))
 }
 
-function limited(name: string, key: Buffer): Buffer {
-  if (key.length > MAX_KEY_BYTES) throw new QueryError('invalid_key', `${name} has at most ${MAX_KEY_BYTES} bytes`)
+function limited(name: string, key: Buffer, maxBytes = MAX_KEY_BYTES): Buffer {
+  if (key.length > maxBytes) throw new QueryError('invalid_key', `${name} has at most ${maxBytes} bytes`)
   return key
 }
 

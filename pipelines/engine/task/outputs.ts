@@ -38,14 +38,24 @@ export interface Outputs {
   /**
    * Copies key and value of a record unchanged. Without `partition`, the key determines the partition, and a record
    * without a key keeps the number of the partition from which it was read.
-   * @param ends where key and value are cut; by default they are copied completely
+   * @param options what differs from the record; by default the copy is complete
    */
-  copy(topic: string, partition: number | undefined, chunk: RecordChunk, row: number, headers: readonly RecordHeader[], ends?: Ends): void
+  copy(
+    topic: string,
+    partition: number | undefined,
+    chunk: RecordChunk,
+    row: number,
+    headers: readonly RecordHeader[],
+    options?: CopyOptions,
+  ): void
 }
 
-interface Ends {
+interface CopyOptions {
+  /** Where key and value are cut. */
   readonly keyEnd: number
   readonly valueEnd: number
+  /** Epoch ms. */
+  readonly timestamp: number
 }
 
 interface Output {
@@ -151,7 +161,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     chunk: RecordChunk,
     row: number,
     headers: readonly RecordHeader[],
-    { keyEnd, valueEnd }: Ends,
+    { keyEnd, valueEnd, timestamp }: CopyOptions,
   ): void {
     const appenders = appendersOf(topic)
     const keyStart = chunk.keyStart[row]
@@ -159,7 +169,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
       partition ?? (keyStart < 0 ? chunk.partition % appenders.length : partitionFor(chunk.buffer, appenders.length, keyStart, keyEnd))
     const valueStart = chunk.valueStart[row]
     appenders[target].append(
-      chunk.timestamps[row],
+      timestamp,
       keyStart < 0 ? null : chunk.buffer,
       Math.max(keyStart, 0),
       Math.max(keyEnd, 0),
@@ -199,12 +209,16 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     mark(topic, timestamp, headers) {
       for (const appender of appendersOf(topic.name)) appender.append(timestamp, null, 0, 0, null, 0, 0, headers)
     },
-    copy(topic, partition, chunk, row, headers, ends = { keyEnd: chunk.keyEnd[row], valueEnd: chunk.valueEnd[row] }) {
+    copy(topic, partition, chunk, row, headers, options = completely(chunk, row)) {
       try {
-        copy(topic, partition, chunk, row, headers, ends)
+        copy(topic, partition, chunk, row, headers, options)
       } catch (error) {
         throw outputFailed(topic, error)
       }
     },
   }
+}
+
+function completely({ keyEnd, valueEnd, timestamps }: RecordChunk, row: number): CopyOptions {
+  return { keyEnd: keyEnd[row], valueEnd: valueEnd[row], timestamp: timestamps[row] }
 }

@@ -73,8 +73,10 @@ export function recordOutcomes({ topology, context, outputs, metrics, failed }: 
     const chunk = queue.chunk as RecordChunk
     failed.skipped(placeOf(chunk, queue.row), fault, handling)
     if (handling === 'drop') return
-    const letter = deadLetterParts(chunk, queue.row, { topology, processor, code, message })
-    outputs.copy(deadLetters, DEAD_LETTER_PARTITION, chunk, queue.row, letter.headers, letter)
+    const { headers, ...ends } = deadLetterParts(chunk, queue.row, { topology, processor, code, message })
+    // The retention of dead letters begins now. With the timestamp of the record, which a header contains, the broker
+    // would soon delete the dead letter of an old record.
+    outputs.copy(deadLetters, DEAD_LETTER_PARTITION, chunk, queue.row, headers, { ...ends, timestamp: context.now })
   }
 
   return { settle, skip }

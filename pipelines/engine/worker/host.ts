@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
 import type { QueryAccess } from '../queries/state-endpoint.ts'
@@ -63,6 +64,10 @@ function localNames({ healthHost, address = '' }: HostOptions): string[] | undef
   return URL.canParse(address) ? [healthHost, new URL(address).hostname] : [healthHost]
 }
 
+function addressOf(host: string, port: number): string {
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`
+}
+
 /**
  * Starts the process. The health server runs from the beginning, so that a slow start (restore, unreachable brokers)
  * can be observed.
@@ -83,7 +88,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
     queryAccess: queryAccess(options),
     localNames: localNames(options),
   })
-  runners = deps.runners(metrics, options.address ?? `http://${options.healthHost}:${introspection.port}`)
+  runners = deps.runners(metrics, options.address ?? addressOf(options.healthHost, introspection.port))
   runtime.log.info({ health_port: introspection.port, runs: runners.map((runner) => runner.name) }, 'host_started')
 
   async function stop(): Promise<void> {

@@ -68,10 +68,16 @@ export interface Introspection {
 
 const TEXT = 'text/plain; charset=utf-8'
 /**
- * Maximum number of connections, which is far more than scrapers and operators need. Further connections wait in the
- * kernel's queue.
+ * Maximum number of connections, which is far more than scrapers and operators need. Node closes further connections
+ * at once.
  */
 const MAX_CONNECTIONS = 256
+/**
+ * Time after which a connection without any traffic is closed. Without this limit, clients that send nothing or read no
+ * answers could use up the connections, and probes would find the process dead. No request takes this long while the
+ * brokers respond.
+ */
+const SILENT_CONNECTION_MS = 30_000
 const NOT_FOUND = { error: 'not_found', message: 'the paths are /livez, /readyz, /metrics, /topology, /tasks and /state' }
 
 export interface IntrospectionParts {
@@ -87,6 +93,8 @@ export interface IntrospectionParts {
    * pages, which could reach it through a browser on this machine.
    */
   readonly localNames?: readonly string[]
+  /** @default 30 s */
+  readonly silentConnectionMs?: number
 }
 
 /** Serves /livez, /readyz, /metrics, /topology (text; `?format=mermaid`), /tasks and /state. */
@@ -148,8 +156,10 @@ export async function serveIntrospection(parts: IntrospectionParts): Promise<Int
       .then(() => refusal(request.headers) ?? answer(new URL(request.url ?? '/', 'http://localhost'), request.headers.authorization))
       .catch((error: Error) => json(500, { error: 'internal_error', message: error.message }))
       .then((given) => respond(response, given))
+      .catch(() => response.destroy())
   })
   server.maxConnections = MAX_CONNECTIONS
+  server.setTimeout(parts.silentConnectionMs ?? SILENT_CONNECTION_MS)
   await listen(server, parts.port, parts.host)
   const address = server.address()
   return {

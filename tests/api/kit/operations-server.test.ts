@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { httpMetrics } from '../../../api/kit/metrics.ts'
 import { startOperationsServer } from '../../../api/kit/operations-server.ts'
@@ -62,4 +63,24 @@ test('reports a port that is in use, and names its setting', async () => {
   const metrics = httpMetrics({ process: false })
   const second = startOperationsServer({ readiness: readiness([]), metrics, host: '127.0.0.1', port })
   await expect(second).rejects.toThrow(/in use.*OPERATIONS_PORT/)
+})
+
+test('connections without traffic are closed', async () => {
+  const metrics = httpMetrics({ process: false })
+  const server = await startOperationsServer({
+    readiness: readiness([]),
+    metrics,
+    host: '127.0.0.1',
+    port: 0,
+    silentConnectionMs: 50,
+  })
+  onTestFinished(() => server.close())
+  let isClosed = false
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1', () => socket.write('GET /livez HTTP/1.1\r\n'))
+  socket.on('close', () => {
+    isClosed = true
+  })
+  socket.on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  await expect.poll(() => isClosed, { timeout: 10_000 }).toBe(true)
 })

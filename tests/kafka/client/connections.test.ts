@@ -57,6 +57,22 @@ test('a dropped connection that fails to open later does not hide the one that h
   expect(second.status).toBe('closed')
 })
 
+test('a request that waits for a connection while all are closed opens no other connection', async () => {
+  const [lost, late] = [controlled(), controlled()]
+  const next = [lost, late]
+  const connections = openConnections({
+    options: kafkaOptions.parse(ADDRESSES),
+    newConnection: () => (next.shift() as ReturnType<typeof controlled>).connection,
+  })
+  lost.succeed()
+  await connections.get(BROKER)
+  await lost.connection.close()
+  const waiting = connections.get(BROKER)
+  await connections.close()
+  await expect(waiting).rejects.toMatchObject({ code: 'CLOSED' })
+  expect(next).toEqual([late])
+})
+
 test('a transport keeps nothing of parts that were closed before it', async () => {
   setFlagsFromString('--expose-gc')
   const collectGarbage = runInNewContext('gc') as () => void

@@ -79,7 +79,8 @@ function scripted(
     forget: () => {
       forgotten++
     },
-    close: async () => {},
+    // A closed connection ends its unanswered requests.
+    close: async () => release(),
   } as unknown as Coordinator
   const cluster = {
     refresh: async () => {},
@@ -359,4 +360,15 @@ test('after a stall with a rebalance the member continues with the epoch of the 
   expect(member.stalls).toBe(1)
   await member.leave()
   expect(released).toBe(1)
+})
+
+test('leaving the group takes no longer than its time limit, even if a heartbeat gets no answer', async () => {
+  const { member, heartbeats, waits } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }, { held: true }])
+  await member.join()
+  member.heartbeat().catch(() => {})
+  await vi.waitFor(() => expect(heartbeats).toHaveLength(2))
+  const left = vi.fn()
+  void member.leave().then(left)
+  await vi.waitFor(() => expect(left).toHaveBeenCalled(), { timeout: 20_000 })
+  expect(waits).toContain(3_000)
 })

@@ -111,6 +111,24 @@ test('a record that fails again after a replay is not replayed in a loop', async
   expect(await replayDeadLetters(transport, 'doubling', { offsets, again: true })).toMatchObject({ replayed: 2 })
 })
 
+test('headers that a producer has chosen neither hide a dead letter nor change others', async () => {
+  const { driver, transport } = withDeadLetters()
+  const chosen = ['replayed=0 2 3', 'cut=value=1', 'topic=elsewhere', 'code=fine'].map((text) => {
+    const [name, ...value] = text.split('=')
+    return { key: `dead-letter.${name}`, value: Buffer.from(value.join('=')) }
+  })
+  driver.pipe(numbers, 'd', -4, { headers: chosen })
+  const letters = await readDeadLetters(transport, 'doubling')
+  expect(letters.map(({ replayed, cut, code, source }) => [replayed, cut, code, source.topic])).toEqual([
+    [false, undefined, 'too_small', 'numbers'],
+    [false, undefined, 'undecodable_value', 'numbers'],
+    [false, undefined, 'too_small', 'numbers'],
+    [false, undefined, 'too_small', 'numbers'],
+  ])
+  expect(letters[3].headers).toEqual(chosen)
+  expect(await replayDeadLetters(transport, 'doubling', { code: 'too_small' })).toMatchObject({ replayed: 3, skippedCut: 0 })
+})
+
 test('a truncated dead letter is shown as such and never replayed', async () => {
   const { driver, transport } = withDeadLetters()
   driver.broker.append('doubling-dead-letters', 0, {

@@ -184,3 +184,34 @@ test('records that are published together appear together, or not at all', async
   await expect(zombie!.publishAll(late)).rejects.toThrow(FencedError)
   expect(reported()).toEqual([])
 })
+
+test('if one record of several cannot be published, later transactions do not contain the others either', async () => {
+  const { start, reported } = world()
+  let refusal: unknown
+  start('a', async (turn) => {
+    const records = [jobRecord(reports, 'x', { text: 'one' }), jobRecord(reports, 'y', { text: 2 } as never)]
+    refusal ??= await turn.publishAll(records).catch((error: unknown) => error)
+    await turn.publish(reports, 'z', { text: 'three' })
+    while (!turn.signal.aborted) await turn.nextRequest(50)
+  })
+  await eventually(() => reported().length).toBeGreaterThan(0)
+  expect(refusal).toBeInstanceOf(Error)
+  expect(reported()).toEqual(['three'])
+})
+
+test('a turn finds all requests of a backlog without a wait for new ones', async () => {
+  const { start, order } = world()
+  const count = 250
+  for (let number = 0; number < count; number++) order(`order ${number}`)
+  const texts: string[] = []
+  start('a', async (turn) => {
+    while (!turn.signal.aborted) {
+      // The wait is longer than the time limit of this test.
+      const request = await turn.nextRequest(60_000)
+      if (request === undefined) continue
+      texts.push(request.value.text)
+      await turn.completed(request)
+    }
+  })
+  await eventually(() => texts).toEqual(Array.from({ length: count }, (_, number) => `order ${number}`))
+})

@@ -11,6 +11,7 @@ import { wordCount } from '../words.ts'
 interface HostOptions {
   readonly queryToken?: string
   readonly healthHost?: string
+  readonly address?: string
 }
 
 /** Starts a host that runs the word count. Operators and other processes use its HTTP port. */

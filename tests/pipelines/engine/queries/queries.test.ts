@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { TransportError } from '../../../../kafka/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { decimalId, utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
@@ -223,4 +224,17 @@ test('queries require the token if one is set, and are otherwise accepted only f
   expect((await guarded.get(path, { authorization: `Bearer ${token}` })).body.error).toBe('key_not_found')
   const exposed = await hosted(at, { healthHost: '0.0.0.0' })
   expect(await exposed.get(path)).toMatchObject({ status: 403, body: { error: 'queries_off' } })
+})
+
+test('while the brokers do not say who owns a partition, it is not ready', async () => {
+  const at = bench()
+  const one = await hosted(at)
+  await one.ready()
+  at.broker.groups.peers = () => {
+    throw new TransportError('DISCONNECTED', 'no broker answers', { fatal: false })
+  }
+  at.broker.groups.join('words', '! silent', ['lines', 'words-by-word-repartition'])
+  const asked = () => one.get('/state/words/totals?key=a&partition=0')
+  await expect.poll(async () => (await asked()).body.error).not.toBe('key_not_found')
+  await expect.poll(asked).toMatchObject({ status: 503, body: { error: 'not_ready', message: expect.stringContaining('brokers') } })
 })

@@ -154,3 +154,45 @@ test('a range without keys has no entries and no next page', async () => {
   expect(status).toBe(200)
   expect(body).toMatchObject({ topology: 'words', store: 'totals', partition: 1, role: 'active', entries: [], next: null })
 })
+
+/** Stores a timer per key. */
+const onlyTimers = topology('only-timers', (t) => {
+  const due = timers()
+  t.source(big).process('store', { stores: [due] }, (time, ctx) => due.schedule(ctx.key, time))
+})
+
+test('pages go on behind keys that are longer than those that clients may ask for', async () => {
+  const at = bench()
+  const { get, ready } = await hosted(at, {}, onlyTimers)
+  await ready()
+  const keys = ['a', 'b', 'c'].map((letter) => letter.repeat(5_000))
+  keys.forEach((key, index) => void at.send(big, key, index))
+  const listed = async () => {
+    const found: string[] = []
+    for (let path: string | null = '/state/only-timers/timers?limit=1'; path !== null; ) {
+      const { status, body } = await get(path)
+      expect(status).toBe(200)
+      found.push(...(body as Page).entries.map(({ key }) => key))
+      path = (body as Page).next
+    }
+    return found
+  }
+  await expect.poll(listed).toEqual(keys)
+})
+
+test.each([
+  ['http://wörker→1.example', 307, /^http:\/\/xn--[^/]+\/state\/words\/totals\?partition=\d$/],
+  ['http://no host', 503, null],
+])('if a worker has the address %s, a query that it should answer gets %i', async (address, status, location) => {
+  const at = bench()
+  const asked = await hosted(at)
+  const other = await hosted(at, { address })
+  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  for (const worker of [asked, other]) await worker.ready()
+  const answers = () => Promise.all([0, 1, 2].map((partition) => asked.get(`/state/words/totals?partition=${partition}`)))
+  const there = async () => (await answers()).filter((answer) => answer.status !== 200).map((answer) => answer.status)
+  await expect.poll(there).toContain(status)
+  const redirect = (await answers()).find((answer) => answer.status === status)
+  if (location === null) expect(redirect).toMatchObject({ location, body: { error: 'not_ready' } })
+  else expect(redirect?.location).toMatch(location)
+})

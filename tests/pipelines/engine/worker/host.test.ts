@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { startHost } from '../../../../pipelines/engine/worker/host.ts'
+import { engineMetrics, serveIntrospection } from '../../../../pipelines/engine/worker/introspection.ts'
 import { memberIdentity } from '../../../../pipelines/engine/worker/member-identity.ts'
 import type { Runner } from '../../../../pipelines/engine/worker/runner.ts'
 import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
@@ -81,6 +83,33 @@ test('a host accepts its own name, and every name if its port is not a loopback 
   })
   expect(await statusOf(`http://127.0.0.1:${named.healthPort}/metrics`, { host: 'worker-1.internal:9400' })).toBe(200)
   expect(await statusOf(`http://127.0.0.1:${open.healthPort}/metrics`, { host: 'worker-1.internal:9400' })).toBe(200)
+})
+
+test('the address of a host on an IPv6 address is valid', async () => {
+  let address = ''
+  const runners = (_: unknown, announced: string) => {
+    address = announced
+    return [wordRunner(bench())]
+  }
+  const host = await startHost({ healthPort: 0, healthHost: '::1' }, { backend: memoryBackend(), runtime: systemRuntime(), runners })
+  onTestFinished(() => host.stop())
+  expect(address).toBe(`http://[::1]:${host.healthPort}`)
+  expect((await fetch(`${address}/livez`)).status).toBe(200)
+})
+
+test('the health port closes connections without traffic', async () => {
+  const metrics = engineMetrics(() => [], memoryBackend())
+  const parts = { port: 0, host: '127.0.0.1', runners: () => [], metrics, isStopping: () => false, queryAccess: 'off' as const }
+  const server = await serveIntrospection({ ...parts, silentConnectionMs: 50 })
+  onTestFinished(() => server.close())
+  let isClosed = false
+  const socket = connect(server.port, '127.0.0.1', () => socket.write('GET /livez HTTP/1.1\r\n'))
+  socket.on('close', () => {
+    isClosed = true
+  })
+  socket.on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  await until(() => isClosed, 'closed')
 })
 
 test('a host is not ready until its tasks run, and says why', async () => {
