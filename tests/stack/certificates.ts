@@ -19,6 +19,8 @@ export interface CertificateOptions {
   /** Alternative names. */
   readonly dns?: readonly string[]
   readonly uri?: readonly string[]
+  /** Alternative names that are names of a directory, each with this common name. They precede the others. */
+  readonly directory?: readonly string[]
   readonly usage: 'client' | 'server'
   /** Epoch ms. Default: valid from an hour ago until an hour from now. */
   readonly notBefore?: number
@@ -90,9 +92,19 @@ function signed(subject: Signer, issuer: Signer, options: CertificateOptions & {
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
 }
 
-function extensions({ isAuthority = false, usage, dns = [], uri = [] }: CertificateOptions & { isAuthority?: boolean }): Buffer[] {
+function extensions({
+  isAuthority = false,
+  usage,
+  dns = [],
+  uri = [],
+  directory = [],
+}: CertificateOptions & { isAuthority?: boolean }): Buffer[] {
   if (isAuthority) return [extension(OID.basicConstraints, sequence(tagged(0x01, Buffer.of(0xff))))]
-  const names = [...dns.map((name) => tagged(0x82, Buffer.from(name))), ...uri.map((name) => tagged(0x86, Buffer.from(name)))]
+  const names = [
+    ...directory.map((name) => tagged(0xa4, nameOf(name))),
+    ...dns.map((name) => tagged(0x82, Buffer.from(name))),
+    ...uri.map((name) => tagged(0x86, Buffer.from(name))),
+  ]
   return [
     extension(OID.extendedKeyUsage, sequence(oid(OID[usage]))),
     ...(names.length === 0 ? [] : [extension(OID.alternativeNames, sequence(...names))]),

@@ -2,8 +2,12 @@ import type { X509Certificate } from 'node:crypto'
 
 /** Maximum length of a name in logs and audit records. RFC 5280 limits common names to half this length. */
 const MAX_NAME_CHARACTERS = 128
-/** Matches one alternative name in Node's format. Node quotes values with special characters as JSON strings. */
-const ALTERNATIVE_NAME = /(DNS|URI|email):("(?:[^"\\]|\\.)*"|[^,]*)(?:, |$)/g
+/**
+ * Matches the next alternative name in Node's format, of any type. Node quotes values with special characters as JSON
+ * strings. Each match begins at the end of the previous one, because the value of one name may look like another name.
+ */
+const ALTERNATIVE_NAME = /([^:,"]+):("(?:[^"\\]|\\.)*"|[^,"]*)(?:, |$)/gy
+const SHOWN_TYPES: ReadonlySet<string> = new Set(['DNS', 'URI', 'email'])
 
 /**
  * Returns the names of a certificate, unchanged: first its common names, then its alternative names (DNS, URI, e-mail).
@@ -11,7 +15,9 @@ const ALTERNATIVE_NAME = /(DNS|URI|email):("(?:[^"\\]|\\.)*"|[^,]*)(?:, |$)/g
 export function certificateNames(certificate: X509Certificate): string[] {
   const { subject } = certificate.toLegacyObject()
   const common: string | string[] | undefined = subject?.CN
-  const alternative = [...(certificate.subjectAltName ?? '').matchAll(ALTERNATIVE_NAME)].map(([, , value]) => unquoted(value))
+  const alternative = [...(certificate.subjectAltName ?? '').matchAll(ALTERNATIVE_NAME)]
+    .filter(([, type]) => SHOWN_TYPES.has(type))
+    .map(([, , value]) => unquoted(value))
   return [...(common === undefined ? [] : [common].flat()), ...alternative].filter((name) => name !== '')
 }
 
