@@ -111,9 +111,17 @@ export function answerHeaders(queryId: string, answer: EngineAnswer): Record<str
 
 const NANOSECONDS = 1e9
 
+/**
+ * Returns the id of a query for the response headers. An id with characters that a header must not contain is replaced
+ * by a new id.
+ */
 export function queryIdOf(url: URL): string {
-  return url.searchParams.get('query_id') || randomUUID()
+  const given = url.searchParams.get('query_id')
+  return given !== null && HEADER_TEXT.test(given) ? given : randomUUID()
 }
+
+/** Matches text that HTTP allows in a header. */
+const HEADER_TEXT = /^[\x20-\x7e]+$/
 
 /** Returns true if the response should be compressed. As in ClickHouse, a setting must allow compression. */
 export function wantsGzip({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): boolean {

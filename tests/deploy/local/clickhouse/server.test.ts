@@ -76,6 +76,17 @@ test('an address that is no URL gets an answer, because a rejection would end th
   expect(ran).toEqual([])
 })
 
+test.each([[{ origin: 'https://evil.example' }], [{}], [key]])(
+  'a query id that a header must not contain gets an answer to %j, because a rejection would end the process',
+  async (headers) => {
+    const { post } = await served()
+    for (const id of ['%0A', '%E2%82%AC']) {
+      const { status } = await post(headers as Record<string, string>, `/?query_id=${id}`)
+      expect(status).toBe(headers === key ? 200 : 403)
+    }
+  },
+)
+
 test('a ping needs no password', async () => {
   const { port } = await served()
   expect(await (await fetch(`http://127.0.0.1:${port}/ping`)).text()).toBe('Ok.\n')
