@@ -28,6 +28,8 @@ const MARKER = 'millrace-home'
 const LOCK = 'lock'
 /** Names of entries that Millrace creates in the folder. */
 const OWN_ENTRIES = new Set([MARKER, LOCK, 'tools', 'data', 'state', 'logs', 'run', 'auth', 'compile-cache', 'chaos'])
+/** Matches the drafts of locks, which a killed process leaves behind. */
+const LOCK_DRAFT = /^lock\.\d+$/
 /** Minimum free disk space. Kafka accepts writes until the disk is completely full, and then stops permanently. */
 const LEAST_FREE_BYTES = 500e6
 
@@ -87,7 +89,7 @@ export function findHome(path: string): Home | undefined {
  */
 export function resetHome(path: string): void {
   if (!existsSync(path)) return
-  const strangers = readdirSync(path).filter((entry) => !OWN_ENTRIES.has(entry))
+  const strangers = readdirSync(path).filter((entry) => !OWN_ENTRIES.has(entry) && !LOCK_DRAFT.test(entry))
   if (!existsSync(join(path, MARKER)) || strangers.length > 0) {
     const reason = strangers.length > 0 ? `it contains ${strangers[0]}` : `it has no file ${MARKER}`
     throw new HomeError(

@@ -49,6 +49,13 @@ test('the evidence of a failed chaos run belongs to Millrace and survives a rese
   expect([existsSync(home.data), existsSync(kept)]).toEqual([false, true])
 })
 
+test('a reset accepts the draft of a lock, which a killed start leaves behind', () => {
+  const home = openHome(folder())
+  writeFileSync(join(home.path, 'lock.4711'), '')
+  resetHome(home.path)
+  expect(existsSync(home.data)).toBe(false)
+})
+
 test('a reset refuses a folder that Millrace did not create, and one that contains other files', () => {
   const path = folder()
   mkdirSync(join(path, 'data'), { recursive: true })
