@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, realpathSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { type ChildSpec, startChild } from '../child.ts'
+import { type ChildSpec, findChildren, startChild } from '../child.ts'
 import { waitUntil } from '../wait.ts'
 
 const run = promisify(execFile)
@@ -13,6 +13,11 @@ const run = promisify(execFile)
 const HEALTHY_TIMEOUT_MS = 90_000
 /** Time limit for a server to end. The JVM takes 3-7 s to write the archive after the server's last log line. */
 const EXIT_TIMEOUT_MS = 60_000
+/**
+ * Age at which a lock must come from a killed process. It exceeds the time that creating an archive may take, which
+ * includes preparing the server.
+ */
+const STALE_LOCK_MS = 10 * 60_000
 const HASH_CHARACTERS = 12
 
 /** A server that runs only until it is healthy. Its JVM writes the archive when it ends. */
@@ -37,12 +42,13 @@ export async function ensureClassArchive(folder: string, server: TemporaryServer
   if (existsSync(archive)) return archive
   const lock = `${archive}.lock`
   try {
+    await clearStale(lock)
     await mkdir(lock)
   } catch {
     return undefined
   }
   try {
-    await makeArchive(server, archive)
+    await makeArchive(server, archive, lock)
     return archive
   } catch {
     return undefined
@@ -51,13 +57,22 @@ export async function ensureClassArchive(folder: string, server: TemporaryServer
   }
 }
 
-async function makeArchive(server: TemporaryServer, archive: string): Promise<void> {
+/** Removes the lock of a process that was killed, and ends the temporary server that it left running. */
+async function clearStale(lock: string): Promise<void> {
+  const found = await stat(lock).catch(() => undefined)
+  if (found === undefined || Date.now() - found.mtimeMs < STALE_LOCK_MS) return
+  await Promise.all(findChildren(lock).map((child) => child.kill()))
+  await rm(lock, { recursive: true, force: true })
+}
+
+/** @param runDir folder of the file that names the temporary server's process */
+async function makeArchive(server: TemporaryServer, archive: string, runDir: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-classes-'))
   const unfinished = `${archive}.${randomUUID()}`
   try {
     const logFile = join(folder, 'log')
     const launch = await server.launch(folder, logFile, [`-XX:ArchiveClassesAtExit=${unfinished}`])
-    const child = await startChild({ ...launch, name: 'archive', cwd: folder, runDir: folder, logFile })
+    const child = await startChild({ ...launch, name: 'archive', cwd: folder, runDir, logFile })
     try {
       await waitUntil(() => server.isHealthy(), {
         what: 'class archive',
