@@ -11,22 +11,30 @@ const PRIVATE_FOLDER_MODE = 0o700
  * Reads a secret from a file, or creates it on first use. Several processes may start at once. Each process writes its
  * own file and links it to the path. Linking to an existing name fails, so exactly one of several writers succeeds, and
  * no reader sees a partial file.
+ * @throws Error if the file is empty, because anyone could guess an empty secret
  */
 export function createOnce(path: string, make: () => string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return existing(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
   mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER_MODE })
   const draft = `${path}.${randomUUID()}`
-  writeFileSync(draft, make(), { mode: PRIVATE_MODE })
   try {
+    // The content is on disk before the name exists, so a loss of power leaves no empty secret.
+    writeFileSync(draft, make(), { mode: PRIVATE_MODE, flush: true })
     linkSync(draft, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
-    rmSync(draft)
+    rmSync(draft, { force: true })
   }
-  return readFileSync(path, 'utf8')
+  return existing(path)
+}
+
+function existing(path: string): string {
+  const secret = readFileSync(path, 'utf8')
+  if (secret.trim() === '') throw new Error(`${path} is empty: restore it from a backup, or delete it to create a new secret`)
+  return secret
 }

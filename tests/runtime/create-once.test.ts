@@ -1,0 +1,25 @@
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { createOnce } from '../../runtime/create-once.ts'
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'millrace-secret-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+test('creates a private file once, and keeps no draft', () => {
+  const parent = folder()
+  const path = join(parent, 'secret')
+  expect([createOnce(path, () => 'one'), createOnce(path, () => 'two')]).toEqual(['one', 'one'])
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  expect(readdirSync(parent)).toEqual(['secret'])
+})
+
+test('refuses an empty file, because anyone could guess the secret', () => {
+  const path = join(folder(), 'secret')
+  writeFileSync(path, '')
+  expect(() => createOnce(path, () => 'new')).toThrow(/secret is empty: restore it from a backup/)
+})
