@@ -5,7 +5,7 @@ import type { DeadLetterRecord } from '../../pipelines/engine/index.ts'
 export function formatSummary(name: string, letters: readonly DeadLetterRecord[]): string {
   const open = letters.filter((letter) => !letter.replayed)
   const byCode = Map.groupBy(open, (letter) => `${letter.code}${letter.processor === '' ? '' : ` from ${letter.processor}`}`)
-  const lines = [...byCode].map(([code, list]) => `  ${code}: ${list.length}, offsets ${list[0].offset} to ${list.at(-1)?.offset}`)
+  const lines = [...byCode].map(([code, list]) => `  ${plain(code)}: ${list.length}, offsets ${list[0].offset} to ${list.at(-1)?.offset}`)
   const replayed = letters.length - open.length
   const rest = replayed === 0 ? '' : `  replayed: ${replayed}\n`
   return `${name}: ${open.length} dead letters\n${lines.map((line) => `${line}\n`).join('')}${rest}`
@@ -16,17 +16,25 @@ export function formatDeadLetter(letter: DeadLetterRecord, decode: (value: Buffe
   const { source, headers } = letter
   const fields: [string, string][] = [
     ['offset', `${letter.offset}${letter.replayed ? ' (replayed)' : ''}`],
-    ['came from', `${source.topic}-${source.partition} offset ${source.offset}, ${timeText(letter.timestamp)}`],
-    ['code', letter.code],
-    ['message', letter.message],
-    ['processor', letter.processor === '' ? '(none: it was rejected earlier)' : letter.processor],
+    ['came from', `${plain(source.topic)}-${source.partition} offset ${source.offset}, ${timeText(letter.timestamp)}`],
+    ['code', plain(letter.code)],
+    ['message', plain(letter.message)],
+    ['processor', letter.processor === '' ? '(none: it was rejected earlier)' : plain(letter.processor)],
     ...(letter.replays > 0 ? [['replays', `${letter.replays} before it failed again`] as [string, string]] : []),
-    ...(letter.cut === undefined ? [] : [['cut', `it was too large; original size in bytes: ${letter.cut}`] as [string, string]]),
+    ...(letter.cut === undefined ? [] : [['cut', `it was too large; original size in bytes: ${plain(letter.cut)}`] as [string, string]]),
     ['key', bytesText(letter.key)],
     ['value', valueText(letter.value, decode)],
-    ...headers.map(({ key, value }): [string, string] => [`header ${key}`, bytesText(value)]),
+    ...headers.map(({ key, value }): [string, string] => [`header ${plain(key)}`, bytesText(value)]),
   ]
   return fields.map(([name, text]) => `${name}: ${text}\n`).join('')
+}
+
+/**
+ * Escapes control characters. The data of a record may contain sequences that change what a terminal shows, and line
+ * ends that look like further fields.
+ */
+function plain(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 function timeText(timestamp: number): string {
@@ -36,7 +44,7 @@ function timeText(timestamp: number): string {
 
 function bytesText(bytes: Buffer | null): string {
   if (bytes === null) return '(none)'
-  return isPrintable(bytes) ? JSON.stringify(bytes.toString('utf8')) : `0x${bytes.toString('hex')}`
+  return isPrintable(bytes) ? plain(JSON.stringify(bytes.toString('utf8'))) : `0x${bytes.toString('hex')}`
 }
 
 /**
@@ -52,8 +60,8 @@ function valueText(value: Buffer | null, decode: (value: Buffer) => unknown): st
   try {
     const decoded = decode(value)
     const exact = (_: string, part: unknown) => (typeof part === 'bigint' ? part.toString() : part)
-    return decoded === undefined ? bytesText(value) : JSON.stringify(decoded, exact, 2)
+    return decoded === undefined ? bytesText(value) : JSON.stringify(decoded, exact, 2).split('\n').map(plain).join('\n')
   } catch (error) {
-    return `${bytesText(value)} (${(error as Error).message})`
+    return `${bytesText(value)} (${plain((error as Error).message)})`
   }
 }

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import type { DeadLetterRecord } from '../../../pipelines/engine/index.ts'
+import { formatDeadLetter, formatSummary } from '../../../tools/dlq/format.ts'
+
+/** Clears a terminal's screen, with the two-byte and the one-byte form of its first character. */
+const CLEAR = '\u001b[2J\u009b2J'
+
+const letter: DeadLetterRecord = {
+  offset: 7,
+  timestamp: 0,
+  source: { topic: 'swipes', partition: 0, offset: 3 },
+  code: `bad${CLEAR}`,
+  message: `no JSON: ${CLEAR}\ncode: fine`,
+  processor: `read${CLEAR}`,
+  key: Buffer.from('\u009b2J'),
+  value: Buffer.from(CLEAR),
+  headers: [{ key: CLEAR, value: Buffer.from('a') }],
+  replays: 0,
+  replayed: false,
+  cut: undefined,
+}
+
+test('the data of a record changes neither the terminal nor the other lines', () => {
+  const text = formatDeadLetter(letter, () => ({ name: CLEAR })) + formatSummary('matches', [letter])
+  expect(text).not.toMatch(/[^\P{Cc}\n]/u)
+  expect(text.split('\n').filter((line) => line.startsWith('code: '))).toEqual(['code: bad\\u001b[2J\\u009b2J'])
+  expect(text).toContain('value: {\n  "name": "\\u001b[2J\\u009b2J"\n}\n')
+})
