@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ProcessMark, processMark } from './child.ts'
 
@@ -47,6 +47,18 @@ function layout(path: string): Home {
 /** Mode of the folder. The folder contains keys, passwords and the data of all users, so only its owner may open it. */
 const PRIVATE_MODE = 0o700
 
+/**
+ * Checks that the folder is a data folder of Millrace or may become one. A folder such as /tmp must not be closed to
+ * other users, because other programs use it.
+ * @throws HomeError when the folder contains other files and has no marker
+ */
+export function assertNotForeign(path: string): void {
+  if (findHome(path) !== undefined || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return
+  const [stranger] = strangersIn(path)
+  if (stranger === undefined) return
+  throw new HomeError(`${path} is not a data folder of Millrace, because it contains ${stranger}: choose a new folder with MILLRACE_HOME`)
+}
+
 /** Creates the folder if it does not exist, makes it inaccessible to other users, and checks the free disk space. */
 export function openHome(path: string): Home {
   const home = layout(path)
@@ -83,13 +95,18 @@ export function findHome(path: string): Home | undefined {
   return existsSync(join(path, MARKER)) ? layout(path) : undefined
 }
 
+/** Returns the entries of the folder that Millrace does not create. */
+function strangersIn(path: string): string[] {
+  return readdirSync(path).filter((entry) => !OWN_ENTRIES.has(entry) && !LOCK_DRAFT.test(entry))
+}
+
 /**
  * Deletes data, state and logs, but keeps tools and keys.
  * @throws HomeError when the folder is in use or is not a data folder of Millrace
  */
 export function resetHome(path: string): void {
   if (!existsSync(path)) return
-  const strangers = readdirSync(path).filter((entry) => !OWN_ENTRIES.has(entry) && !LOCK_DRAFT.test(entry))
+  const strangers = strangersIn(path)
   if (!existsSync(join(path, MARKER)) || strangers.length > 0) {
     const reason = strangers.length > 0 ? `it contains ${strangers[0]}` : `it has no file ${MARKER}`
     throw new HomeError(

@@ -1,7 +1,7 @@
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { findChildren } from './child.ts'
 import { localConfig } from './config.ts'
-import { findHome, type Home, HomeError, lockHolder, lockHome, openHome, resetHome } from './home.ts'
+import { assertNotForeign, findHome, type Home, HomeError, lockHolder, lockHome, openHome, resetHome } from './home.ts'
 import { progress } from './progress.ts'
 import { localStack } from './stack.ts'
 import declaration from './start.command.ts'
@@ -21,6 +21,7 @@ async function main(): Promise<void> {
   const beginning = Date.now()
   report.say(`Starting Millrace in ${config.home}`)
   if (isReset) await reset(config.home)
+  assertNotForeign(config.home)
   const home = openHome(config.home)
   const unlock = lockHome(home)
   const interrupted = untilSignal()

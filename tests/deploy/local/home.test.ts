@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { processMark } from '../../../deploy/local/child.ts'
-import { findHome, HomeError, lockHolder, lockHome, openHome, resetHome } from '../../../deploy/local/home.ts'
+import { assertNotForeign, findHome, HomeError, lockHolder, lockHome, openHome, resetHome } from '../../../deploy/local/home.ts'
 import { chaosHome } from '../../chaos/config.ts'
 
 function folder(): string {
@@ -25,6 +25,23 @@ test('only its owner may open the folder, even if an earlier version created it'
   mkdirSync(path, { recursive: true, mode: 0o755 })
   openHome(path)
   expect(statSync(path).mode & 0o777).toBe(0o700)
+})
+
+test('a folder with other files is refused, because other programs may use it', () => {
+  const path = folder()
+  mkdirSync(path, { recursive: true })
+  writeFileSync(join(path, 'thesis.txt'), '')
+  expect(() => assertNotForeign(path)).toThrow(/is not a data folder of Millrace, because it contains thesis.txt: .* MILLRACE_HOME/)
+})
+
+test('a missing folder, a data folder, and a folder with the files of the setup or of an API are accepted', () => {
+  const path = folder()
+  assertNotForeign(path)
+  for (const part of ['tools', 'logs', 'auth', 'data']) mkdirSync(join(path, part), { recursive: true })
+  assertNotForeign(path)
+  openHome(path)
+  writeFileSync(join(path, 'note.txt'), '')
+  expect(() => assertNotForeign(path)).not.toThrow()
 })
 
 test('a folder that cannot be created is reported with the setting', () => {
