@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { answerOf } from '../../scripts/command-line/check.ts'
 import { TASKS } from '../../scripts/tasks.mjs'
 
-const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+const ROOT = join(import.meta.dirname, '../..')
+const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
 /** Maximum number of bullets in the section "Not yet", which is for the limits that matter most to a new reader. */
 const MAX_NOT_YET = 10
 
@@ -19,4 +21,12 @@ test('the section "Not yet" stays short', () => {
     .filter((line) => line.startsWith('- '))
   expect(items.length).toBeGreaterThan(0)
   expect(items.length).toBeLessThanOrEqual(MAX_NOT_YET)
+})
+
+const operations = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+const withOptions = [...operations.matchAll(/`npm run ([\w:-]+) -- ([^`]+)`/g)].map(([, task, options]) => [task, options])
+
+test.each(withOptions)('npm run %s -- %s, which operators are to run, is a complete command', async (task, options) => {
+  const declaration = join(ROOT, TASKS[task].file.replace(/\.ts$/, '.command.ts'))
+  expect(await answerOf(declaration, options.split(' '))).toEqual({ text: '', exitCode: undefined })
 })
