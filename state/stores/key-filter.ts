@@ -9,7 +9,7 @@ export interface KeyFilter<K> {
   add(key: K): void
   /** Notes that a key was removed. */
   removed(): void
-  /** Returns false only if the key was not added. */
+  /** Returns false only if the key was not added. Always true once the filter has too many keys. */
   mayHave(key: K): boolean
   /** True when so many keys were removed that the filter should be cleared and filled again. */
   readonly isStale: boolean
@@ -20,11 +20,14 @@ export interface KeyFilter<K> {
 const HASH_BITS = 0x3fff_ffff
 /** Number of removed keys that always may stay in the filter. */
 const REMOVED_KEPT = 1_000
+/** Maximum number of hashes, which take about 200 MB. A Set throws an error beyond 16.7 million. */
+const MAX_HASHES = 8_000_000
 
-export function keyFilter<K>(keys: Codec<K>): KeyFilter<K> {
+export function keyFilter<K>(keys: Codec<K>, maxHashes = MAX_HASHES): KeyFilter<K> {
   const hashes = new Set<number>()
   const bytes = byteWriter()
   let removed = 0
+  let isFull = false
 
   function hashOf(key: K): number {
     bytes.length = 0
@@ -33,17 +36,23 @@ export function keyFilter<K>(keys: Codec<K>): KeyFilter<K> {
   }
 
   return {
-    add: (key) => void hashes.add(hashOf(key)),
+    add(key) {
+      if (isFull) return
+      hashes.add(hashOf(key))
+      isFull = hashes.size > maxHashes
+      if (isFull) hashes.clear()
+    },
     removed() {
       removed++
     },
-    mayHave: (key) => hashes.size > 0 && hashes.has(hashOf(key)),
+    mayHave: (key) => isFull || (hashes.size > 0 && hashes.has(hashOf(key))),
     get isStale() {
-      return removed > REMOVED_KEPT && removed * 2 > hashes.size
+      return !isFull && removed > REMOVED_KEPT && removed * 2 > hashes.size
     },
     clear() {
       hashes.clear()
       removed = 0
+      isFull = false
     },
   }
 }
