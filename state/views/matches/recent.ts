@@ -9,7 +9,7 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * |---|---|
  * | `s:<user_id>` | newest swipe on another user: time, id and direction, with spaces between |
  * | `last` | newest swipe of all: time, id, direction, target and, of a rewind, what it took back, with spaces between |
- * | `x:<user_id>:<cause>` | the other user must not be shown, because one of the users blocks the other, or their match has ended |
+ * | `x:<user_id>:<cause>` | the other user must not be shown, because one of the users blocks the other, or their match has ended; until the view includes it |
  * | `m:<user_id>` | time at which the answer to a swipe announced a match, until the view includes the match |
  * | `place` | latitude, longitude and time, with spaces between |
  * | `active` | time at which a feed request was last reported as activity |
@@ -18,7 +18,8 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so a field
  * can be older than the view. Such a field has no effect for long: a newer field for the same target replaces it, or
  * the sink removes it because it is not newer than the view. The whole hash expires two days after its last change. An
- * outage is expected to be shorter.
+ * outage is expected to be shorter. The hash of an active user never expires, so a new note about blocks, ended matches
+ * or their lifting removes such notes, and notes about matches, that are two days older.
  *
  * When users delete their profiles, all their earlier swipes, blocks and ends of matches are lifted. The sink removes
  * the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it has received
@@ -99,6 +100,9 @@ return 1
  * are full may still block. Decisions from before the user deleted their profile are not noted. The value is the time
  * of the decision, a space, and 1 if the users may not see each other or 0 if they may.
  *
+ * A new field removes the fields of this kind, and those about matches, that were decided more than the time to live
+ * earlier. Values of earlier versions contain no time and remain.
+ *
  * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not see each other,
  * otherwise `0`.
  */
@@ -109,6 +113,14 @@ local at = tonumber(ARGV[3])
 local held, left = unpack(redis.call('HMGET', KEYS[1], ARGV[2], '${LEFT}'))
 if held and tonumber(string.match(held, '^%d+')) > at then return 0 end
 if left and tonumber(left) >= at and not string.find(ARGV[2], '${BY_OTHERS}', -#'${BY_OTHERS}', true) then return 0 end
+if not held then
+  local fields = redis.call('HGETALL', KEYS[1])
+  for index = 1, #fields, 2 do
+    local kind, value = string.sub(fields[index], 1, 2), fields[index + 1]
+    local time = (kind == '${SEVERED}' and string.match(value, '^(%d+) ')) or (kind == '${MATCHED}' and string.match(value, '^%d+'))
+    if time and tonumber(time) <= at - tonumber(ARGV[1]) then redis.call('HDEL', KEYS[1], fields[index]) end
+  end
+end
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3] .. ' ' .. ARGV[4])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1
@@ -123,6 +135,11 @@ export function severedArguments(field: string, at: number, isSevered: boolean):
 /** @param value the value of a field from `severedField`; null if there is no such field */
 export function isSeveredNote(value: string | null): boolean {
   return value !== null && !value.endsWith(LIFTED)
+}
+
+/** Returns the version up to which a sink removes a note. @param at up to when the view includes decisions, epoch ms */
+export function severedVersion(at: number): FieldVersion {
+  return { number: at, text: '1' }
 }
 
 /** Returns the time of the decision, epoch ms; 0 if there is none. @param value as for `isSeveredNote` */

@@ -81,6 +81,11 @@ local function isLiked(relation)
 end
 `
 
+/** A Lua function that works like `isSevered`. The relation is a string, or false if there is none. */
+export const IS_SEVERED = `
+local function isSevered(relation) return relation and string.find(relation, '"[bie]":') ~= nil end
+`
+
 /** Returns why the user may not see the other user; undefined if nothing forbids it. */
 export function causeOf({ hasEnded, blocks, isBlocked }: Relation): Cause | undefined {
   if (blocks) return 'blocks'

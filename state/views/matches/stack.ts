@@ -3,6 +3,7 @@ import { cellOf, geohashOf, type Place } from './candidates/cells.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Ranked } from './candidates/ranking.ts'
 import { LIFTED } from './recent.ts'
+import { IS_SEVERED } from './relation.ts'
 import type { UserKeys } from './users.ts'
 
 /**
@@ -45,13 +46,14 @@ const META = 'meta'
  * Stores a stack without the candidates whom the user has swiped or may no longer see since the search began. Stores
  * nothing if the lock has a different owner, because another search is newer or a rewind has made this search useless.
  *
- * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the place where the next search continues. ARGV:
- * 1 the lock's token, 2 time to live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in ms,
- * then ids and values of candidates. Returns the ids of the candidates who are left out, even if nothing is stored.
+ * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the place where the next search continues, 5 the
+ * user's relations, which include what the sink has removed from the recent events. ARGV: 1 the lock's token, 2 time to
+ * live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in ms, then ids and values of
+ * candidates. Returns the ids of the candidates who are left out, even if nothing is stored.
  */
 export const STORE_STACK: ViewScript = {
   name: 'store-stack',
-  source: `
+  source: `${IS_SEVERED}
 local isOwner = redis.call('GET', KEYS[3]) == ARGV[1]
 local function severs(note) return note and string.sub(note, -2) ~= '${LIFTED}' end
 if isOwner then
@@ -63,7 +65,8 @@ for at = 6, #ARGV, 2 do
   local id = ARGV[at]
   local held = redis.call('HMGET', KEYS[2], 's:' .. id, 'x:' .. id .. ':blocks', 'x:' .. id .. ':blocked', 'x:' .. id .. ':ended')
   local isSwiped = held[1] and not string.find(held[1], ' REWIND', 1, true)
-  if isSwiped or severs(held[2]) or severs(held[3]) or severs(held[4]) then leftOut[#leftOut + 1] = id
+  local isHidden = severs(held[2]) or severs(held[3]) or severs(held[4]) or isSevered(redis.call('HGET', KEYS[5], id))
+  if isSwiped or isHidden then leftOut[#leftOut + 1] = id
   elseif isOwner then redis.call('HSET', KEYS[1], id, ARGV[at + 1]) end
 end
 if not isOwner then return leftOut end
@@ -73,8 +76,8 @@ return leftOut
 `,
 }
 
-export function storeStackKeys({ stack, recent, building, resume }: UserKeys): string[] {
-  return [stack, recent, building, resume]
+export function storeStackKeys({ stack, recent, building, resume, relations }: UserKeys): string[] {
+  return [stack, recent, building, resume, relations]
 }
 
 /** Returns the arguments of STORE_STACK that describe the stack. */

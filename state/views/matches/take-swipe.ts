@@ -37,7 +37,8 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 
 /**
  * Stores a note about a swipe, removes its target from the stored candidates, claims a refill if few candidates are
- * left, and checks whether the target likes the user.
+ * left, and checks whether the target likes the user. A match that the view includes needs no note, and nothing would
+ * remove one.
  *
  * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations. ARGV: as in NOTE_SWIPE, then
  * 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due, 10 ms until the
@@ -53,8 +54,9 @@ if stacked > 0 and stacked - 1 < tonumber(ARGV[9]) then
   if redis.call('SET', KEYS[3], ARGV[3], 'NX', 'PX', ARGV[10]) then claimed = 1 end
 end
 local likes = 0
-if isLiked(redis.call('HGET', KEYS[4], target)) then likes = 1 end
-if likes == 1 and ARGV[8] == '1' then redis.call('HSET', KEYS[1], 'm:' .. target, ARGV[3]) end
+local relation = redis.call('HGET', KEYS[4], target)
+if isLiked(relation) then likes = 1 end
+if likes == 1 and ARGV[8] == '1' and not string.find(relation, '"m":', 1, true) then redis.call('HSET', KEYS[1], 'm:' .. target, ARGV[3]) end
 return {claimed, likes}
 `,
 }

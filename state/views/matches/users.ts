@@ -3,7 +3,16 @@ import { parseUserKey } from '../../../schemas/matches/keys.ts'
 import type { MatchProfile, MatchRelation, MatchSeen } from '../../../schemas/matches/types.ts'
 import { decisionView } from '../results.ts'
 import { type View, type ViewContext, type ViewOperation, viewTag } from '../view.ts'
-import { leavingOperations, liftingOperations, matchedFieldName, severedField, swipeField, swipeVersion } from './recent.ts'
+import {
+  type Cause,
+  leavingOperations,
+  liftingOperations,
+  matchedFieldName,
+  severedField,
+  severedVersion,
+  swipeField,
+  swipeVersion,
+} from './recent.ts'
 import { storedRelation } from './relation.ts'
 
 /**
@@ -105,10 +114,27 @@ function relationOperations(keys: UserKeys, otherId: string, relation: MatchRela
       : { op: 'hset', key: keys.relations, fields: { [otherId]: storedRelation(relation) } },
     listed(keys.blocks, otherId, blockedAt),
     ...(relation?.match_id == null ? [] : [{ op: 'hdel', key: keys.recent, field: matchedFieldName(otherId) } as const]),
+    ...(relation === null ? [] : includedCauses(keys, otherId, relation)),
     ...lifted(keys, severedField(otherId, 'blocked'), relation?.unblocked_until ?? null, now),
     ...lifted(keys, severedField(otherId, 'ended'), relation?.reopened_until ?? null, now),
     ...keys.former.map((key) => ({ op: 'del', key }) as const),
   ]
+}
+
+/**
+ * Returns the operations that remove notes about blocks and an ended match, because the relation now includes them. A
+ * note about a later decision remains.
+ */
+function includedCauses({ recent }: UserKeys, otherId: string, relation: MatchRelation): ViewOperation[] {
+  const { blocks, is_blocked, has_ended, blocked_at, changed_at } = relation
+  const causes: [Cause, boolean, number][] = [
+    ['blocks', blocks, blocked_at ?? changed_at],
+    ['blocked', is_blocked, changed_at],
+    ['ended', has_ended, changed_at],
+  ]
+  return causes.flatMap(([cause, isIncluded, at]): ViewOperation[] =>
+    isIncluded ? [{ op: 'hdelUpTo', key: recent, field: severedField(otherId, cause), upTo: severedVersion(at) }] : [],
+  )
 }
 
 /** Lifts a cause in the recent events. */

@@ -44,11 +44,13 @@ export async function readUser(
   userId: string,
 ): Promise<UserState | undefined | typeof NOT_CAUGHT_UP> {
   const keys = userKeys(partition, userId)
-  const [profile, self, relations, recent, seenPages, stack, caughtUp] = await Promise.all([
+  const [profile, self, recent, relations, seenPages, stack, caughtUp] = await Promise.all([
     reader.get(keys.profile),
     reader.get(keys.self),
-    reader.hgetall(keys.relations),
+    // A sink adds an event to the other keys in the same step in which it removes the note about it. The notes are
+    // therefore read first, so that no event is missing from both.
     reader.hgetall(keys.recent),
+    reader.hgetall(keys.relations),
     reader.hgetallBuffer(keys.seen),
     reader.hgetall(keys.stack),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, partition)),
@@ -130,9 +132,10 @@ export async function readForSwipe(
   target: PlacedUser,
 ): Promise<SwipeState | typeof NOT_CAUGHT_UP> {
   const keys = userKeys(user.partition, user.id)
-  const [text, [last, ...severed], own, others] = await Promise.all([
-    reader.hget(keys.relations, target.id),
+  const [[last, ...severed], text, own, others] = await Promise.all([
+    // The notes are read before the relation; see `readUser`.
     reader.hmget(keys.recent, [LAST_SWIPE, ...severedFields(target.id)]),
+    reader.hget(keys.relations, target.id),
     // The caught-up flags are requested last. If Redis is emptied between the requests, the flags are therefore
     // missing.
     reader.mget([keys.profile, keys.self, caughtUpKey(MATCH_USERS_VIEW, user.partition)]),
@@ -165,9 +168,10 @@ export interface PairState {
 /** Reads the relation of a user to one other user. */
 export async function readPair(reader: ViewReader & ListReader, partition: number, userId: string, otherId: string): Promise<PairState> {
   const keys = userKeys(partition, userId)
-  const [text, [matchedAt, ...severed]] = await Promise.all([
-    reader.hget(keys.relations, otherId),
+  const [[matchedAt, ...severed], text] = await Promise.all([
+    // The notes are read before the relation; see `readUser`.
     reader.hmget(keys.recent, [matchedFieldName(otherId), ...severedFields(otherId)]),
+    reader.hget(keys.relations, otherId),
   ])
   const relation = text === null ? undefined : parseRelation(text)
   return {

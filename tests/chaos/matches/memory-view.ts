@@ -62,6 +62,9 @@ export function memoryView(partitions: number): MemoryView {
           case 'hdel':
             hash(operation.key).delete(operation.field)
             break
+          case 'hdelUpTo':
+            if (timeOf(hash(operation.key).get(operation.field)) <= operation.upTo.number) hash(operation.key).delete(operation.field)
+            break
           case 'hsetFrom':
             if (!(timeOf(hash(operation.key).get(operation.field)) > operation.number))
               hash(operation.key).set(operation.field, operation.value)
@@ -78,7 +81,7 @@ export function memoryView(partitions: number): MemoryView {
             set(operation.key).delete(operation.member)
             break
           default:
-            // The remaining operations concern notes of swipes and results of commands, which this test does not use.
+            // The remaining operations concern results of commands, which this test does not use.
             break
         }
       }

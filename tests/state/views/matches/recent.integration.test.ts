@@ -11,7 +11,17 @@ import { matchDeletions, matchProfiles, matchRelations, matchSeen, pairSwipes, s
 import type { MatchProfile, MatchRelation, MatchSeen, PairCommand, SwipeEvent } from '../../../../schemas/matches/types.ts'
 import { runScript } from '../../../../state/redis/run-script.ts'
 import { viewStore } from '../../../../state/views/apply.ts'
-import { type Cause, NOTE_SEVERED, type RecentSwipe, severedArguments, severedField } from '../../../../state/views/matches/recent.ts'
+import {
+  type Cause,
+  matchedField,
+  matchedFieldName,
+  NOTE_SEVERED,
+  RECENT_KEPT_MS,
+  type RecentSwipe,
+  severedArguments,
+  severedField,
+  swipeField,
+} from '../../../../state/views/matches/recent.ts'
 import {
   noteSwipeArguments,
   TAKE_REWIND,
@@ -311,6 +321,68 @@ test('what a new profile has swiped stays hidden, although the view reads the de
   const exclusion = exclusionsOf(state, driver.now)
   expect([exclusion(BOB), exclusion(dan), exclusion(cat)]).toEqual(['swiped', 'swiped', undefined])
   expect(state.self?.last_swipe?.target_id).toBe(BOB)
+})
+
+test('a block that the view includes needs no note, and hides both until it is lifted and after it is renewed', async () => {
+  const { ann, apply, redis, profileOf, relations, command, note, reasons } = await annAndBob()
+  await apply(profileOf(ann, null), profileOf(BOB, null))
+  const noted = (at: number) => Promise.all([note(ann, BOB, 'blocks', at), note(BOB, ann, 'blocked', at)])
+  const notes = async () => (await Promise.all([ann, BOB].map((id) => redis.hkeys(userKeys(PARTITION, id).recent)))).flat()
+  await noted(command('block', ann, BOB))
+  const first = relations()
+  command('unblock', ann, BOB)
+  const lifting = relations()
+  await noted(command('block', ann, BOB))
+  // The view includes the first block, but the notes are about the second one.
+  await apply(...first)
+  expect(await notes()).toHaveLength(2)
+  await apply(...lifting)
+  expect([await reasons(), await notes()]).toEqual([
+    ['blocks', 'blocked'],
+    [expect.any(String), expect.any(String)],
+  ])
+  await apply(...relations())
+  expect([await reasons(), await notes()]).toEqual([['blocks', 'blocked'], []])
+})
+
+test('a new note about a block removes notes about users that are two days older, but no swipes, place or newer notes', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const { recent } = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
+  const at = 2 * RECENT_KEPT_MS
+  const old = String(at - RECENT_KEPT_MS)
+  const [cat, dan, eve] = ['cat', 'dan', 'eve']
+  const kept = {
+    [swipeField(cat)]: `${old} id LEFT`,
+    place: `1 2 ${old}`,
+    left: old,
+    [severedField(dan, 'blocks')]: `${at - RECENT_KEPT_MS + 1} 1`,
+    // An earlier version of the API wrote no time.
+    [severedField(eve, 'blocks')]: '1',
+  }
+  await redis.hset(recent, {
+    ...kept,
+    [severedField(cat, 'blocked')]: `${old} 1`,
+    [severedField(cat, 'ended')]: `${old} 0`,
+    ...matchedField(dan, Number(old)),
+  })
+  await runScript(redis, NOTE_SEVERED, [recent], severedArguments(severedField(BOB, 'blocks'), at, true))
+  expect(await redis.hgetall(recent)).toEqual({ ...kept, [severedField(BOB, 'blocks')]: `${at} 1` })
+})
+
+test('a swipe at a match that the view includes leaves no note, because nothing would remove it', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
+  async function swiped(relation: string): Promise<[isLiked: boolean, isNoted: boolean]> {
+    await redis.hset(keys.relations, BOB, relation)
+    const swipe: RecentSwipe = { swipeId: randomUUID(), targetId: BOB, direction: 'RIGHT', at: 1_000 }
+    const { isLiked } = takenSwipe(await runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'match')))
+    return [isLiked, (await redis.hdel(keys.recent, matchedFieldName(BOB))) === 1]
+  }
+  expect(await swiped('3000')).toEqual([true, true])
+  expect(await swiped('{"l":3000}')).toEqual([true, true])
+  expect(await swiped('{"m":4000}')).toEqual([true, false])
 })
 
 test('notes that the API writes after Redis was emptied remain when the sink clears the view to rebuild it', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { relationKey } from '../../../../schemas/matches/keys.ts'
 import { jumpArguments } from '../../../../state/views/matches/jumps.ts'
-import { matchedFieldName } from '../../../../state/views/matches/recent.ts'
+import { matchedFieldName, severedField, severedVersion } from '../../../../state/views/matches/recent.ts'
 import { matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 
@@ -23,4 +23,20 @@ test('the note of a match goes when the view includes the match, because the not
   expect(operationsFor({ liked_at: 5, match_id: null })).not.toContainEqual(removal)
   for (const has_ended of [false, true])
     expect(operationsFor({ liked_at: null, match_id: 'm', matched_at: 5, has_ended })).toContainEqual(removal)
+})
+
+test('notes about a block and an ended match go when the view includes them, up to the time that the view includes', () => {
+  const { recent } = userKeys(0, ANN)
+  const none = { liked_at: null, match_id: null, blocks: false, is_blocked: false, has_ended: false, blocked_at: null, changed_at: 9 }
+  const removals = (relation: object | null) =>
+    matchUsersView
+      .operationsFor(0, relationKey(ANN, BOB), relation && ({ ...none, ...relation } as never))
+      .filter((operation) => operation.op === 'hdelUpTo')
+  const removal = (cause: 'blocks' | 'blocked' | 'ended', at: number) => {
+    return { op: 'hdelUpTo', key: recent, field: severedField(BOB, cause), upTo: severedVersion(at) }
+  }
+  expect([removals(null), removals({})]).toEqual([[], []])
+  expect(removals({ blocks: true, blocked_at: 7 })).toEqual([removal('blocks', 7)])
+  expect(removals({ is_blocked: true })).toEqual([removal('blocked', 9)])
+  expect(removals({ match_id: 'm', matched_at: 5, has_ended: true })).toEqual([removal('ended', 9)])
 })
