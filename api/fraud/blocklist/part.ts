@@ -98,11 +98,13 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
       bind(changeEntryRoute, async (input) => {
         const { entry_id } = input.params
         const { reason, ttl_hours, blocked_by = input.caller!.subject } = input.body
-        const { entity_type, entity_value, masked_value } = await activeEntry(entry_id)
+        if (!isEntryId(entry_id)) throw new ApiError(fraudErrors.blocklist_entry_not_found)
         const open = await commands.open(input, ['changeBlocklistEntry', entry_id, input.body])
-        const request = { entity_type, entity_value, masked_value, reason, blocked_by, ttl_hours }
-        const command: FraudBlocklistCommand = { action: 'change', actor: input.caller!.subject, request }
-        const answer = await open.run(blocklistFlow, entry_id, command)
+        const answer = await open.run(blocklistFlow, entry_id, async (): Promise<FraudBlocklistCommand> => {
+          const { entity_type, entity_value, masked_value } = await activeEntry(entry_id)
+          const request = { entity_type, entity_value, masked_value, reason, blocked_by, ttl_hours }
+          return { action: 'change', actor: input.caller!.subject, request }
+        })
         if (answer.outcome === 'not_found') throw new ApiError(fraudErrors.blocklist_entry_not_found)
         return jsonAnswer(200, entryJson(answer.entry), PRIVATE)
       }),

@@ -47,8 +47,11 @@ export interface OpenCommand {
    * instance can read its changes. A repeated command gets the first answer. A request may take several steps, each
    * with a different name. Throws ApiError `unavailable` with `command_id` if no answer arrives in time. The command
    * may still be executed later. Repeating the command with the same id returns its answer.
+   * @param body the command's body, or a function that reads what the body needs. The function is not called if the
+   * command is already answered, so that a repetition gets its answer even if the function would fail now. Throws what
+   * the function throws.
    */
-  run<C, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C, step?: string): Promise<A>
+  run<C extends object, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C | (() => Promise<C>), step?: string): Promise<A>
   /**
    * Computes a value once per Idempotency-Key: a repeated request gets the value of the first request that computed it,
    * even if the computation would fail now. Without a key, computes the value each time. Throws what `compute` throws,
@@ -109,7 +112,12 @@ export function createCommands(deps: CommandsDeps): Commands {
     const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
     if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 
-    async function run<C, V, A>(flow: CommandFlow<C, V, A>, about: string, body: C, step?: string): Promise<A> {
+    async function run<C extends object, V, A>(
+      flow: CommandFlow<C, V, A>,
+      about: string,
+      body: C | (() => Promise<C>),
+      step?: string,
+    ): Promise<A> {
       const commandId = step === undefined ? id : `${id}:${step}`
       const send = () => ask(flow, about, body, { commandId, requestHash, until, isRepeated: before !== undefined })
       const result = await answering(shownId, send).catch(async (error: unknown) => {
@@ -141,11 +149,17 @@ export function createCommands(deps: CommandsDeps): Commands {
     readonly isRepeated: boolean
   }
 
-  async function ask<C, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C, asked: Asked): Promise<Result> {
+  async function ask<C extends object, V, A>(
+    flow: CommandFlow<C, V, A>,
+    key: string,
+    given: C | (() => Promise<C>),
+    asked: Asked,
+  ): Promise<Result> {
     const { commandId, requestHash, until, isRepeated } = asked
     const place: ResultPlace = { commandId, view: flow.name, partition: partitionOf(flow, key) }
     const known = isRepeated ? await room.look(place) : undefined
     if (known !== undefined) return known
+    const body = typeof given === 'function' ? await given() : given
     if (!channel.isOpen) throw unanswered('Results cannot be received at the moment.')
     if (room.size >= MAX_WAITING) throw unanswered('Too many commands are already waiting.')
     const wait = room.wait(place, Math.max(0, until - monotonic()))

@@ -66,6 +66,18 @@ test('PUT changes an entry, which stays in force', async () => {
   expect(blocklist.find(requestOf({ device: 'd1' }))).toBe('DEVICE')
 })
 
+test('a repeated PUT gets the first answer, although the entry has been removed since', async () => {
+  const { send } = await blocklistApi()
+  const { body: entry } = await send('POST', '', { body: DEVICE })
+  const put = (key: string) =>
+    send('PUT', `/${entry.entry_id}`, { body: { reason: 'other', ttl_hours: 2 }, headers: { 'idempotency-key': key } })
+  const first = await put('k1')
+  expect([first.status, first.body.reason]).toEqual([200, 'other'])
+  await send('DELETE', `/${entry.entry_id}`)
+  expect(await put('k1')).toEqual(first)
+  expect(await put('k2')).toMatchObject({ status: 404, body: { error: 'blocklist_entry_not_found' } })
+})
+
 test('each type is found by its canonical value, in the order of the types', async () => {
   const { send, blocklist, hashes } = await blocklistApi()
   const block = async (entity_type: string, entity_value: string) =>
