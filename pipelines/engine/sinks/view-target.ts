@@ -60,7 +60,8 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   function reasonToClear(stored: ViewPosition, { end, topicId, retentionMs }: FactsToCompare) {
     if (stored.topicId !== undefined && topicId !== undefined && stored.topicId !== topicId) return 'topic_recreated'
     if (stored.next > end) return 'ahead_of_log'
-    return runtime.now() - stored.at > retentionMs ? 'missed_tombstones' : undefined
+    // No tombstone follows the end of the log.
+    return stored.next < end && runtime.now() - stored.at > retentionMs ? 'missed_tombstones' : undefined
   }
 
   function prepare(given: SinkBatch): () => Promise<WriteResult> {
