@@ -38,6 +38,15 @@ test('naming a store declares it, and stores have the order in which nodes first
   expect(single.subTopologies[0].stores).toEqual(['first', 'third', 'second'])
 })
 
+test('a repartition topic may receive the late records of a source', () => {
+  const withLate = topology('with-late', (t) => {
+    const late = t.repartition('late', { key: a.key, value: a.value, partitions: a.partitions })
+    t.source(a, { lateOutput: late }).process('one', {}, nothing)
+    t.source(late).process('two', {}, nothing)
+  })
+  expect(withLate.subTopologies.map(({ sources }) => sources)).toEqual([['a'], ['with-late-late-repartition']])
+})
+
 test('describe prints sources, processors, stores and topics as text', () => {
   expect(wordCount().describe().text).toBe(`topology words
   sub-topology 0: 2 partitions
