@@ -61,6 +61,23 @@ test('ClickHouse itself deduplicates a repeated insert', async () => {
   expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
 })
 
+test('the records of a recreated topic are not mistaken for a repeated insert', async () => {
+  const { client, store } = await open()
+  const insert = { topic: 'topic', partition: 0, rows: rows(0, 10) }
+  await store.noteTopicId('topic', 0, 'before')
+  await store.insert(insert)
+  await client.command({ query: 'ALTER TABLE events DELETE WHERE 1', clickhouse_settings: { mutations_sync: '2' } })
+  await store.noteTopicId('topic', 0, 'after')
+  await store.insert(insert)
+  expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
+
+  const restarted = tableStore(eventsTable, client, ALONE)
+  await restarted.prepare()
+  expect(await restarted.topicId('topic', 0)).toBe('after')
+  await restarted.insert(insert)
+  expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
+})
+
 test('the progress of a table belongs to that table alone, and a recreated table starts from nothing', async () => {
   const { client, store } = await open()
   const caughtUp = async () => (await caughtUpPartitions(client as unknown as TableReader, 'events'))[0]
