@@ -56,6 +56,7 @@ export interface TableStore {
  */
 const PASSING = new Set([
   '3', // UNEXPECTED_END_OF_FILE
+  '75', // CANNOT_WRITE_TO_FILE_DESCRIPTOR, for example because the disk is full
   '159', // TIMEOUT_EXCEEDED
   '164', // READONLY
   '202', // TOO_MANY_SIMULTANEOUS_QUERIES
@@ -70,10 +71,17 @@ const PASSING = new Set([
   '252', // TOO_MANY_PARTS
   '285', // TOO_FEW_LIVE_REPLICAS
   '286', // UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE
+  '289', // REPLICA_IS_NOT_IN_QUORUM, while the replica has not fetched the last insert
   '319', // UNKNOWN_STATUS_OF_INSERT
+  '341', // UNFINISHED
   '394', // QUERY_WAS_CANCELLED
+  '416', // REPLICA_STATUS_CHANGED
   '425', // SYSTEM_ERROR
+  '439', // CANNOT_SCHEDULE_TASK
   '473', // DEADLOCK_AVOIDED
+  '517', // CANNOT_ASSIGN_ALTER, when several sinks migrate a replicated table
+  '745', // SERVER_OVERLOADED
+  '762', // HTTP_CONNECTION_LIMIT_REACHED
   '999', // KEEPER_EXCEPTION
 ])
 
