@@ -136,8 +136,8 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
   }
 
   /**
-   * Identifies an insert, so that ClickHouse ignores it when it is repeated. The id of the topic is a part of it, because
-   * a topic that was deleted and created again has other records at the same offsets.
+   * Identifies an insert, so that ClickHouse ignores it when it is repeated. The id of the topic is a part of it,
+   * because a topic that was deleted and created again has other records at the same offsets.
    */
   function tokenOf({ topic, partition }: InsertSource, firstOffset: number, lastOffset: number, rows: number): string {
     const token = `${topic}-${partition}-${firstOffset}-${lastOffset}-${rows}`
