@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { testDriver } from '../../../../pipelines/engine/testing.ts'
+import { late } from '../../../../pipelines/engine/topology/outcome.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
@@ -39,12 +41,15 @@ test('naming a store declares it, and stores have the order in which nodes first
 })
 
 test('a repartition topic may receive the late records of a source', () => {
-  const withLate = topology('with-late', (t) => {
-    const late = t.repartition('late', { key: a.key, value: a.value, partitions: a.partitions })
-    t.source(a, { lateOutput: late }).process('one', {}, nothing)
-    t.source(late).process('two', {}, nothing)
-  })
-  expect(withLate.subTopologies.map(({ sources }) => sources)).toEqual([['a'], ['with-late-late-repartition']])
+  const driver = testDriver(
+    topology('with-late', (t) => {
+      const lateLines = t.repartition('late', { key: a.key, value: a.value, partitions: 3 })
+      t.source(a, { lateOutput: lateLines }).process('one', {}, () => late)
+      t.source(lateLines).process('two', { emits: [out] }, (line, ctx) => ctx.emit(out, ctx.key, line))
+    }),
+  )
+  driver.pipe(a, 'k', 'v')
+  expect(driver.read(out)).toMatchObject([{ key: 'k', value: 'v' }])
 })
 
 test('describe prints sources, processors, stores and topics as text', () => {
