@@ -38,7 +38,7 @@ const PAIRS_PER_TICK = 500
 const PAIRS_PER_STEP = 100
 /** A scan that finds no pairs counts as this number of cleared pairs, because it takes as long as clearing them. */
 const PAIRS_PER_SCAN = 5
-/** Number of pairs that each tick checks for old swipes. A tick delays swipes and commands by about three ms. */
+/** Number of pairs that each tick checks for old swipes. It is limited, because swipes and commands wait for a tick. */
 const CHECKED_PER_TICK = 1_000
 const CHECK_EVERY_MS = 1_000
 /** Minimum time between the starts of two passes over all pairs. */
