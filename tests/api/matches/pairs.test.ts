@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
+import { matchesErrors } from '../../../api/matches/errors.ts'
 import { pairRoutes } from '../../../api/matches/pairs.ts'
-import { likesRoute, matchesRoute, notifyRoute } from '../../../api/matches/routes.ts'
+import { likesRoute, matchesRoute, notifyRoute, unmatchRoute } from '../../../api/matches/routes.ts'
+import type { PairAnswer } from '../../../schemas/matches/flow.ts'
 import { matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
 import type { MatchProfile, PairCommand } from '../../../schemas/matches/types.ts'
 import { parseRecent, severedField } from '../../../state/views/matches/recent.ts'
 import { ANN, BOB } from '../../pipelines/matches/swipes.ts'
+import { remembered } from '../kit/commands/remembered.ts'
 import { matchesApi } from './harness.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -30,6 +33,7 @@ const profile: MatchProfile = {
 function routesOf(
   likers: readonly Partial<MatchProfile>[],
   { sent = [], matchedAt }: { readonly sent?: PairCommand[]; readonly matchedAt?: (at: number) => number } = {},
+  answer: PairAnswer = { outcome: 'not_found' },
 ) {
   const ids = likers.map((_liker, index) => `0b000000-0000-4000-8000-${String(index).padStart(12, '0')}`)
   const likes = new Map(matchedAt === undefined ? ids.map((id, index) => [id, 2 * (NOW - index)]) : [])
@@ -37,9 +41,11 @@ function routesOf(
   const profiles = new Map(
     likers.map((liker, index) => [ids[index], { ...profile, gender: 'm', seeking_gender: [], ...liker, user_id: ids[index] }]),
   )
-  const state = { now: NOW, likes, matches, profiles, recent: {} as Record<string, string>, reads: 0 }
+  const state = { now: NOW, likes, matches, profiles, recent: {} as Record<string, string>, reads: 0, severed: [] as unknown[] }
+  const once = remembered()
   const deps = {
     people: {
+      sever: async (userId: string, field: string, at: number) => void state.severed.push([userId, field, at]),
       own: async () => ({ profile, self: undefined, recent: parseRecent(state.recent), seenPages: {}, stack: undefined }),
       async list(_userId: string, list: 'likes' | 'matches', start: number, stop: number) {
         const members = [...state[list]].map(([member, score]) => ({ member, score }))
@@ -51,11 +57,12 @@ function routesOf(
       },
     },
     commands: {
-      open: async () => ({
+      open: async ({ idempotencyKey }: { readonly idempotencyKey?: string }) => ({
+        once: <T>(name: string, compute: () => T) => once(idempotencyKey, name, compute),
         async run(_flow: unknown, key: string, command: PairCommand) {
           expect(key).toBe(pairKey(command.actor_id, command.other_id))
           sent.push(command)
-          return { outcome: 'not_found' }
+          return answer
         },
       }),
     },
@@ -129,6 +136,28 @@ test('pages of matches read few profiles, and their total follows blocks, ends o
   state.profiles.set(ids[0], { ...profile, user_id: ids[0] })
   state.now += 60_000
   expect(await pageOf(1)).toEqual({ total: 50, ids: [fresh, ids[0], ids[1], ids[4], ids[5]] })
+})
+
+test('a match is ended for both, and a repeated request gets its answer, even if the match has gone since', async () => {
+  const sent: PairCommand[] = []
+  const ask = routesOf([suitable], { sent, matchedAt: (at) => at }, { outcome: 'done', changed_at: NOW })
+  const [other] = ask.ids
+  const end = async (idempotencyKey?: string) =>
+    (await ask(unmatchRoute, { params: { match_id: matchIdOf(ANN, other) }, idempotencyKey })).status
+  expect(await end('one')).toBe(204)
+  const notes = [
+    [ANN, severedField(other, 'ended'), NOW],
+    [other, severedField(ANN, 'ended'), NOW],
+  ]
+  expect(ask.state.severed).toEqual(notes)
+  // The view keeps a match that has ended, so that further requests to end it change nothing.
+  ask.state.matches.set(other, -NOW)
+  expect(await end()).toBe(204)
+  ask.state.matches.clear()
+  expect(await end('one')).toBe(204)
+  expect(new Set(sent.map(({ match_id, other_id }) => `${match_id} ${other_id}`))).toEqual(new Set([`${matchIdOf(ANN, other)} ${other}`]))
+  await expect(end('two')).rejects.toMatchObject({ definition: matchesErrors.match_not_found })
+  await expect(end()).rejects.toMatchObject({ definition: matchesErrors.match_not_found })
 })
 
 test('a report of a match goes to the partition of the pair, and is accepted whatever the pair says', async () => {
