@@ -10,6 +10,7 @@ import { type PipelinesConfig, readPipelinesConfig } from './config.ts'
 import {
   createWorker,
   type EngineMetrics,
+  endedProcesses,
   holdsErasableState,
   memberIdentity,
   periodicJob,
@@ -49,9 +50,13 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
   const groupIds = sinkGroupIds(pipelineServices)
   const groups = new Map<string, SinkGroup>()
 
-  function seatOf(sink: string): SinkSeat {
+  // A worker that keeps its place when it stops is expected to return, so the others leave its place to it.
+  const hasEnded = config.keepPlaceOnStop ? undefined : endedProcesses(runtime)
+
+  function seatOf(sink: string, address: string): SinkSeat {
     const groupId = groupIds.get(sink) as string
-    const group = groups.get(groupId) ?? sinkGroup({ groupId, ...identity(groupId) }, { transport, runtime })
+    const options = { groupId, ...identity(groupId), address, hasEnded }
+    const group = groups.get(groupId) ?? sinkGroup(options, { transport, runtime })
     groups.set(groupId, group)
     return group.seat()
   }
@@ -69,11 +74,11 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
           const { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs } = config
           const settings = { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs }
           const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
-          const deps = { transport, registry, backend, identity: identity(topology.name), runtime, onCommit, address }
+          const deps = { transport, registry, backend, identity: identity(topology.name), runtime, onCommit, address, hasEnded }
           return workerRunner(createWorker({ topology, ...settings }, deps))
         })
       const context = { config, transport, registry, runtime }
-      const sinks = service.sinks.map((sink) => sink.open({ ...context, resources }, seatOf(sink.name)))
+      const sinks = service.sinks.map((sink) => sink.open({ ...context, resources }, seatOf(sink.name, address)))
       return [...workers, ...sinks, ...(service.jobs?.(context) ?? [])]
     })
     return hasErasableState ? [...own, stateScrub] : own

@@ -9,6 +9,7 @@ import { commitOffsets, fetchCommitted, type OffsetOwner } from './group-offsets
 import { heartbeatExchange } from './heartbeat.ts'
 import { heartbeatLoop } from './heartbeat-loop.ts'
 import type { GuardedMembership } from './kept-session.ts'
+import { neighbourWatch } from './neighbour-watch.ts'
 import type { Context } from './options.ts'
 import { backoff } from './retry.ts'
 
@@ -80,6 +81,22 @@ export function openGroupMember(
   let guardedState = ''
   let stalls = 0
   let running: Promise<void> | undefined
+  const { hasEnded } = options
+  const watch =
+    hasEnded &&
+    neighbourWatch({
+      runtime,
+      groupId,
+      memberId: () => memberId,
+      members: () => describeMembers(context, coordinator, groupId, stopping.signal),
+      hasEnded,
+      async remove(other) {
+        const { errorCode } = await heartbeats.send({ id: other, epoch: LEAVE_EPOCH }, false, undefined)
+        return errorName(errorCode) === 'NONE'
+      },
+      stopping: stopping.signal,
+    })
+  let watching = false
   const heartbeat = heartbeatLoop({
     runtime,
     groupId,
@@ -96,6 +113,25 @@ export function openGroupMember(
     let all = 0
     for (const topic of topics) all += cluster.partitionCount(topic) ?? Number.NaN
     return assignment.owned.length === all
+  }
+
+  /**
+   * Watches the neighbour after a heartbeat, when the process is awake anyway. A member that owns all partitions has
+   * nothing to take over.
+   */
+  function watchNeighbour(): void {
+    if (watch === undefined || watching || !isMember() || ownsAll()) return
+    watching = true
+    watch
+      .look()
+      .then((hasRemoved) => {
+        // The next heartbeat shows whether this member gets partitions of the removed member.
+        if (hasRemoved && isMember()) heartbeat.hurry()
+      })
+      .catch((error) => log.debug({ err: error, groupId }, 'kafka_neighbour_not_known'))
+      .finally(() => {
+        watching = false
+      })
   }
 
   async function exchange(): Promise<void> {
@@ -125,7 +161,11 @@ export function openGroupMember(
       report.confirmed()
       confirmedNotice = said
       if (isMember()) updateGuard()
-      if (assigned !== undefined && assignment.setTarget(assigned, joining)) options.onEvent?.()
+      if (assigned !== undefined && assignment.setTarget(assigned, joining)) {
+        watch?.forgetMembers()
+        options.onEvent?.()
+      }
+      watchNeighbour()
     } catch (error) {
       // After a lost answer, neither the member nor the coordinator knows what the other side has received, so the next
       // heartbeat and its response contain all fields.

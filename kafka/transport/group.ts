@@ -22,6 +22,13 @@ export interface GroupOptions {
   readonly topics: readonly string[]
   /** The HTTP address of this process (http://host:port), which the other members can see. */
   readonly address?: string
+  /**
+   * Returns whether the process that published an address has certainly ended. If it is given, the members watch each
+   * other, and remove a member whose process has ended from the group. Its partitions then move within a heartbeat
+   * interval or two, and not only when its session times out. Removing a live member is safe: like a member whose
+   * session has timed out, it is fenced and joins again.
+   */
+  readonly hasEnded?: (address: string) => Promise<boolean>
   /** Server-side assignor. Default `range`. */
   readonly assignor?: string
   readonly rebalanceTimeoutMs?: number

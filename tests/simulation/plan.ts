@@ -54,6 +54,11 @@ export interface Plan {
   readonly warmUpMaxMs?: number
   /** How long clients wait for an answer, ms. If absent, they wait for the default time. */
   readonly requestTimeoutMs?: number
+  /**
+   * If given, workers watch each other and remove members of ended processes from their groups. It is the probability
+   * with which a check mistakes a live process for an ended one, as long as faults happen.
+   */
+  readonly mistakenlyEnded?: number
   /** Period in which records are sent and faults begin, ms. */
   readonly troubleMs: number
   /** When each worker starts, ms. */
@@ -89,6 +94,13 @@ const WARM_UP_MAX_MS = [200, 10_000] as const
  */
 const SHARE_IMPATIENT = 0.5
 const IMPATIENT_MS = [2_000, 6_000] as const
+/**
+ * Share of the worlds whose workers watch each other, share of those worlds in which their checks are sometimes wrong,
+ * and the probability of a wrong result.
+ */
+const SHARE_WATCHED = 0.6
+const SHARE_MISTAKEN = 0.4
+const MISTAKEN = 0.6
 const MOST_FAULTS = 7
 /** Share of the worlds with a storm: many faults in quick succession over a longer period. */
 const SHARE_STORM = 0.08
@@ -177,7 +189,8 @@ export function planOf(seed: number, subject: SubjectName): Plan {
   } as const satisfies Plan
   // These settings are drawn last, so that the other settings of a plan are the same as before these settings existed.
   const warmUpMaxMs = random() < SHARE_WARM_UP ? Math.round(between(...WARM_UP_MAX_MS)) : 0
-  return random() < SHARE_IMPATIENT
-    ? { ...plan, warmUpMaxMs, requestTimeoutMs: Math.round(between(...IMPATIENT_MS)) }
-    : { ...plan, warmUpMaxMs }
+  const requestTimeoutMs = random() < SHARE_IMPATIENT ? Math.round(between(...IMPATIENT_MS)) : undefined
+  const watches = random() < SHARE_WATCHED
+  const mistakenlyEnded = watches ? (random() < SHARE_MISTAKEN ? MISTAKEN : 0) : undefined
+  return { ...plan, warmUpMaxMs, requestTimeoutMs, mistakenlyEnded }
 }

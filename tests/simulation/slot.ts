@@ -4,7 +4,7 @@ import { FencedError, type Transport, TransportError } from '../../kafka/transpo
 import type { MemberIdentity, Runner } from '../../pipelines/engine/index.ts'
 import type { Topology } from '../../pipelines/engine/topology/topology.ts'
 import { createWorker, type Worker } from '../../pipelines/engine/worker/worker.ts'
-import type { Guarantee, WorkerConfig } from '../../pipelines/engine/worker/worker-config.ts'
+import type { Guarantee, WorkerConfig, WorkerDeps } from '../../pipelines/engine/worker/worker-config.ts'
 import { StateUnavailable } from '../../state/stores/errors.ts'
 import { type MemoryDisk, memoryBackend, memoryDisk } from '../../state/stores/memory-backend.ts'
 import type { StateBackend } from '../../state/stores/store.ts'
@@ -32,7 +32,14 @@ export interface SlotDeps {
   /** How long clients wait for an answer, ms; undefined for the default of the client. */
   readonly requestTimeoutMs: number | undefined
   readonly guarantee: Guarantee
+  /** Returns whether a worker takes a live process for an ended one; undefined if workers do not watch each other. */
+  readonly isMistaken: ((chance: number) => boolean) | undefined
+  /** The addresses of the ended processes of all slots. */
+  readonly ended: Set<string>
 }
+
+/** How long a worker waits until a machine accepts or refuses a connection, ms. */
+const CONNECT_MS = [0.1, 3] as const
 
 /** Starts processes again. It never fails. */
 const supervisor = actor('supervisor')
@@ -74,7 +81,7 @@ export function openTransport(process: SimulatedProcess, { network, cluster, req
 }
 
 export function slot(name: string, deps: SlotDeps): Slot {
-  const { scheduler, network, registry, topology, sinks, settings, warmUpMaxMs, guarantee } = deps
+  const { scheduler, network, registry, topology, sinks, settings, warmUpMaxMs, guarantee, isMistaken } = deps
   const { random, between } = scheduler.chance(name)
   const failures: string[] = []
   let disk: MemoryDisk = memoryDisk()
@@ -120,15 +127,30 @@ export function slot(name: string, deps: SlotDeps): Slot {
       const created = createWorker(
         // State in simulations is far below the usual threshold for a warm-up, but must be copied nevertheless.
         { topology, guarantee, ...settings, warmUpMaxMs, warmUpLeastRecords: 0, stopGraceMs: 5_000 },
-        { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime },
+        { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime, ...watchOf(own) },
       )
       worker = created
       await created.start()
       // If the process is being stopped during its start, it does not open its sinks any more.
-      runners = isStopping ? [] : (sinks?.open({ process: own, transport, registry, memberOf }) ?? [])
+      runners = isStopping
+        ? []
+        : (sinks?.open({ process: own, transport, registry, memberOf: (groupId) => ({ ...memberOf(groupId), ...watchOf(own) }) }) ?? [])
       await Promise.all([created.done, ...runners.map((runner) => runner.start().then(() => runner.done))])
     } finally {
       await transport.close()
+    }
+  }
+
+  /** Lets the workers of a process watch the processes of other workers. The name of a process is its address. */
+  function watchOf({ actor, runtime }: SimulatedProcess): Pick<WorkerDeps, 'address' | 'hasEnded'> {
+    if (isMistaken === undefined) return {}
+    const { random: chance, between: within } = scheduler.chance(`${actor.name} watches`)
+    return {
+      address: `http://${actor.name}`,
+      async hasEnded(address) {
+        await runtime.sleep(within(...CONNECT_MS))
+        return deps.ended.has(address) || isMistaken(chance())
+      },
     }
   }
 
@@ -170,6 +192,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
 
   function end(own: SimulatedProcess): void {
     own.actor.alive = false
+    deps.ended.add(`http://${own.actor.name}`)
     network.cut((client) => client === own.actor)
     process = undefined
     worker = undefined

@@ -48,7 +48,7 @@ function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, ju
 
 /** Runs the world of a plan. The same plan always has the same events and the same result. */
 export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
-  const { seed, troubleMs, upgradedAt, settings, warmUpMaxMs = 0, requestTimeoutMs, guarantee } = plan
+  const { seed, troubleMs, upgradedAt, settings, warmUpMaxMs = 0, requestTimeoutMs, guarantee, mistakenlyEnded } = plan
   const scheduler = newScheduler(seed, trace)
   const subject = subjectOf(plan, scheduler)
   const net: Network = network(scheduler, (host) => find(host))
@@ -57,7 +57,10 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   cluster.transactions.firstEpoch = plan.firstEpoch
   const registry = memoryRegistry()
   const { topology, sinks } = subject
-  const deps = { scheduler, network: net, cluster, registry, topology, sinks, settings, warmUpMaxMs, requestTimeoutMs, guarantee }
+  const ended = new Set<string>()
+  const isMistaken = mistakenlyEnded === undefined ? undefined : (chance: number) => chance < mistakenlyEnded && scheduler.now() < troubleMs
+  const ofWorkers = { settings, warmUpMaxMs, requestTimeoutMs, guarantee, isMistaken, ended }
+  const deps = { scheduler, network: net, cluster, registry, topology, sinks, ...ofWorkers }
   const slots: Slot[] = plan.workers.map((_, at) => slot(`worker-${at + 1}`, deps))
   const sources = new Set(topology.subTopologies.flatMap((part) => part.sources))
   const faultDeps: FaultDeps = { scheduler, network: net, cluster, clusterFaults, slots, sinks, sources, growing: subject.growing }
@@ -92,9 +95,9 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   }
 
   const partitionsOf = (topic: string) => cluster.topics.get(topic)?.logs.length ?? 0
-  let ended = false
+  let inputEnded = false
   function end(publisher: Publisher): void {
-    ended = true
+    inputEnded = true
     publish(publisher, -1, subject.end(feeder.runtime.now()))
   }
 
@@ -123,7 +126,7 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   const clocksWereWrong = plan.faults.some(({ kind }) => kind === 'clock')
   const requestsWereLate = plan.faults.some(({ kind }) => LATE_KINDS.has(kind))
   const times = (): InputTimes => ({ acknowledgedAt, now: feeder.runtime.now(), clocksWereWrong, requestsWereLate })
-  const isComplete = () => ended && unacknowledged === 0 && subject.isComplete(cluster, times())
+  const isComplete = () => inputEnded && unacknowledged === 0 && subject.isComplete(cluster, times())
   while (!isComplete() && scheduler.now() < deadline) await scheduler.run(scheduler.now() + LOOK_MS, () => false)
   const late = isComplete() ? [] : [`the output is incomplete after ${PATIENCE_MS / 1_000} s`]
   await scheduler.run(scheduler.now() + CALM_MS, () => false)

@@ -16,6 +16,10 @@ export interface SinkGroupOptions {
   readonly memberId: string
   /** Stores a new member id that replaces one that the brokers refuse. */
   readonly keepMemberId?: (memberId: string) => void
+  /** See `GroupOptions`. */
+  readonly address?: string
+  /** See `GroupOptions`. */
+  readonly hasEnded?: (address: string) => Promise<boolean>
 }
 
 export interface SinkGroupDeps {
@@ -122,6 +126,8 @@ export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: Sin
       memberId: options.memberId,
       onMemberId: options.keepMemberId,
       onEvent: wakeAll,
+      address: options.address,
+      hasEnded: options.hasEnded,
       topics: subscribed,
     })
     member.join().catch(fail)

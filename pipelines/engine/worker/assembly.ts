@@ -104,7 +104,9 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const copySession = deps.backend.copySession(topology.name)
   const exactlyOnce = config.guarantee !== 'at-least-once'
   const transactionalId = exactlyOnce ? identity.transactionalId : undefined
-  const maxBatchBytes = await transport.maxBatchBytes([...counts.topics.keys(), ...changelogNames(topology, declaration)])
+  const copies = topology.options.standby ?? 0
+  const changelogs = changelogNames(topology, declaration)
+  const maxBatchBytes = await transport.maxBatchBytes([...counts.topics.keys(), ...changelogs])
   const producer = transport.producer({ transactionalId, compression: config.compression, maxBatchBytes, onCommitStep: deps.fault })
   const commitIntervalMs = topology.options.commitIntervalMs ?? config.commitIntervalMs ?? DEFAULT_COMMIT_INTERVAL_MS
   const commitWhenIdle = topology.options.commitWhenIdle ?? true
@@ -122,6 +124,9 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     onMemberId: identity.keepMemberId,
     onEvent: fetcher.wake,
     address: deps.address,
+    // Without a copy of the state, another worker would have to restore it, which usually takes longer than the restart
+    // of the ended process. A worker that keeps its place is expected to return, too.
+    hasEnded: (copies > 0 || changelogs.length === 0) && !config.keepPlaceOnStop ? deps.hasEnded : undefined,
     topics,
   })
 
@@ -224,7 +229,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     session,
     tasks: tasks.all,
     standby: inactive.copy,
-    copies: topology.options.standby ?? 0,
+    copies,
     // Queries use a separate view of the group: the view of the standby copies may be fetched in the middle of a
     // change, after which the owners are different.
     group: groupView(group, runtime),

@@ -6,6 +6,7 @@ import type { Log, Runtime } from '../../../runtime/runtime.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import type { StateQueries } from '../queries/queries.ts'
 import type { Topology } from '../topology/topology.ts'
+import { endedProcesses } from './ended-processes.ts'
 import { type HostOptions, startHost } from './host.ts'
 import { memberIdentity } from './member-identity.ts'
 import { createWorker, type Worker, type WorkerStatus } from './worker.ts'
@@ -155,7 +156,7 @@ async function start(
 ): Promise<Started> {
   const registry = typeof options.registry === 'string' ? registryClient({ url: options.registry }) : options.registry
   const identity = memberIdentity(options.stateFolder, topology.name, deps.runtime)
-  const create = (more: Pick<WorkerDeps, 'address' | 'onCommit'>) =>
+  const create = (more: Pick<WorkerDeps, 'address' | 'hasEnded' | 'onCommit'>) =>
     createWorker({ ...options, topology }, { ...deps, registry, identity, ...more })
   const { healthPort, healthHost = DEFAULT_HEALTH_HOST } = options
   if (healthPort === undefined) {
@@ -169,7 +170,8 @@ async function start(
     {
       ...deps,
       runners(metrics, address) {
-        hosted.push(create({ address, onCommit: (seconds) => metrics.observeCommit(topology.name, seconds) }))
+        const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
+        hosted.push(create({ address, hasEnded: endedProcesses(deps.runtime), onCommit }))
         return hosted.map(workerRunner)
       },
     },

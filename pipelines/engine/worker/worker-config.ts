@@ -63,6 +63,11 @@ export interface WorkerDeps {
   readonly runtime: Runtime
   /** The address at which this process answers queries (http://host:port). The other workers can see it. */
   readonly address?: string
+  /**
+   * Returns whether the process at an address has certainly ended. It lets workers with copies of state take over
+   * before the session of an ended process times out.
+   */
+  readonly hasEnded?: (address: string) => Promise<boolean>
   /** Called after every commit. */
   readonly onCommit?: (seconds: number) => void
   /** For crash tests only. */

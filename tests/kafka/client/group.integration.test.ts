@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { FencedError } from '../../../kafka/transport.ts'
+import { endedProcesses } from '../../../pipelines/engine/index.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { brokerProxy } from './broker-proxy.ts'
@@ -128,11 +130,10 @@ test('a topic that is created after the join is assigned once it exists', async 
 })
 
 /** Starts member-process.ts and waits until it owns its partitions and has an open transaction. */
-async function startWorker(args: readonly string[]): Promise<ChildProcess> {
+async function startWorker(args: readonly string[], lines: string[] = []): Promise<ChildProcess> {
   const script = fileURLToPath(new URL('./member-process.ts', import.meta.url))
   const child = spawn(process.execPath, [script, ...args], { cwd: guardedFolder().path, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
-  const lines: string[] = []
   createInterface({ input: child.stdout! }).on('line', (line) => lines.push(line))
   await waitUntil(() => lines.includes('open') && lines.length >= 2, {
     what: 'the worker with its open transaction',
@@ -165,6 +166,27 @@ test('a killed worker rejoins at once with its member id, its open transaction i
   append(producer, topic, 0, 'the restarted worker')
   await producer.commit(offsetsOf(owned, 4), member)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['the restarted worker'])
+})
+
+test('a member whose process was killed is removed by another member, long before its session times out', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const groupId = uniqueName('group')
+  const hasEnded = endedProcesses(systemRuntime())
+  const member = transport.groupMember({ groupId, memberId: randomUUID(), topics: [topic], hasEnded })
+  onTestFinished(() => member.leave())
+  await member.join()
+  await ownPartitions(member, 2)
+  const lines: string[] = []
+  const starting = startWorker([brokers, groupId, randomUUID(), topic, uniqueName('producer')], lines)
+  await ownPartitions(member, 1)
+  const worker = await starting
+  await waitUntil(() => lines.includes('asked'), { what: 'the first look at the process', timeoutMs: DEADLINE_MS })
+  const killedAt = Date.now()
+  worker.kill('SIGKILL')
+  await ownPartitions(member, 2)
+  // The session ends six seconds after the last heartbeat, of which there is one every second.
+  expect(Date.now() - killedAt).toBeLessThan(SESSION_TIMEOUT_MS - 1_500)
 })
 
 test('a new member id waits for the session time-out of the killed member', async () => {

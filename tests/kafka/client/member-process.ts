@@ -1,7 +1,9 @@
 /**
  * A worker process, which tests kill. It joins a group, opens a transaction, prints its partitions and keeps sending
- * heartbeats.
+ * heartbeats. It publishes an address, and prints `asked` when somebody connects to it.
  */
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
@@ -17,7 +19,14 @@ const transport = kafkaTransport({ brokers: [brokers], clientId: 'to-be-killed' 
 await transport.connect()
 const producer = transport.producer({ transactionalId })
 await producer.init()
-const member = transport.groupMember({ groupId, memberId, topics: [topic] })
+const server = createServer((socket) => {
+  socket.on('error', () => undefined).destroy()
+  process.stdout.write('asked\n')
+})
+server.listen(0, '127.0.0.1')
+await once(server, 'listening')
+const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+const member = transport.groupMember({ groupId, memberId, topics: [topic], address })
 await member.join()
 setInterval(() => {
   const event = member.takeEvent()

@@ -2,7 +2,6 @@ import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import type { Transport } from '../../../kafka/transport.ts'
 import {
   createSink,
-  type MemberIdentity,
   type Runner,
   type SinkTarget,
   sinkGroup,
@@ -29,7 +28,7 @@ export interface SinkPlace {
   readonly transport: Transport
   readonly registry: SchemaRegistry
   /** A stable identity of a slot in a group. */
-  memberOf(groupId: string): Pick<MemberIdentity, 'memberId' | 'keepMemberId'>
+  memberOf(groupId: string): Omit<Parameters<typeof sinkGroup>[0], 'groupId'>
 }
 
 /** Sinks of a topology, with models of their stores. */
