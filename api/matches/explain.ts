@@ -3,11 +3,12 @@ import { firstFailed, verdicts } from '../../state/views/matches/candidates/filt
 import type { IndexMember } from '../../state/views/matches/candidates/index-member.ts'
 import type { Candidate } from '../../state/views/matches/candidates/person.ts'
 import { findCandidates } from '../../state/views/matches/search.ts'
-import { exclusionsOf, interestOf, placeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
-import type { ListReader } from '../../state/views/view.ts'
+import { exclusionsOf, interestReader, placeOf, readRelations, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
+import type { ListReader, ScoreReader, ViewReader } from '../../state/views/view.ts'
 import { jsonAnswer } from '../kit/answer.ts'
 import { ApiError } from '../kit/errors.ts'
 import { PRIVATE } from '../kit/headers.ts'
+import { caughtUp } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
 import type { People } from './people.ts'
@@ -17,7 +18,7 @@ import { explainRoute } from './routes.ts'
 const MAX_NAMED = 10
 
 export interface ExplainDeps {
-  readonly views: ListReader
+  readonly views: ViewReader & ListReader & ScoreReader
   readonly people: People
   /** Returns the partition of the index that contains a geohash of 4 characters. */
   partitionOfCell(geohash4: string): number
@@ -39,7 +40,8 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
   async function explainCandidate(user: string, candidateId: string) {
     const [state, other] = await Promise.all([people.own(user), people.own(candidateId)])
     const candidate: Candidate = viewerAt(other, requiredPlace(other))
-    const exclusion = exclusionsOf(state, now())(candidateId) ?? 'none'
+    const relations = caughtUp(await readRelations(views, people.keysOf(user), [candidateId]))
+    const exclusion = exclusionsOf(state, now())(candidateId, relations.get(candidateId)) ?? 'none'
     const all = [
       ...verdicts(viewerAt(state, requiredPlace(state)), candidate, now()),
       { filter: 'switched_on', passed: other.profile.is_active, value: other.profile.is_active, allowed: 'true' },
@@ -68,17 +70,20 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
       }
     }
 
-    await findCandidates(viewer, {
+    const keys = people.keysOf(user)
+    const search = {
       reader: views,
       partitionOf: partitionOfCell,
-      isExcluded: (userId) => exclusionOf(userId) !== undefined,
-      interestOf: (userId) => interestOf(state.relations.get(userId)),
+      interestsOf: interestReader(views, keys, exclusionOf),
       onSearched,
       now: now(),
-    })
+    }
+    caughtUp(await findCandidates(viewer, search))
+    const unfiltered = [...found.keys()].filter((userId) => firstFailed(viewer, found.get(userId)!.member, now()) === undefined)
+    const relations = caughtUp(await readRelations(views, keys, unfiltered))
     let passed = 0
     for (const { member, cell } of found.values()) {
-      const reason = firstFailed(viewer, member, now()) ?? exclusionOf(member.userId)
+      const reason = firstFailed(viewer, member, now()) ?? exclusionOf(member.userId, relations.get(member.userId))
       cell.examined++
       if (reason !== undefined) cell.excluded[reason] = (cell.excluded[reason] ?? 0) + 1
       else {

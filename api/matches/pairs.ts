@@ -3,7 +3,7 @@ import { conversationIdOf, matchIdOf, pairKey } from '../../schemas/matches/pair
 import type { MatchProfile, PairCommand } from '../../schemas/matches/types.ts'
 import { passes } from '../../state/views/matches/candidates/filters.ts'
 import { type Cause, severedField } from '../../state/views/matches/recent.ts'
-import { isSevered } from '../../state/views/matches/relation.ts'
+import { MAX_KEPT_LIKES, parseLike } from '../../state/views/matches/relation.ts'
 import { exclusionsOf, placeOf, viewerAt } from '../../state/views/matches/viewer.ts'
 import { jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
@@ -17,11 +17,10 @@ import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblock
 
 /** Maximum length of the list of likes. Older likes are left out. */
 const MAX_LIKES = 1_000
-/**
- * Maximum number of likes that are examined for the list. The number is limited, because each like requires reading a
- * profile.
- */
-const MAX_EXAMINED_LIKES = 10_000
+/** Number of likes or matches that are read at once. */
+const READ_AT_ONCE = 1_000
+/** Maximum number of matches that the list and its total include, the newest ones. */
+const MAX_LISTED_MATCHES = 10_000
 
 export interface PairDeps {
   readonly commands: Commands
@@ -52,12 +51,11 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   }
 
   async function matches(userId: string, page: number, limit: number) {
-    const { relations, recent } = await people.own(userId)
-    const open = [...relations].flatMap(([otherId, relation]): OpenMatch[] => {
-      const isOpen = relation.matchedAt !== undefined && !isSevered(relation) && !recent.severed.has(otherId)
-      return isOpen ? [{ otherId, matchedAt: relation.matchedAt }] : []
+    const { recent } = await people.own(userId)
+    const listed = await people.list(userId, 'matches', 0, MAX_LISTED_MATCHES - 1)
+    const open = listed.flatMap(({ member: otherId, score }): OpenMatch[] => {
+      return score > 0 && !recent.severed.has(otherId) ? [{ otherId, matchedAt: score }] : []
     })
-    open.sort((a, b) => b.matchedAt - a.matchedAt)
     const hidden = await hiddenOnes.of(userId, open)
     for (;;) {
       const visible = open.filter(({ otherId }) => !hidden.has(otherId))
@@ -80,27 +78,42 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   async function likes(userId: string) {
     const state = await people.own(userId)
     const exclusion = exclusionsOf(state, now())
-    const liking = [...state.relations].filter(([otherId, { likedAt }]) => likedAt !== undefined && exclusion(otherId) === undefined)
-    liking.sort(([, a], [, b]) => b.likedAt! - a.likedAt!)
     // The list is not filtered by distance, because the users in it have already seen this user.
     const here = placeOf(state) ?? { lat: 0, lon: 0 }
     const viewer = viewerAt(state, here)
     /** Returns whether age and gender suit both. */
     const suits = (profile: MatchProfile) => passes(viewer, { ...viewerAt({ profile, self: undefined }, here), lastActiveAt: now() }, now())
     const list = []
-    const examined = liking.slice(0, MAX_EXAMINED_LIKES)
+    const known = new Set<string>()
+    let examined = 0
     // Finds one user more than the list can contain, to learn whether there are further users.
-    for (let from = 0; from < examined.length && list.length <= MAX_LIKES; from += MAX_LIKES) {
-      const next = examined.slice(from, from + MAX_LIKES)
-      const profiles = await people.listed(next.map(([otherId]) => otherId))
-      for (const [otherId, { likedAt, isSuperLike }] of next) {
-        const profile = profiles.get(otherId)
+    while (list.length <= MAX_LIKES && examined < MAX_KEPT_LIKES) {
+      const next = await people.list(userId, 'likes', examined, examined + READ_AT_ONCE - 1)
+      examined += next.length
+      // A like that arrives in the meantime moves the others, so some may be read twice. The view has no relation to
+      // these users apart from the like.
+      const liking = next.filter(({ member }) => !known.has(member) && exclusion(member, undefined) === undefined)
+      const profiles = await people.listed(liking.map(({ member }) => member))
+      for (const { member, score } of liking) {
+        known.add(member)
+        const profile = profiles.get(member)
         if (profile === undefined || !suits(profile)) continue
-        list.push({ ...personJson(profile, now()), liked_at: new Date(likedAt!).toISOString(), super_like: isSuperLike })
+        const { likedAt, isSuperLike } = parseLike(score)
+        list.push({ ...personJson(profile, now()), liked_at: new Date(likedAt).toISOString(), super_like: isSuperLike })
       }
+      if (next.length < READ_AT_ONCE) break
     }
     const likes = list.slice(0, MAX_LIKES)
-    return { count: likes.length, more: list.length > MAX_LIKES || liking.length > MAX_EXAMINED_LIKES, likes }
+    return { count: likes.length, more: list.length > MAX_LIKES || examined >= MAX_KEPT_LIKES, likes }
+  }
+
+  /** Returns the other user of a match, even of one that has ended; undefined if the user has no such match. */
+  async function otherOf(userId: string, matchId: string): Promise<string | undefined> {
+    for (let from = 0; ; from += READ_AT_ONCE) {
+      const matches = await people.list(userId, 'matches', from, from + READ_AT_ONCE - 1)
+      const found = matches.find(({ member }) => matchIdOf(userId, member) === matchId)
+      if (found !== undefined || matches.length < READ_AT_ONCE) return found?.member
+    }
   }
 
   return [
@@ -108,13 +121,18 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     bind(matchesRoute, async (input) => jsonAnswer(200, await matches(userOf(input), input.query.page, input.query.limit), PRIVATE)),
     bind(unmatchRoute, async (input) => {
       const userId = userOf(input)
-      const { relations } = await people.own(userId)
       const matchId = input.params.match_id.toLowerCase()
-      const found = [...relations].find(([otherId, { matchedAt }]) => matchedAt !== undefined && matchIdOf(userId, otherId) === matchId)
-      if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
-      const { outcome, changed_at } = await decide(input, found[0], { action: 'unmatch', match_id: matchId })
+      const open = await commands.open(input, ['unmatch', userId, matchId])
+      const found = await otherOf(userId, matchId)
+      // A repeated request gets its answer, even if the match is gone because a user has left since.
+      const otherId = await open.once('other', () => {
+        if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
+        return found
+      })
+      const body: PairCommand = { action: 'unmatch', actor_id: userId, other_id: otherId, match_id: matchId, matched_at: null }
+      const { outcome, changed_at } = await open.run(pairFlow, pairKey(userId, otherId), body)
       if (outcome === 'not_found') throw new ApiError(matchesErrors.match_not_found)
-      await sever([userId, 'ended'], [found[0], 'ended'], changed_at)
+      await sever([userId, 'ended'], [otherId, 'ended'], changed_at)
       return noContent()
     }),
     bind(blocksRoute, async (input) => {

@@ -13,13 +13,23 @@ import {
   type PairState,
   placeOf,
   readForSwipe,
+  readList,
   readOwn,
   readPair,
   readUser,
   type SwipeState,
   type UserState,
 } from '../../state/views/matches/viewer.ts'
-import { type BinaryReader, caughtUpKey, type ListReader, type ViewReader, type ViewScripts, withCaughtUp } from '../../state/views/view.ts'
+import {
+  type BinaryReader,
+  caughtUpKey,
+  type ListReader,
+  type ScoredMember,
+  type ScoreReader,
+  type ViewReader,
+  type ViewScripts,
+  withCaughtUp,
+} from '../../state/views/view.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -29,7 +39,7 @@ import { matchesErrors } from './errors.ts'
 import type { SwipeNotes } from './swipe-notes.ts'
 
 export interface PeopleDeps {
-  readonly views: ViewReader & ListReader & BinaryReader
+  readonly views: ViewReader & ListReader & ScoreReader & BinaryReader
   readonly scripts: ViewScripts
   readonly facts: Pick<Facts, 'partitionOf'>
   readonly notes: Pick<SwipeNotes, 'pendingOf'>
@@ -40,14 +50,16 @@ export interface PeopleDeps {
 
 /** Reads users, and stores notes about changes that the view does not include yet. */
 export interface People {
-  /** Returns a user with all relations to other users. Throws `profile_not_found`, `not_ready`. */
+  /** Returns a user with the seen-set and recent events. Throws `profile_not_found`, `not_ready`. */
   own(userId: string): Promise<UserState>
   /** Works like `own`, but only for active users. Also throws `profile_inactive`. */
   active(userId: string): Promise<UserState>
-  /** Returns a user without the relations to other users; undefined if the user has no profile. Throws `not_ready`. */
+  /** Returns a user without the seen-set; undefined if the user has no profile. Throws `not_ready`. */
   stateOf(userId: string): Promise<OwnState | undefined>
   /** Works like `stateOf`, but throws `profile_not_found` if the user has no profile. */
   self(userId: string): Promise<OwnState>
+  /** Returns a part of a user's likes or matches; see `readList`. Throws `not_ready`. */
+  list(userId: string, list: 'likes' | 'matches', start: number, stop: number): Promise<readonly ScoredMember[]>
   /** Returns the relation of a user to another user. */
   pair(userId: string, otherId: string): Promise<PairState>
   /** Returns one page of the users whom a user blocks, newest first, and their total number. Throws `not_ready`. */
@@ -124,6 +136,9 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       const state = await stateOf(userId)
       if (state === undefined) throw noProfile()
       return state
+    },
+    async list(userId, list, start, stop) {
+      return caughtUp(await readList(views, keysOf(userId), list, start, stop))
     },
     async pair(userId, otherId) {
       return await readPair(views, partitionOf(userId), userId, otherId)

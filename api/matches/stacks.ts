@@ -6,8 +6,17 @@ import { indexedPlace } from '../../state/views/matches/candidates/index-member.
 import { completenessOf } from '../../state/views/matches/candidates/person.ts'
 import { scoreOf } from '../../state/views/matches/candidates/ranking.ts'
 import { basisOf, isFresh, type Stack, type StackedCandidate } from '../../state/views/matches/stack.ts'
-import { exclusionsOf, interestOf, lastSwipeOf, placeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
+import {
+  exclusionsOf,
+  type InterestReader,
+  interestReader,
+  lastSwipeOf,
+  placeOf,
+  type UserState,
+  viewerAt,
+} from '../../state/views/matches/viewer.ts'
 import { ApiError, errors } from '../kit/errors.ts'
+import { caughtUp } from '../kit/readiness.ts'
 import type { People } from './people.ts'
 
 export interface Served {
@@ -41,21 +50,21 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
   async function build(userId: string, token: string, state: UserState, place: Place): Promise<Served> {
     running++
     try {
-      const { stack, stored } = await buildStack(deps, people.keysOf(userId), token, state, place)
+      const { stack, stored } = caughtUp(await buildStack(deps, people.keysOf(userId), token, state, place))
       // If the stack is not stored, the next feed searches again.
       const leftOut = await stored.catch(() => NOBODY)
-      return { stack, left: allowed(state, stack, deps.now()).filter(({ userId }) => !leftOut.has(userId)) }
+      return { stack, left: stack.candidates.filter(({ userId }) => !leftOut.has(userId)) }
     } finally {
       running--
     }
   }
 
   /** A candidate whom the user has just rewound comes first, even if the search ranks it low or omits it. */
-  async function withRewound(state: UserState, place: Place, { stack, left }: Served): Promise<Served> {
+  async function withRewound(state: UserState, place: Place, { stack, left }: Served, interestsOf: InterestReader): Promise<Served> {
     const last = lastSwipeOf(state)
     if (last?.direction !== 'REWIND') return { stack, left }
     const isRewound = ({ userId }: StackedCandidate) => userId === last.targetId
-    const rewound = left.find(isRewound) ?? (await candidateFor(state, place, last.targetId))
+    const rewound = left.find(isRewound) ?? (await candidateFor(state, place, last.targetId, interestsOf))
     return rewound === undefined ? { stack, left } : { stack, left: [rewound, ...left.filter((candidate) => !isRewound(candidate))] }
   }
 
@@ -63,27 +72,33 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
    * Returns a user as a candidate; undefined if the viewer may not see this user, or the user cannot be read at the
    * moment.
    */
-  async function candidateFor(state: UserState, place: Place, userId: string): Promise<StackedCandidate | undefined> {
+  async function candidateFor(
+    state: UserState,
+    place: Place,
+    userId: string,
+    interestsOf: InterestReader,
+  ): Promise<StackedCandidate | undefined> {
     const now = deps.now()
-    if (exclusionsOf(state, now)(userId) !== undefined) return undefined
+    const interest = caughtUp(await interestsOf([userId])).get(userId)
+    if (interest === undefined) return undefined
     const other = await people.stateOf(userId).catch(() => undefined)
     const where = other && placeOf(other)
     if (other === undefined || where === undefined || !other.profile.is_active) return undefined
     const viewer = viewerAt(state, place)
     const candidate = { ...viewerAt(other, indexedPlace(where)), completeness: completenessOf(other.profile) }
     if (!passes(viewer, candidate, now)) return undefined
-    const score = scoreOf(viewer, candidate, interestOf(state.relations.get(userId)), now)
-    return { userId, place: candidate.place, score }
+    return { userId, place: candidate.place, score: scoreOf(viewer, candidate, interest, now) }
   }
 
   return async function stackFor(userId, first, place) {
     const keys = people.keysOf(userId)
     const token = randomUUID()
     const until = deps.now() + WAIT_MS
+    const interestsOf = (state: UserState) => interestReader(deps.reader, keys, exclusionsOf(state, deps.now()))
     let state = first
     for (;;) {
-      const kept = served(state, place, deps.now())
-      if (kept !== undefined) return await withRewound(state, place, kept)
+      const kept = await served(state, place, interestsOf(state), deps.now())
+      if (kept !== undefined) return await withRewound(state, place, kept, interestsOf(state))
       if (running >= MAX_BUILDS) {
         throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
       }
@@ -91,21 +106,17 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
       const mayBuild = await lockBuild(deps, keys, token).catch(() => true)
       if (!mayBuild && deps.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
       state = await people.own(userId)
-      if (mayBuild || deps.now() >= until) return await withRewound(state, place, await build(userId, token, state, place))
+      if (mayBuild || deps.now() >= until)
+        return await withRewound(state, place, await build(userId, token, state, place), interestsOf(state))
     }
   }
 }
 
-/** Returns the kept candidates; undefined if they are not fresh enough. */
-function served(state: UserState, place: Place, now: number): Served | undefined {
+/** Returns the kept candidates whom the user may see now; undefined if they are not fresh enough. */
+async function served(state: UserState, place: Place, interestsOf: InterestReader, now: number): Promise<Served | undefined> {
   const { stack } = state
   if (stack === undefined) return undefined
-  const left = allowed(state, stack, now)
+  const interests = caughtUp(await interestsOf(stack.candidates.map(({ userId }) => userId)))
+  const left = stack.candidates.filter(({ userId }) => interests.has(userId))
   return isFresh(stack, left.length, basisOf(viewerAt(state, place)), now) ? { stack, left } : undefined
-}
-
-/** Returns the candidates whom the user may see now. */
-function allowed(state: UserState, { candidates }: Stack, now: number): StackedCandidate[] {
-  const exclusion = exclusionsOf(state, now)
-  return candidates.filter(({ userId }) => exclusion(userId) === undefined)
 }

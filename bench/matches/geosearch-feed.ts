@@ -15,8 +15,9 @@ import { parseMember } from '../../state/views/matches/candidates/index-member.t
 import type { Viewer } from '../../state/views/matches/candidates/person.ts'
 import { inOrder, type Ranked, scoreOf } from '../../state/views/matches/candidates/ranking.ts'
 import { userKeys } from '../../state/views/matches/users.ts'
-import { exclusionsOf, placeOf, readUser, viewerAt } from '../../state/views/matches/viewer.ts'
-import { type BinaryReader, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import { exclusionsOf, type InterestReader, interestReader, placeOf, readUser, viewerAt } from '../../state/views/matches/viewer.ts'
+import { viewReader } from '../../state/views/reader.ts'
+import { NOT_CAUGHT_UP } from '../../state/views/view.ts'
 
 /**
  * Numbers of nearest users to examine, step by step. If too few of them pass the filters to fill a stack, the next step
@@ -28,17 +29,21 @@ const SHOWN = 20
 
 const [address, geoKey, partitions] = process.argv.slice(2)
 const redis = new Redis(address, { enableAutoPipelining: true })
+const reader = viewReader(redis)
 const partitionOf = (userId: string) => partitionFor(Buffer.from(userId), Number(partitions))
 
-async function search(viewer: Viewer, isExcluded: (userId: string) => boolean, now: number): Promise<Ranked[]> {
+async function search(viewer: Viewer, interestsOf: InterestReader, now: number): Promise<Ranked[]> {
   let found: Ranked[] = []
   for (const count of STEPS) {
     const { lat, lon } = viewer.place
     const members = await redis.geosearch(geoKey, 'FROMLONLAT', lon, lat, 'BYRADIUS', viewer.maxDistanceKm, 'km', 'ASC', 'COUNT', count)
-    found = (members as string[])
-      .map(parseMember)
-      .filter((member) => passes(viewer, member, now) && !isExcluded(member.userId))
-      .map((candidate) => ({ candidate, interest: 'none', score: scoreOf(viewer, candidate, 'none', now) }))
+    const suitable = (members as string[]).map(parseMember).filter((member) => passes(viewer, member, now))
+    const interests = await interestsOf(suitable.map(({ userId }) => userId))
+    if (interests === NOT_CAUGHT_UP) return []
+    found = suitable.flatMap((candidate) => {
+      const interest = interests.get(candidate.userId)
+      return interest === undefined ? [] : [{ candidate, interest, score: scoreOf(viewer, candidate, interest, now) }]
+    })
     if (found.length >= STACK_SIZE || members.length < count) break
   }
   return found.sort(inOrder).slice(0, STACK_SIZE)
@@ -47,12 +52,12 @@ async function search(viewer: Viewer, isExcluded: (userId: string) => boolean, n
 const app = new Hono().get('/v1/feed/:user', async (context) => {
   const userId = context.req.param('user')
   const now = Date.now()
-  const state = await readUser(redis as unknown as ViewReader & ListReader & BinaryReader, partitionOf(userId), userId)
+  const state = await readUser(reader, partitionOf(userId), userId)
   if (state === NOT_CAUGHT_UP || state === undefined) return context.json({ error: 'profile_not_found' }, 404)
   const place = placeOf(state)
   if (place === undefined) return context.json({ error: 'location_required' }, 400)
-  const exclusion = exclusionsOf(state, now)
-  const found = await search(viewerAt(state, place), (other) => exclusion(other) !== undefined, now)
+  const interestsOf = interestReader(reader, userKeys(partitionOf(userId), userId), exclusionsOf(state, now))
+  const found = await search(viewerAt(state, place), interestsOf, now)
   const texts = await Promise.all(found.map(({ candidate: { userId: id } }) => redis.get(userKeys(partitionOf(id), id).profile)))
   const candidates = found.slice(0, SHOWN).flatMap(({ candidate, score }, index) => {
     const text = texts[index]

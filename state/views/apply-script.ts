@@ -107,7 +107,8 @@ while ARGV[at] do
     end
   elseif code == 'zadd' then
     redis.call('ZADD', key, ARGV[at + 2], ARGV[at + 3])
-    at = at + 4
+    if ARGV[at + 4] ~= '' then redis.call('ZREMRANGEBYRANK', key, 0, -1 - tonumber(ARGV[at + 4])) end
+    at = at + 5
   elseif code == 'zrem' then
     redis.call('ZREM', key, ARGV[at + 2])
     at = at + 3

@@ -5,7 +5,7 @@ import { type RedisScript, runScript } from '../redis/run-script.ts'
 import { TargetUnavailableError } from '../unavailable.ts'
 import { APPLY_SCRIPT } from './apply-script.ts'
 import { BEGIN_CLEARING, CLEARING_FIELD, END_CLEARING, REMOVE_WHILE_CLEARING } from './clearing-scripts.ts'
-import { caughtUpKey, type ViewOperation, type ViewValue, viewTag } from './view.ts'
+import { caughtUpKey, layoutOf, type ViewOperation, type ViewValue, viewTag, withoutLayout } from './view.ts'
 
 /** The operations that a range of offsets of one topic partition produces for a view. */
 export interface ViewBatch {
@@ -115,7 +115,9 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
   }
 
   async function clear(view: string, partition: number, keeps?: KeptKeys): Promise<void> {
-    await asking(() => run(CLEARING_SCRIPTS.begin, [positionsKey(view, partition), caughtUpKey(view, partition)], [randomUUID()]))
+    // Processes with an earlier version of the layout read its flag.
+    const flags = [caughtUpKey(view, partition), caughtUpKey(withoutLayout(view), partition)]
+    await asking(() => run(CLEARING_SCRIPTS.begin, [positionsKey(view, partition), ...flags], [randomUUID()]))
     await finishClearing(view, partition, keeps)
   }
 
@@ -141,7 +143,7 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
 
 /** Returns the key under which the positions of a view's partition are stored. */
 export function positionsKey(view: string, partition: number): string {
-  return `${viewTag(view, partition)}:positions`
+  return `${viewTag(view, partition)}:positions${layoutOf(view)}`
 }
 
 function scriptArguments(batch: ViewBatch): [keys: string[], args: ViewValue[]] {
@@ -203,7 +205,7 @@ function appendOperation(args: ViewValue[], operation: ViewOperation, keyIndex: 
       return
     }
     case 'zadd':
-      args.push('zadd', keyIndex(operation.key), String(operation.score), operation.member)
+      args.push('zadd', keyIndex(operation.key), String(operation.score), operation.member, String(operation.newest ?? NONE))
       return
     case 'zrem':
       args.push('zrem', keyIndex(operation.key), operation.member)

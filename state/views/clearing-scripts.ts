@@ -9,9 +9,12 @@ export const CLEARING_FIELD = ':clearing'
 /** A field that shows that the partition was cleared and has not been filled yet. */
 const CLEARED_FIELD = ':cleared'
 
-/** Begins a clearing, or continues one that another process has begun. KEYS: 2 the caught-up flag. ARGV: 1 the mark. */
+/**
+ * Begins a clearing, or continues one that another process has begun. KEYS: from 2 on, caught-up flags. ARGV: 1 the
+ * mark.
+ */
 export const BEGIN_CLEARING = `
-redis.call('DEL', KEYS[2])
+redis.call('DEL', unpack(KEYS, 2))
 if redis.call('HEXISTS', KEYS[1], '${CLEARING_FIELD}') == 1 then return 0 end
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], '${CLEARING_FIELD}', ARGV[1])

@@ -16,6 +16,7 @@ export function viewReader(
     zcard: (key) => ask(redis.zcard(key)),
     zrevrange: (key, start, stop) => ask(redis.zrevrange(key, start, stop)),
     zrevrangeWithScores: async (key, start, stop) => scored(await ask(redis.zrevrange(key, start, stop, 'WITHSCORES'))),
+    zmscore: async (key, members) => (await ask(redis.zmscore(key, ...members))).map((score) => (score === null ? null : Number(score))),
     zrange: (key, start, stop) => ask(redis.zrange(key, String(start), String(stop))),
     zrangebylex: (key, min, max, offset, count) => ask(redis.zrangebylex(key, min, max, 'LIMIT', offset, count)),
     hgetall: (key) => ask(redis.hgetall(key)),

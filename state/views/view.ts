@@ -41,8 +41,11 @@ export type ViewOperation =
       readonly items: readonly RowItem[]
       readonly counters: string
     }
-  /** Adds a member to a sorted set. Members sort by score and then by their bytes. */
-  | { readonly op: 'zadd'; readonly key: string; readonly score: number; readonly member: string }
+  /**
+   * Adds a member to a sorted set. Members sort by score and then by their bytes. If the set then has more than
+   * `newest` members, the members with the lowest scores are removed.
+   */
+  | { readonly op: 'zadd'; readonly key: string; readonly score: number; readonly member: string; readonly newest?: number }
   | { readonly op: 'zrem'; readonly key: string; readonly member: string }
   | { readonly op: 'expire'; readonly key: string; readonly seconds: number }
   | { readonly op: 'publish'; readonly channel: string; readonly message: string }
@@ -77,7 +80,11 @@ export const VALUE_FIELD = 'value'
  * contains its formats.
  */
 export interface View<K, V> {
-  /** Also the name in hash tags: `{name:partition}`. */
+  /**
+   * Also the name in hash tags: `{name:partition}`. A name may end with `@` and the version of the layout, which hash
+   * tags do not contain. A new version has no positions, so the sinks clear the view, except for the keys that it
+   * keeps, and build it again.
+   */
   readonly name: string
   /** True if callers wait for the view's changes, so the sink must not delay them to form larger batches. */
   readonly isAwaited?: boolean
@@ -104,7 +111,18 @@ export interface ViewContext {
 
 /** Returns the hash tag with which every key of a view's partition begins. */
 export function viewTag(view: string, partition: number): string {
-  return `{${view}:${partition}}`
+  return `{${withoutLayout(view)}:${partition}}`
+}
+
+/** Returns the name of a view without the version of its layout. */
+export function withoutLayout(view: string): string {
+  return view.slice(0, view.length - layoutOf(view).length)
+}
+
+/** Returns the version of a view's layout, beginning with `@`; empty if the name contains none. */
+export function layoutOf(view: string): string {
+  const at = view.indexOf('@')
+  return at < 0 ? '' : view.slice(at)
 }
 
 /**
@@ -112,7 +130,7 @@ export function viewTag(view: string, partition: number): string {
  * this partition. The flag is lost when Redis is emptied.
  */
 export function caughtUpKey(view: string, partition: number): string {
-  return `${viewTag(view, partition)}:caught-up`
+  return `${viewTag(view, partition)}:caught-up${layoutOf(view)}`
 }
 
 /** The commands that readers of views use. */
@@ -146,10 +164,12 @@ export interface ScoredMember {
   readonly score: number
 }
 
-/** Reads the scores of sorted sets, for lists that merge several of them. */
+/** Reads the scores of sorted sets. */
 export interface ScoreReader {
   /** Returns members with their scores, otherwise like `zrevrange`. */
   zrevrangeWithScores(key: string, start: number, stop: number): Promise<ScoredMember[]>
+  /** Returns the scores of members, in their order; null for members that the set lacks. */
+  zmscore(key: string, members: readonly string[]): Promise<(number | null)[]>
 }
 
 /** Reads values that are bytes. */

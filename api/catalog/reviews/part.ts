@@ -26,8 +26,11 @@ export function reviewsPart({ views, facts, commands, now }: ReviewsDeps): Catal
         const key = String(product_id)
         const product = await readProduct(views, facts.partitionOf(productDecisions, key), key)
         if (product === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
-        if (product?.status !== 'ACTIVE') throw new ApiError(catalogErrors.product_not_found)
-        const at = await open.once('at', now)
+        // A repeated request gets its first answer, even if the product has been removed since.
+        const at = await open.once('at', () => {
+          if (product?.status !== 'ACTIVE') throw new ApiError(catalogErrors.product_not_found)
+          return now()
+        })
         await facts.publish(reviews, key, { product_id, user_id: BigInt(input.caller!.subject), stars, at })
         return jsonAnswer(201, { product_id, stars, at: new Date(at).toISOString() }, PRIVATE)
       }),

@@ -49,8 +49,8 @@ export async function measureMemory({ system, say }: PartInput): Promise<void> {
   for (const [kind, mean] of bytes) if (mean > 0) say(row([kind, mean.toFixed(0)]))
   say(row(['entry of the candidate index', perMember.toFixed(0)]))
   say(row(['**all, without the stack**', withoutStack.toFixed(0)]))
-  const relations = await meanRelations(system, users)
-  say(`\nThese users have ${relations.toFixed(1)} relations each, which are likes that they got.`)
+  const likes = await meanLikes(system, users)
+  say(`\nThese users have received ${likes.toFixed(1)} likes each.`)
   say(`The largest cell of the index (geohash 4) has ${largest.members} of ${members} users and takes ${largest.bytes} bytes.`)
 }
 
@@ -87,7 +87,7 @@ async function bytesByKind(system: MatchesSystem, users: readonly string[]): Pro
   const partitions = await partitionsOf(system)
   const sums = new Map<string, number>()
   for (const id of users) {
-    const { former: _former, ...current } = userKeys(partitionFor(Buffer.from(id), partitions), id)
+    const { caughtUp: _shared, ...current } = userKeys(partitionFor(Buffer.from(id), partitions), id)
     const keys = Object.entries(current)
     const found = await Promise.all(keys.map(([, key]) => system.redis.memory('USAGE', key, 'SAMPLES', 0)))
     for (const [index, [kind]] of keys.entries()) sums.set(kind, (sums.get(kind) ?? 0) + (found[index] ?? 0))
@@ -95,9 +95,9 @@ async function bytesByKind(system: MatchesSystem, users: readonly string[]): Pro
   return new Map([...sums].map(([kind, sum]) => [kind, sum / users.length]))
 }
 
-async function meanRelations(system: MatchesSystem, users: readonly string[]): Promise<number> {
+async function meanLikes(system: MatchesSystem, users: readonly string[]): Promise<number> {
   const partitions = await partitionsOf(system)
-  const counts = await Promise.all(users.map((id) => system.redis.hlen(userKeys(partitionFor(Buffer.from(id), partitions), id).relations)))
+  const counts = await Promise.all(users.map((id) => system.redis.zcard(userKeys(partitionFor(Buffer.from(id), partitions), id).likes)))
   return counts.reduce((sum, count) => sum + count, 0) / users.length
 }
 

@@ -67,6 +67,13 @@ const SWEPT_PER_TICK = 1_000
 /** Minimum time between the starts of two passes over all swipes, or over all users. */
 const WALK_EVERY_MS = 3_600_000
 
+/**
+ * How long a swipe waits for the profile of its swiper. The API accepts a swipe without a check while Redis does not
+ * respond, so a user without a profile may have made it. A worker may also read a swipe before the profile that was
+ * created just before it, because the two are in different topics.
+ */
+const WAIT_FOR_PROFILE_MS = 600_000
+
 /** Maximum number of users who leave the index per tick. It is limited, because swipes wait until the tick ends. */
 const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
@@ -109,7 +116,11 @@ export const matchUsers = topology(
     const seen = seenSetStore('seen', { key: utf8, item: utf8, ...SEEN_SHAPE, collectChanges: true })
     const idle = timerStore('idle', { key: utf8 })
     const erasing = timerStore('erasing', { key: utf8 })
-    const stores = [users, swipes, seen, idle, erasing]
+    /** Swipes by users without a profile. The key is the swiper and the id of the swipe. */
+    const waiting = keyedStore('waiting', { key: utf8, value: avro('matches/SwipeEvent') })
+    /** Swipers who have rows in `waiting`, and the time at which these rows are dropped. */
+    const waitingUsers = timerStore('waiting-users', { key: utf8 })
+    const stores = [users, swipes, seen, idle, erasing, waiting, waitingUsers]
     const emits = [matchIndex, matchSeen, matchSwipes, pairSwipes, scored]
     const logs = rolling()
 
@@ -156,6 +167,21 @@ export const matchUsers = topology(
       const user = withProfile(known, view)
       const last_active_at = view.deleted_at === null ? Math.max(user.last_active_at, view.updated_at) : user.last_active_at
       keep(view.user_id, { ...user, last_active_at }, ctx)
+      if (user.has_profile && !known.has_profile) takeWaiting(view.user_id, ctx)
+    }
+
+    /** Takes the swipes that a user made before the user's profile was known, oldest first. */
+    function takeWaiting(userId: string, ctx: RecordContext<string>): void {
+      const found = [...waiting.scan(waitingOf(userId))]
+      for (const [key] of found) waiting.delete(key)
+      waitingUsers.cancel(userId)
+      const events = found.map(([, event]) => event).filter(({ ts }) => !isVoid(userOf(userId), ts))
+      for (const event of events.toSorted((one, other) => one.ts - other.ts)) applyOf(event, ctx)
+    }
+
+    /** Returns the range of a user's rows in `waiting`. */
+    function waitingOf(userId: string) {
+      return { prefix: Buffer.from(relationKey(userId, '')) }
     }
 
     function takePlace({ user_id, lat, lon, ts }: LocationUpdate, ctx: RecordContext<string>) {
@@ -167,7 +193,7 @@ export const matchUsers = topology(
     }
 
     function takeSwipe(event: SwipeEvent, ctx: RecordContext<string>) {
-      const { swiper_id, target_id, direction, ts } = event
+      const { swiper_id, target_id, ts } = event
       // A record whose key is not the swiper may be in a different partition, where no reader looks for the swiper's
       // state.
       if (ctx.key !== swiper_id || !isUserId(swiper_id) || !isUserId(target_id)) return BAD_ID
@@ -178,6 +204,15 @@ export const matchUsers = topology(
         show(swiper_id, event)
         return drop('before_deletion')
       }
+      if (swiper.has_profile) return applyOf(event, ctx)
+      waiting.put(relationKey(swiper_id, event.swipe_id), event)
+      waitingUsers.schedule(swiper_id, ctx.now + WAIT_FOR_PROFILE_MS)
+    }
+
+    /** Applies a swipe by a user with a profile. */
+    function applyOf(event: SwipeEvent, ctx: RecordContext<string>) {
+      const { swiper_id, target_id, direction, ts } = event
+      const swiper = userOf(swiper_id)
       const key = relationKey(swiper_id, target_id)
       const known = swipes.get(key)
       // Rows of a deleted profile are removed in steps, so an old row may still be there.
@@ -247,6 +282,15 @@ export const matchUsers = topology(
       ctx.broadcast(matchIndex, ROLL_KEY, null, { timestamp: now })
     }
 
+    /** Drops swipes of users who have still no profile. */
+    function giveUp(now: number): void {
+      const [first] = waitingUsers.due(now, 1)
+      if (first === undefined) return
+      const keys = Array.from(waiting.scan({ ...waitingOf(first.key), limit: SWEPT_PER_TICK }), ([key]) => key)
+      for (const key of keys) waiting.delete(key)
+      if (keys.length < SWEPT_PER_TICK) waitingUsers.cancel(first.key)
+    }
+
     /** Emits one record per commit, user and changed page, regardless of how many swipes changed it. */
     function showChanges(ctx: Context): void {
       for (const { key: userId, page, bytes } of seen.takeChanges()) {
@@ -309,6 +353,7 @@ export const matchUsers = topology(
       .tick('forget-swipes', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [users, swipes] }, forgetSwipes)
       .tick('erase-swipes', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [users, swipes, erasing] }, erase)
       .tick('roll-logs', { everyMs: ROLL_EVERY_MS, clock: 'wall', stores, emits }, rollLogs)
+      .tick('give-up', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [waiting, waitingUsers] }, giveUp)
       .tick('forget-seen', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [seen] }, (now) => void seen.expire(now, SWEPT_PER_TICK))
       .beforeCommit('show-changes', { stores: [users, seen], emits: [matchSeen] }, showChanges)
     t.source(scored, INTERNAL).process('take-score', { reads: (_swipe, key) => users.prefetch(key), stores, emits }, takeScore)

@@ -1,13 +1,21 @@
-import type { BinaryReader, ListReader, ViewReader, ViewScript, ViewScripts } from '../view.ts'
+import {
+  type BinaryReader,
+  type ListReader,
+  NOT_CAUGHT_UP,
+  type ScoreReader,
+  type ViewReader,
+  type ViewScript,
+  type ViewScripts,
+} from '../view.ts'
 import type { Place } from './candidates/cells.ts'
 import { inOrder, type Ranked } from './candidates/ranking.ts'
 import { findCandidates, type SearchPlace, STACK_SIZE } from './search.ts'
 import { basisOf, REFILL_BELOW, STACK_TTL_MS, STORE_STACK, type Stack, stackFields, stackOf, storeStackKeys } from './stack.ts'
 import type { UserKeys } from './users.ts'
-import { exclusionsOf, interestOf, type UserState, viewerAt } from './viewer.ts'
+import { exclusionsOf, interestReader, type UserState, viewerAt } from './viewer.ts'
 
 export interface BuildDeps {
-  readonly reader: ViewReader & ListReader & BinaryReader
+  readonly reader: ViewReader & ListReader & ScoreReader & BinaryReader
   readonly scripts: ViewScripts
   /** Returns the partition of the index that contains a cell, given its geohash of 4 characters. */
   partitionOfCell(geohash4: string): number
@@ -66,30 +74,32 @@ export interface Built {
 /**
  * Searches for candidates for a user and begins to store them.
  * @param token the token with which the caller has locked the search
+ * @returns NOT_CAUGHT_UP if the view is being built
  * @param state must be read after the search was locked; otherwise it could lack a rewind that was made before the lock
  */
-export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string, state: UserState, place: Place): Promise<Built> {
+export async function buildStack(
+  deps: BuildDeps,
+  keys: UserKeys,
+  token: string,
+  state: UserState,
+  place: Place,
+): Promise<Built | typeof NOT_CAUGHT_UP> {
   const { reader, scripts, partitionOfCell, now } = deps
   const builtAt = now()
   const viewer = viewerAt(state, place)
   const basis = basisOf(viewer)
-  const exclusion = exclusionsOf(state, builtAt)
-  const isExcluded = (userId: string) => exclusion(userId) !== undefined
+  const interestsOf = interestReader(reader, keys, exclusionsOf(state, builtAt))
   const known = parseResume(await reader.get(keys.resume), basis)
-  const isOpen = known !== undefined && known.found.filter((id) => !isExcluded(id)).length >= REFILL_BELOW
+  const former = known !== undefined && state.stack?.basis === basis ? state.stack.candidates : []
+  const visible = await interestsOf([...(known?.found ?? []), ...former.map(({ userId }) => userId)])
+  if (visible === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
+  const left = visible
+  const isOpen = known !== undefined && known.found.filter((id) => left.has(id)).length >= REFILL_BELOW
   const from = (isOpen ? known.from : known?.next) ?? {}
-  const { ranked, stoppedAt } = await findCandidates(
-    viewer,
-    {
-      reader,
-      partitionOf: partitionOfCell,
-      isExcluded,
-      interestOf: (userId) => interestOf(state.relations.get(userId)),
-      now: builtAt,
-    },
-    from,
-  )
-  const stack = stackOf([...ranked, ...leftOver(ranked)].sort(inOrder).slice(0, STACK_SIZE), basis, builtAt)
+  const found = await findCandidates(viewer, { reader, partitionOf: partitionOfCell, interestsOf, now: builtAt }, from)
+  if (found === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
+  const { ranked, stoppedAt } = found
+  const stack = stackOf([...ranked, ...leftOver(new Set(idsOf(ranked)))].sort(inOrder).slice(0, STACK_SIZE), basis, builtAt)
   const next = stoppedAt ?? (ranked.length < STACK_SIZE ? undefined : from)
   const resume = next === undefined || Object.keys(next).length === 0 ? undefined : { basis, from, next, found: idsOf(ranked) }
   const { meta, fields } = stackFields(stack)
@@ -104,12 +114,12 @@ export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string,
    * Returns the candidates of the last search. A search that starts where the last search stopped does not find them
    * again.
    */
-  function leftOver(found: readonly Ranked[]): Ranked[] {
-    if (Object.keys(from).length === 0 || state.stack?.basis !== basis) return []
-    const ids = new Set(idsOf(found))
-    return state.stack.candidates
-      .filter(({ userId }) => !ids.has(userId) && !isExcluded(userId))
-      .map(({ score, ...candidate }) => ({ candidate, score, interest: interestOf(state.relations.get(candidate.userId)) }))
+  function leftOver(foundAgain: ReadonlySet<string>): Ranked[] {
+    if (Object.keys(from).length === 0) return []
+    return former.flatMap(({ score, ...candidate }) => {
+      const interest = left.get(candidate.userId)
+      return interest === undefined || foundAgain.has(candidate.userId) ? [] : [{ candidate, score, interest }]
+    })
   }
 }
 

@@ -42,7 +42,7 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
   if (recent.some(isSeveredNote)) return 'severed'
   if (flags.includes(null)) return 'unknown'
   if (profile === null || otherProfile === null) return 'deleted'
-  const relation = text === null ? undefined : parseRelation(text)
+  const relation = text === null ? undefined : parseRelation(text, null)
   if (relation === undefined || !isSevered(relation)) return 'open'
   // Users who block each other cannot match. If the stored relation has a block but no match, the block is older than
   // the match and has been lifted since.

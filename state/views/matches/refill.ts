@@ -18,8 +18,9 @@ export async function refillStack(deps: BuildDeps, partition: number, userId: st
   if (!(await lockBuild(deps, keys, token))) return 'skipped'
   const viewer = await readyViewer()
   if (viewer === undefined) return 'skipped'
-  const { stored } = await buildStack(deps, keys, token, viewer.state, viewer.place)
-  await stored
+  const built = await buildStack(deps, keys, token, viewer.state, viewer.place)
+  if (built === NOT_CAUGHT_UP) return 'skipped'
+  await built.stored
   return 'built'
 
   async function readyViewer() {

@@ -2,9 +2,16 @@ import type { MatchRelation } from '../../../schemas/matches/types.ts'
 import type { Cause } from './recent.ts'
 
 /** The relation of a user to another user. Times are in epoch ms. */
-export interface Relation {
+export interface Relation extends Like, Bond {}
+
+/** A like by the other user. There is none if the two users have a match, or one of them blocks the other. */
+export interface Like {
   readonly likedAt: number | undefined
   readonly isSuperLike: boolean
+}
+
+/** A match and blocks. */
+interface Bond {
   /** Time of the match. The ids of the match and its conversation are computed from the user ids. */
   readonly matchedAt: number | undefined
   readonly hasEnded: boolean
@@ -12,38 +19,33 @@ export interface Relation {
   readonly isBlocked: boolean
 }
 
-/** The stored form of a relation. Field names are short, because a user may have thousands of relations. */
-interface StoredRelation {
-  readonly l?: number
-  readonly s?: 1
-  /** Time of the match. Earlier versions stored the ids of the match and of its conversation, too. */
-  readonly m?: number | readonly [id: string, conversation: string, at: number]
+/** The stored form of a match and blocks. Field names are short, because a user may have thousands of relations. */
+interface StoredBond {
+  /** Time of the match. */
+  readonly m?: number
   readonly e?: 1
   readonly b?: 1
   readonly i?: 1
 }
 
-const NOTHING: Relation = {
-  likedAt: undefined,
-  isSuperLike: false,
-  matchedAt: undefined,
-  hasEnded: false,
-  blocks: false,
-  isBlocked: false,
-}
+/**
+ * Maximum number of received likes that are stored per user, the newest ones. A very popular user may receive millions,
+ * and each takes about 150 bytes. A like that is left out still leads to a match, because the pipeline finds matches
+ * without the view.
+ */
+export const MAX_KEPT_LIKES = 10_000
+
+const NO_LIKE: Like = { likedAt: undefined, isSuperLike: false }
+const NO_BOND: Bond = { matchedAt: undefined, hasEnded: false, blocks: false, isBlocked: false }
 
 /**
- * Returns the value of a relation in Redis. Most relations are received likes. They are stored as a whole number, which
- * takes 9 bytes in Redis: the time of the like, negative for a super-like. All other relations are JSON. No value is
- * longer than 64 bytes, because a single longer value would make Redis store all relations of the user in a form that
- * takes three times the memory.
+ * Returns the entry of a relation in the hash `relations`; null if there is no match and no block. The entry is JSON of
+ * at most 64 bytes. A single longer value would make Redis store all entries of the user in a form that takes three
+ * times the memory.
  */
-export function storedRelation(relation: MatchRelation): string {
-  const { liked_at, is_super_like, match_id, matched_at, has_ended, blocks, is_blocked } = relation
-  if (liked_at !== null && match_id === null && !blocks && !is_blocked) return String(is_super_like ? -liked_at : liked_at)
-  const stored: StoredRelation = {
-    ...(liked_at !== null && { l: liked_at }),
-    ...(is_super_like && { s: 1 }),
+export function storedRelation({ match_id, matched_at, has_ended, blocks, is_blocked }: MatchRelation): string | null {
+  if (match_id === null && !blocks && !is_blocked) return null
+  const stored: StoredBond = {
     ...(match_id !== null && { m: matched_at ?? 0 }),
     ...(has_ended && { e: 1 }),
     ...(blocks && { b: 1 }),
@@ -52,48 +54,61 @@ export function storedRelation(relation: MatchRelation): string {
   return JSON.stringify(stored)
 }
 
-/** Also reads what earlier versions have stored. */
-export function parseRelation(text: string): Relation {
-  if (!text.startsWith('{')) {
-    const time = Number(text)
-    return { ...NOTHING, likedAt: Math.abs(time), isSuperLike: time < 0 }
-  }
-  const { l, s, m, e, b, i } = JSON.parse(text) as StoredRelation
-  return {
-    likedAt: l,
-    isSuperLike: s === 1,
-    matchedAt: typeof m === 'object' ? m[2] : m,
-    hasEnded: e === 1,
-    blocks: b === 1,
-    isBlocked: i === 1,
-  }
+/**
+ * Returns the score of a relation in the sorted set `likes`; null if the relation is no like, or has an entry in
+ * `relations`. Scores are whole numbers, for which Redis has a short form. They sort by time, and super-likes are odd.
+ */
+export function likeScore(relation: MatchRelation): number | null {
+  if (relation.liked_at === null || storedRelation(relation) !== null) return null
+  return 2 * relation.liked_at + (relation.is_super_like ? 1 : 0)
+}
+
+/** @param score from `likeScore` */
+export function parseLike(score: number): { readonly likedAt: number; readonly isSuperLike: boolean } {
+  return { likedAt: Math.floor(score / 2), isSuperLike: score % 2 === 1 }
 }
 
 /**
- * A Lua function that returns whether a stored relation shows a like by the other user or a match. The relation is a
- * string, or false if there is none.
+ * Returns the score of a relation in the sorted set `matches`: the time of the match, negative if the match has ended;
+ * null if there is no match.
  */
-export const IS_LIKED = `
-local function isLiked(relation)
-  if not relation then return false end
-  if string.sub(relation, 1, 1) ~= '{' then return true end
-  return string.find(relation, '"[lm]":') ~= nil and not string.find(relation, '"e":', 1, true)
-end
-`
+export function matchScore(relation: MatchRelation): number | null {
+  if (relation.match_id === null) return null
+  const at = relation.matched_at ?? 0
+  return relation.has_ended || relation.blocks || relation.is_blocked ? -at : at
+}
 
-/** A Lua function that works like `isSevered`. The relation is a string, or false if there is none. */
-export const IS_SEVERED = `
+/**
+ * Parses what is stored about a user's relation to another user.
+ * @param text the entry in `relations`; null if there is none
+ * @param score the score in `likes`; null if there is none
+ */
+export function parseRelation(text: string | null, score: number | null): Relation {
+  return { ...(score === null ? NO_LIKE : parseLike(score)), ...(text === null ? NO_BOND : parseBond(text)) }
+}
+
+function parseBond(text: string): Bond {
+  const { m, e, b, i } = JSON.parse(text) as StoredBond
+  return { matchedAt: m, hasEnded: e === 1, blocks: b === 1, isBlocked: i === 1 }
+}
+
+/**
+ * Lua functions about a user's entry in `relations`, which is false if there is none. `isMatched` returns whether the
+ * two users have a match, even one that has ended. `isSevered` works like the function of this name below.
+ */
+export const RELATION_FUNCTIONS = `
+local function isMatched(relation) return relation and string.find(relation, '"m":', 1, true) ~= nil end
 local function isSevered(relation) return relation and string.find(relation, '"[bie]":') ~= nil end
 `
 
 /** Returns why the user may not see the other user; undefined if nothing forbids it. */
-export function causeOf({ hasEnded, blocks, isBlocked }: Relation): Cause | undefined {
+export function causeOf({ hasEnded, blocks, isBlocked }: Bond): Cause | undefined {
   if (blocks) return 'blocks'
   if (isBlocked) return 'blocked'
   return hasEnded ? 'ended' : undefined
 }
 
 /** Returns whether one of the users has ended the relation, so that neither may see the other. */
-export function isSevered(relation: Relation): boolean {
+export function isSevered(relation: Bond): boolean {
   return causeOf(relation) !== undefined
 }

@@ -1,11 +1,12 @@
-import type { ListReader } from '../view.ts'
+import { type ListReader, NOT_CAUGHT_UP } from '../view.ts'
 import { type Cell, cellOf, geohashOf, withNeighbours } from './candidates/cells.ts'
 import { cellsWithin } from './candidates/distance.ts'
 import { passes } from './candidates/filters.ts'
 import { INDEX_PRECISION, type IndexMember, memberPrefix, memberRange, parseMember } from './candidates/index-member.ts'
 import type { Viewer } from './candidates/person.ts'
-import { type Interest, inOrder, type Ranked, scoreOf } from './candidates/ranking.ts'
+import { inOrder, type Ranked, scoreOf } from './candidates/ranking.ts'
 import { cellKey } from './index-cells.ts'
+import type { InterestReader } from './viewer.ts'
 
 export const STACK_SIZE = 50
 
@@ -24,12 +25,10 @@ const BOUNDS: SearchBounds = { stackSize: STACK_SIZE, examinedPerStep: 2_000, ex
 const RING_CELLS_AT_ONCE = 16
 
 export interface SearchDeps {
-  readonly reader: ListReader
+  readonly reader: Pick<ListReader, 'zrangebylex'>
   /** Returns the partition of the index that contains a cell, given its geohash of 4 characters. */
   partitionOf(geohash4: string): number
-  /** Returns true for users whom the viewer has swiped or may not see. */
-  isExcluded(userId: string): boolean
-  interestOf(userId: string): Interest
+  readonly interestsOf: InterestReader
   /** Called with the members of a cell after they have been read. Cells arrive in the order of the search. */
   onSearched?(cell: Cell, members: readonly IndexMember[]): void
   /** Epoch ms. */
@@ -61,10 +60,11 @@ export interface Found {
  * Finds candidates around a viewer. The search covers the home cell and its neighbours at precision 6, then at 5 and at
  * 4, and then the cells of precision 4 within the viewer's distance, nearest first. It continues as long as fewer than
  * 50 candidates pass the filters.
+ * @returns NOT_CAUGHT_UP if the relations of the viewer cannot be read
  * @param from where an earlier search stopped; the search continues reading cells from there
  */
-export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: SearchPlace = {}): Promise<Found> {
-  const { reader, partitionOf, isExcluded, interestOf, onSearched, now, bounds = BOUNDS } = deps
+export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: SearchPlace = {}): Promise<Found | typeof NOT_CAUGHT_UP> {
+  const { reader, partitionOf, interestsOf, onSearched, now, bounds = BOUNDS } = deps
   /** The newest version of each user that the search has examined. */
   const known = new Map<string, number>()
   const passing = new Map<string, Ranked>()
@@ -72,6 +72,7 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
   const places = new Map(Object.entries(from))
   let examined = 0
   let isOpen = false
+  let isLost = false
 
   /**
    * Reads cells in rounds, so that a cell with many members can use the part of the limit that other cells leave
@@ -81,39 +82,47 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
     let open = cells.filter((cell) => !visited.has(geohashOf(cell)) && places.get(geohashOf(cell)) !== END)
     for (const cell of open) visited.add(geohashOf(cell))
     let room = Math.min(bounds.examinedPerStep, bounds.examinedInAll - examined)
-    while (open.length > 0 && room >= open.length) {
+    while (!isLost && open.length > 0 && room >= open.length) {
       const share = Math.floor(room / open.length)
       const found = await Promise.all(open.map((cell) => membersOf(cell, share)))
       room -= found.reduce((sum, members) => sum + members.length, 0)
+      const newest = new Map<string, IndexMember>()
       for (const [index, cell] of open.entries()) {
         const members = found[index].map(parseMember)
-        members.forEach(add)
+        for (const member of members) if (isNews(member)) newest.set(member.userId, member)
         onSearched?.(cell, members)
         const last = found[index].length < share ? undefined : found[index].at(-1)
         places.set(geohashOf(cell), last === undefined ? END : memberPrefix(last))
       }
+      await judge(newest)
       open = open.filter((_cell, index) => found[index].length === share)
     }
     isOpen ||= open.length > 0
   }
 
-  function add(member: IndexMember): void {
-    const before = known.get(member.userId)
+  /** Counts a member as examined. Returns false if the search has examined this version of the user, or a newer one. */
+  function isNews({ userId, version }: IndexMember): boolean {
+    const before = known.get(userId)
     // A larger cell contains the members of smaller cells, which earlier steps have examined.
-    if (before !== undefined && before >= member.version) return
+    if (before !== undefined && before >= version) return false
     examined++
-    known.set(member.userId, member.version)
-    judge(member)
+    known.set(userId, version)
+    return true
   }
 
-  function judge(candidate: IndexMember): void {
-    const { userId } = candidate
-    if (!passes(viewer, candidate, now) || isExcluded(userId)) {
-      passing.delete(userId)
+  async function judge(newest: ReadonlyMap<string, IndexMember>): Promise<void> {
+    const suitable = [...newest.values()].filter((member) => passes(viewer, member, now))
+    const interests = await interestsOf(suitable.map(({ userId }) => userId))
+    if (interests === NOT_CAUGHT_UP) {
+      isLost = true
       return
     }
-    const interest = interestOf(userId)
-    passing.set(userId, { candidate, interest, score: scoreOf(viewer, candidate, interest, now) })
+    for (const userId of newest.keys()) passing.delete(userId)
+    for (const candidate of suitable) {
+      const interest = interests.get(candidate.userId)
+      if (interest === undefined) continue
+      passing.set(candidate.userId, { candidate, interest, score: scoreOf(viewer, candidate, interest, now) })
+    }
   }
 
   function membersOf(cell: Cell, count: number): Promise<string[]> {
@@ -124,6 +133,7 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
 
   for (const cells of steps(viewer, bounds.ringCells)) {
     await examine(cells)
+    if (isLost) return NOT_CAUGHT_UP
     isOpen ||= examined >= bounds.examinedInAll
     if (examined >= bounds.examinedInAll || passing.size >= bounds.stackSize) break
   }

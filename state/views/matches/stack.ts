@@ -3,7 +3,7 @@ import { cellOf, geohashOf, type Place } from './candidates/cells.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Ranked } from './candidates/ranking.ts'
 import { LIFTED } from './recent.ts'
-import { IS_SEVERED } from './relation.ts'
+import { RELATION_FUNCTIONS } from './relation.ts'
 import type { UserKeys } from './users.ts'
 
 /**
@@ -53,7 +53,7 @@ const META = 'meta'
  */
 export const STORE_STACK: ViewScript = {
   name: 'store-stack',
-  source: `${IS_SEVERED}
+  source: `${RELATION_FUNCTIONS}
 local isOwner = redis.call('GET', KEYS[3]) == ARGV[1]
 local function severs(note) return note and string.sub(note, -2) ~= '${LIFTED}' end
 if isOwner then

@@ -1,6 +1,6 @@
 import type { ViewScript } from '../view.ts'
 import { LEFT, MAX_RECENT_FIELDS, RECENT_KEPT_MS, type RecentSwipe } from './recent.ts'
-import { IS_LIKED } from './relation.ts'
+import { RELATION_FUNCTIONS } from './relation.ts'
 import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
 
@@ -40,24 +40,25 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
  * left, and checks whether the target likes the user. A match that the view includes needs no note, and nothing would
  * remove one.
  *
- * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations. ARGV: as in NOTE_SWIPE, then
- * 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due, 10 ms until the
- * next refill. Returns two flags: whether the refill is claimed, and whether the target likes the user.
+ * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations, 5 the user's likes. ARGV: as
+ * in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due,
+ * 10 ms until the next refill. Returns two flags: whether the refill is claimed, and whether the target likes the user
+ * or has a match with the user.
  */
 export const TAKE_SWIPE: ViewScript = {
   name: 'take-swipe',
-  source: `${IS_LIKED}${NOTE_SWIPE}
+  source: `${RELATION_FUNCTIONS}${NOTE_SWIPE}
 local claimed = 0
 local stacked = redis.call('HLEN', KEYS[2])
 if stacked > 0 then stacked = stacked - redis.call('HDEL', KEYS[2], target) end
 if stacked > 0 and stacked - 1 < tonumber(ARGV[9]) then
   if redis.call('SET', KEYS[3], ARGV[3], 'NX', 'PX', ARGV[10]) then claimed = 1 end
 end
-local likes = 0
+local isLiked = redis.call('ZSCORE', KEYS[5], target)
+if isLiked and ARGV[8] == '1' then redis.call('HSET', KEYS[1], 'm:' .. target, ARGV[3]) end
 local relation = redis.call('HGET', KEYS[4], target)
-if isLiked(relation) then likes = 1 end
-if likes == 1 and ARGV[8] == '1' and not string.find(relation, '"m":', 1, true) then redis.call('HSET', KEYS[1], 'm:' .. target, ARGV[3]) end
-return {claimed, likes}
+if isLiked or (isMatched(relation) and not isSevered(relation)) then return {claimed, 1} end
+return {claimed, 0}
 `,
 }
 
@@ -81,8 +82,8 @@ export interface TakenSwipe {
   readonly isLiked: boolean
 }
 
-export function takeSwipeKeys({ recent, stack, refill, relations }: UserKeys): string[] {
-  return [recent, stack, refill, relations]
+export function takeSwipeKeys({ recent, stack, refill, relations, likes }: UserKeys): string[] {
+  return [recent, stack, refill, relations, likes]
 }
 
 /**

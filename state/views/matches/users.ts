@@ -3,7 +3,7 @@ import { parseUserKey } from '../../../schemas/matches/keys.ts'
 import type { MatchProfile, MatchRelation, MatchSeen } from '../../../schemas/matches/types.ts'
 import { ROLL_KEY } from '../../stores/keyed-store.ts'
 import { decisionView } from '../results.ts'
-import { type View, type ViewContext, type ViewOperation, viewTag } from '../view.ts'
+import { caughtUpKey, type View, type ViewContext, type ViewOperation, viewTag } from '../view.ts'
 import {
   type Cause,
   leavingOperations,
@@ -14,7 +14,7 @@ import {
   swipeField,
   swipeVersion,
 } from './recent.ts'
-import { storedRelation } from './relation.ts'
+import { likeScore, MAX_KEPT_LIKES, matchScore, storedRelation } from './relation.ts'
 
 /**
  * All data about a user that the API reads. The data comes from `match-profiles`, `match-seen` and `match-relations`.
@@ -26,7 +26,9 @@ import { storedRelation } from './relation.ts'
  * | `{match-profiles:<p>}:profile:<user>` | JSON of the profile; no key means that there is none |
  * | `{match-profiles:<p>}:self:<user>` | JSON of a MatchSelf: score, place, activity, rewound targets, last swipe |
  * | `{match-profiles:<p>}:seen:<user>` | hash: bytes of a page of the seen-set by its number |
- * | `{match-profiles:<p>}:relations:<user>` | hash: relations by the other user's id: see relation.ts |
+ * | `{match-profiles:<p>}:relations:<user>` | hash: matches and blocks by the other user's id: see relation.ts |
+ * | `{match-profiles:<p>}:likes:<user>` | sorted set: users who like the user and have no entry in `relations`, by time: see relation.ts |
+ * | `{match-profiles:<p>}:matches:<user>` | sorted set: users with whom the user has a match, by time; the times of ended matches are negative |
  * | `{match-profiles:<p>}:blocks:<user>` | sorted set: users whom the user blocks, by time |
  * | `{match-profiles:<p>}:recent:<user>` | hash: events that the API knows and the view does not include yet: see recent.ts |
  * | `{match-profiles:<p>}:stack:<user>` | hash: the candidates found last: see stack.ts |
@@ -34,8 +36,11 @@ import { storedRelation } from './relation.ts'
  * | `{match-profiles:<p>}:refill:<user>` | exists while no further refill may be requested: see take-swipe.ts |
  * | `{match-profiles:<p>}:resume:<user>` | JSON of the place where the next search continues: see build.ts |
  * | `{match-profiles:<p>}:jumps:<user>` | sorted set: times of moves over more than a kilometre: see jumps.ts |
+ *
+ * Other users decide how long `relations` and `likes` are. Readers therefore look up the users whom they need, or read
+ * a list up to a limit, and never read these keys as a whole.
  */
-export const MATCH_USERS_VIEW = 'match-profiles'
+export const MATCH_USERS_VIEW = 'match-profiles@2'
 
 type UserRecord = Decision<MatchProfile> | MatchSeen | MatchRelation
 
@@ -110,16 +115,18 @@ function included(keys: UserKeys, { swipes }: MatchSeen): ViewOperation[] {
 
 function relationOperations(keys: UserKeys, otherId: string, relation: MatchRelation | null, now: number): ViewOperation[] {
   const blockedAt = relation?.blocked_at ?? null
+  const stored = relation && storedRelation(relation)
   return [
-    relation === null
+    stored === null
       ? { op: 'hdel', key: keys.relations, field: otherId }
-      : { op: 'hset', key: keys.relations, fields: { [otherId]: storedRelation(relation) } },
+      : { op: 'hset', key: keys.relations, fields: { [otherId]: stored } },
+    listed(keys.likes, otherId, relation && likeScore(relation), MAX_KEPT_LIKES),
+    listed(keys.matches, otherId, relation && matchScore(relation)),
     listed(keys.blocks, otherId, blockedAt),
     ...(relation?.match_id == null ? [] : [{ op: 'hdel', key: keys.recent, field: matchedFieldName(otherId) } as const]),
     ...(relation === null ? [] : includedCauses(keys, otherId, relation)),
     ...lifted(keys, severedField(otherId, 'blocked'), relation?.unblocked_until ?? null, now),
     ...lifted(keys, severedField(otherId, 'ended'), relation?.reopened_until ?? null, now),
-    ...keys.former.map((key) => ({ op: 'del', key }) as const),
   ]
 }
 
@@ -144,8 +151,8 @@ function lifted({ recent }: UserKeys, field: string, until: number | null, now: 
   return until === null ? [] : liftingOperations(recent, field, until, now)
 }
 
-function listed(key: string, member: string, score: number | null): ViewOperation {
-  return score === null ? { op: 'zrem', key, member } : { op: 'zadd', key, score, member }
+function listed(key: string, member: string, score: number | null, newest?: number): ViewOperation {
+  return score === null ? { op: 'zrem', key, member } : { op: 'zadd', key, score, member, ...(newest !== undefined && { newest }) }
 }
 
 export interface UserKeys {
@@ -153,6 +160,8 @@ export interface UserKeys {
   readonly self: string
   readonly seen: string
   readonly relations: string
+  readonly likes: string
+  readonly matches: string
   readonly blocks: string
   readonly recent: string
   readonly stack: string
@@ -160,8 +169,8 @@ export interface UserKeys {
   readonly refill: string
   readonly resume: string
   readonly jumps: string
-  /** Keys of lists from earlier versions, which nothing reads any more. */
-  readonly former: readonly string[]
+  /** The flag of the partition, which all of its users share. */
+  readonly caughtUp: string
 }
 
 /** Returns the keys of a user. */
@@ -173,6 +182,8 @@ export function userKeys(partition: number, userId: string): UserKeys {
     self: of('self'),
     seen: of('seen'),
     relations: of('relations'),
+    likes: of('likes'),
+    matches: of('matches'),
     blocks: of('blocks'),
     recent: of('recent'),
     stack: of('stack'),
@@ -180,6 +191,6 @@ export function userKeys(partition: number, userId: string): UserKeys {
     refill: of('refill'),
     resume: of('resume'),
     jumps: of('jumps'),
-    former: [of('likes'), of('matches')],
+    caughtUp: caughtUpKey(MATCH_USERS_VIEW, partition),
   }
 }

@@ -2,7 +2,15 @@ import { utf8 } from '../../../schemas/keys.ts'
 import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
 import type { MatchProfile, MatchSelf } from '../../../schemas/matches/types.ts'
 import { seenSetReader } from '../../stores/seen-set/reader.ts'
-import { type BinaryReader, caughtUpKey, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../view.ts'
+import {
+  type BinaryReader,
+  caughtUpKey,
+  type ListReader,
+  NOT_CAUGHT_UP,
+  type ScoredMember,
+  type ScoreReader,
+  type ViewReader,
+} from '../view.ts'
 import type { Place } from './candidates/cells.ts'
 import { FIRST_ELO } from './candidates/desirability.ts'
 import type { Viewer } from './candidates/person.ts'
@@ -23,13 +31,12 @@ import {
 } from './recent.ts'
 import { causeOf, isSevered, parseRelation, type Relation } from './relation.ts'
 import { parseStack, type Stack } from './stack.ts'
-import { MATCH_USERS_VIEW, userKeys } from './users.ts'
+import { MATCH_USERS_VIEW, type UserKeys, userKeys } from './users.ts'
 
-/** The data about the user who sends a request, including the user's relations and seen-set. */
+/** The data about the user who sends a request, including the user's seen-set, but no relations to other users. */
 export interface UserState {
   readonly profile: MatchProfile
   readonly self: MatchSelf | undefined
-  readonly relations: ReadonlyMap<string, Relation>
   readonly recent: Recent
   readonly seenPages: Readonly<Record<string, Buffer>>
   readonly stack: Stack | undefined
@@ -44,13 +51,12 @@ export async function readUser(
   userId: string,
 ): Promise<UserState | undefined | typeof NOT_CAUGHT_UP> {
   const keys = userKeys(partition, userId)
-  const [profile, self, recent, relations, seenPages, stack, caughtUp] = await Promise.all([
+  const [profile, self, recent, seenPages, stack, caughtUp] = await Promise.all([
     reader.get(keys.profile),
     reader.get(keys.self),
     // A sink adds an event to the other keys in the same step in which it removes the note about it. The notes are
-    // therefore read first, so that no event is missing from both.
+    // therefore read first, also before relations, so that no event is missing from both.
     reader.hgetall(keys.recent),
-    reader.hgetall(keys.relations),
     reader.hgetallBuffer(keys.seen),
     reader.hgetall(keys.stack),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, partition)),
@@ -60,11 +66,65 @@ export async function readUser(
   return {
     profile: JSON.parse(profile) as MatchProfile,
     self: parsedSelf(self),
-    relations: new Map(Object.entries(relations).map(([other, text]) => [other, parseRelation(text)])),
     recent: parseRecent(recent),
     seenPages,
     stack: parseStack(stack),
   }
+}
+
+/**
+ * Reads the relations of a user to some other users.
+ * @param keys the keys of the user
+ * @param otherIds at most a few thousand, because each of two commands reads all of them
+ */
+export async function readRelations(
+  reader: Pick<ViewReader & ListReader & ScoreReader, 'get' | 'hmget' | 'zmscore'>,
+  keys: UserKeys,
+  otherIds: readonly string[],
+): Promise<ReadonlyMap<string, Relation> | typeof NOT_CAUGHT_UP> {
+  if (otherIds.length === 0) return new Map()
+  const [scores, texts, caughtUp] = await Promise.all([
+    // When a like becomes a match or a block, a sink moves it from the likes to the relations in one step. The
+    // relations are therefore read last.
+    reader.zmscore(keys.likes, otherIds),
+    reader.hmget(keys.relations, otherIds),
+    // If Redis is emptied between the requests, the flag is missing.
+    reader.get(keys.caughtUp),
+  ])
+  if (caughtUp === null) return NOT_CAUGHT_UP
+  return new Map(otherIds.map((id, index) => [id, parseRelation(texts[index], scores[index])]))
+}
+
+/** Reads the interest of users in a viewer. The result lacks users whom the viewer has swiped or may not see. */
+export type InterestReader = (userIds: readonly string[]) => Promise<ReadonlyMap<string, Interest> | typeof NOT_CAUGHT_UP>
+
+export function interestReader(
+  reader: Parameters<typeof readRelations>[0],
+  keys: UserKeys,
+  exclusion: ReturnType<typeof exclusionsOf>,
+): InterestReader {
+  return async function interestsOf(userIds) {
+    const open = userIds.filter((id) => exclusion(id, undefined) === undefined)
+    const relations = await readRelations(reader, keys, open)
+    if (relations === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
+    const visible = open.filter((id) => exclusion(id, relations.get(id)) === undefined)
+    return new Map(visible.map((id) => [id, interestIn(relations.get(id))]))
+  }
+}
+
+/**
+ * Reads a part of the users who like a user, or of a user's matches, by descending score; see `likeScore` and
+ * `matchScore`. Both positions are inclusive.
+ */
+export async function readList(
+  reader: ViewReader & ScoreReader,
+  keys: UserKeys,
+  list: 'likes' | 'matches',
+  start: number,
+  stop: number,
+): Promise<ScoredMember[] | typeof NOT_CAUGHT_UP> {
+  const [members, caughtUp] = await Promise.all([reader.zrevrangeWithScores(keys[list], start, stop), reader.get(keys.caughtUp)])
+  return caughtUp === null ? NOT_CAUGHT_UP : members
 }
 
 function parsedSelf(text: string | null): MatchSelf | undefined {
@@ -153,13 +213,14 @@ export async function readForSwipe(
     // A swipe at the very time of a deletion has no effect, and the new profile may be from the same millisecond, so
     // its first millisecond is excluded.
     countsFrom: Math.max(...both.map((one) => (one === undefined ? 0 : one.created_at + 1)), ...severed.map(severedNoteTime)),
-    isSevered: severed.some(isSeveredNote) || (text !== null && isSevered(parseRelation(text))),
+    isSevered: severed.some(isSeveredNote) || (text !== null && isSevered(parseRelation(text, null))),
   }
 }
 
 /** The part of the relation between two users that one of them may know. */
 export interface PairState {
-  readonly relation: Relation | undefined
+  /** The match of the two users, even if it has ended; undefined if there is none. */
+  readonly relation: Pick<Relation, 'matchedAt'> | undefined
   readonly isSevered: boolean
   /** Time at which the answer to a swipe announced a match of the two users, epoch ms. */
   readonly matchedAt: number | undefined
@@ -173,7 +234,7 @@ export async function readPair(reader: ViewReader & ListReader, partition: numbe
     reader.hmget(keys.recent, [matchedFieldName(otherId), ...severedFields(otherId)]),
     reader.hget(keys.relations, otherId),
   ])
-  const relation = text === null ? undefined : parseRelation(text)
+  const relation = text === null ? undefined : parseRelation(text, null)
   return {
     relation,
     isSevered: severed.some(isSeveredNote) || (relation !== undefined && isSevered(relation)),
@@ -228,13 +289,15 @@ export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Plac
 /** Why a user may not see another user, apart from the filters; undefined if nothing forbids it. */
 export type Exclusion = 'swiped' | 'matched' | Cause
 
-/** Returns a function that returns why a user may not see another user: a swipe, a match or a block. */
-export function exclusionsOf({ self, relations, recent, seenPages }: UserState, now: number): (otherId: string) => Exclusion | undefined {
+/**
+ * Returns a function that returns why a user may not see another user: a swipe, a match or a block. The function needs
+ * the relation of the user to the other user; see `readRelations`.
+ */
+export function exclusionsOf({ self, recent, seenPages }: Pick<UserState, 'self' | 'recent' | 'seenPages'>, now: number) {
   const seen = seenSet.open((page) => seenPages[page], now)
   const exceptions = new Set(self?.exceptions ?? [])
 
-  return function exclusionOf(otherId) {
-    const relation = relations.get(otherId)
+  return function exclusionOf(otherId: string, relation: Relation | undefined): Exclusion | undefined {
     const cause = (relation && causeOf(relation)) ?? recent.severed.get(otherId)
     if (cause !== undefined) return cause
     if (relation?.matchedAt !== undefined) return 'matched'
@@ -245,7 +308,7 @@ export function exclusionsOf({ self, relations, recent, seenPages }: UserState, 
   }
 }
 
-export function interestOf(relation: Relation | undefined): Interest {
+function interestIn(relation: Relation | undefined): Interest {
   if (relation?.likedAt === undefined) return 'none'
   return relation.isSuperLike ? 'super_like' : 'like'
 }

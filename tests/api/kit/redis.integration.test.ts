@@ -69,6 +69,7 @@ test(
       const scored = [...members].reverse().map((member) => ({ member, score: 0 }))
       expect(await redis.reader.zrevrangeWithScores(set, 0, 1)).toEqual(scored.slice(0, 2))
       expect(await redis.reader.zrevrangeWithScores(`${set}:missing`, 0, 1)).toEqual([])
+      expect(await redis.reader.zmscore(set, ['none', members[0]])).toEqual([null, 0])
       expect((await redis.reader.hgetall(hash)).text).toBe('grüße')
       expect(await redis.reader.hgetall(keyOf(partition, 'none'))).toEqual({})
       const together = ['hash', 'none', 'hash'].map((name) => redis.shared.hgetall(keyOf(partition, name)))

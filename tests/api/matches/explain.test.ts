@@ -3,7 +3,8 @@ import { explainRoutes } from '../../../api/matches/explain.ts'
 import type { MatchProfile } from '../../../schemas/matches/types.ts'
 import { formatMember } from '../../../state/views/matches/candidates/index-member.ts'
 import { parseRecent, severedField } from '../../../state/views/matches/recent.ts'
-import type { ListReader } from '../../../state/views/view.ts'
+import { MATCH_USERS_VIEW, userKeys } from '../../../state/views/matches/users.ts'
+import { fakeRedis } from '../../state/views/fake-redis.ts'
 import { START } from '../kit/harness.ts'
 
 const HERE = { lat: 37.77, lon: -122.42 }
@@ -45,9 +46,12 @@ function member(userId: string, more: object = {}): string {
 }
 
 /** Answers like a sorted set whose members all have the same score. */
-function indexOf(members: readonly string[]): Pick<ListReader, 'zrangebylex'> {
+function indexOf(members: readonly string[]) {
+  const { reader, caughtUp } = fakeRedis()
+  caughtUp(MATCH_USERS_VIEW, 1)
   return {
-    async zrangebylex(_key, min, max, offset, count) {
+    ...reader,
+    async zrangebylex(_key: string, min: string, max: string, offset: number, count: number) {
       const found = [...members].sort().filter((one) => one >= min.slice(1) && one < max.slice(1))
       return found.slice(offset, offset + count)
     },
@@ -58,12 +62,11 @@ async function explained(members: readonly string[]) {
   const state = {
     profile,
     self: undefined,
-    relations: new Map(),
     recent: parseRecent({ place: `${HERE.lat} ${HERE.lon} ${START}`, [severedField(BLOCKED, 'blocked')]: '1' }),
     seenPages: {},
     stack: undefined,
   }
-  const people = { own: async () => state }
+  const people = { own: async () => state, keysOf: (userId: string) => userKeys(0, userId) }
   const deps = { views: indexOf(members), people, partitionOfCell: () => 0, now: () => START } as unknown as Parameters<
     typeof explainRoutes
   >[0]

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
+import { matchesErrors } from '../../../api/matches/errors.ts'
 import { pairRoutes } from '../../../api/matches/pairs.ts'
-import { likesRoute, matchesRoute, notifyRoute } from '../../../api/matches/routes.ts'
+import { likesRoute, matchesRoute, notifyRoute, unmatchRoute } from '../../../api/matches/routes.ts'
+import type { PairAnswer } from '../../../schemas/matches/flow.ts'
 import { matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
 import type { MatchProfile, PairCommand } from '../../../schemas/matches/types.ts'
 import { parseRecent, severedField } from '../../../state/views/matches/recent.ts'
-import { parseRelation } from '../../../state/views/matches/relation.ts'
 import { ANN, BOB } from '../../pipelines/matches/swipes.ts'
+import { remembered } from '../kit/commands/remembered.ts'
 import { matchesApi } from './harness.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -28,27 +30,39 @@ const profile: MatchProfile = {
 }
 
 /** Opens the routes for Ann, whom some users like. The first user in the list has liked her most recently. */
-function routesOf(likers: readonly Partial<MatchProfile>[], sent: PairCommand[] = [], relationSince: (at: number) => string = String) {
+function routesOf(
+  likers: readonly Partial<MatchProfile>[],
+  { sent = [], matchedAt }: { readonly sent?: PairCommand[]; readonly matchedAt?: (at: number) => number } = {},
+  answer: PairAnswer = { outcome: 'not_found' },
+) {
   const ids = likers.map((_liker, index) => `0b000000-0000-4000-8000-${String(index).padStart(12, '0')}`)
-  const relations = new Map(ids.map((id, index) => [id, parseRelation(relationSince(NOW - index))]))
+  const likes = new Map(matchedAt === undefined ? ids.map((id, index) => [id, 2 * (NOW - index)]) : [])
+  const matches = new Map(matchedAt === undefined ? [] : ids.map((id, index) => [id, matchedAt(NOW - index)]))
   const profiles = new Map(
     likers.map((liker, index) => [ids[index], { ...profile, gender: 'm', seeking_gender: [], ...liker, user_id: ids[index] }]),
   )
-  const state = { now: NOW, relations, profiles, recent: {} as Record<string, string>, reads: 0 }
+  const state = { now: NOW, likes, matches, profiles, recent: {} as Record<string, string>, reads: 0, severed: [] as unknown[] }
+  const once = remembered()
   const deps = {
     people: {
-      own: async () => ({ profile, self: undefined, relations, recent: parseRecent(state.recent), seenPages: {}, stack: undefined }),
+      sever: async (userId: string, field: string, at: number) => void state.severed.push([userId, field, at]),
+      own: async () => ({ profile, self: undefined, recent: parseRecent(state.recent), seenPages: {}, stack: undefined }),
+      async list(_userId: string, list: 'likes' | 'matches', start: number, stop: number) {
+        const members = [...state[list]].map(([member, score]) => ({ member, score }))
+        return members.sort((one, other) => other.score - one.score).slice(start, stop + 1)
+      },
       async listed(wanted: readonly string[]) {
         state.reads += wanted.length
         return new Map(wanted.filter((id) => profiles.get(id)?.is_active).map((id) => [id, profiles.get(id)]))
       },
     },
     commands: {
-      open: async () => ({
+      open: async ({ idempotencyKey }: { readonly idempotencyKey?: string }) => ({
+        once: <T>(name: string, compute: () => T) => once(idempotencyKey, name, compute),
         async run(_flow: unknown, key: string, command: PairCommand) {
           expect(key).toBe(pairKey(command.actor_id, command.other_id))
           sent.push(command)
-          return { outcome: 'not_found' }
+          return answer
         },
       }),
     },
@@ -78,14 +92,14 @@ test('the list of likes has the newest 1,000 users who suit, however many others
   expect([full.count, full.more]).toEqual([1_000, false])
   const more = await likesOf([...many(1_000, suitable), unsuitable, suitable])
   expect([more.count, more.more, more.likes.length]).toEqual([1_000, true, 1_000])
-  // The API examines only the newest likes of a user who has very many.
+  // The view has only the newest likes of a user who has very many.
   const most = await likesOf([...many(10_000, unsuitable), suitable])
   expect([most.count, most.more]).toEqual([0, true])
 })
 
 test('users who are switched off are neither in the list of matches nor in its total, and leave no gaps in pages', async () => {
   const off = { is_active: false }
-  const ask = routesOf([off, suitable, off, suitable, ...many(1_200, off), suitable, off], [], (m) => JSON.stringify({ m }))
+  const ask = routesOf([off, suitable, off, suitable, ...many(1_200, off), suitable, off], { matchedAt: (at) => at })
   async function pageOf(page: number) {
     const { body } = await ask(matchesRoute, { query: { page, limit: 2 } })
     return JSON.parse(body as string) as { total: number; matches: { matched_at: string }[] }
@@ -97,8 +111,7 @@ test('users who are switched off are neither in the list of matches nor in its t
 })
 
 test('pages of matches read few profiles, and their total follows blocks, ends of matches and deletions at once', async () => {
-  const matched = (at: number) => JSON.stringify({ m: at - 3_600_000 })
-  const ask = routesOf([{ is_active: false }, ...many(50, suitable)], [], matched)
+  const ask = routesOf([{ is_active: false }, ...many(50, suitable)], { matchedAt: (at) => at - 3_600_000 })
   const { ids, state } = ask
   async function pageOf(page: number) {
     const { body } = await ask(matchesRoute, { query: { page, limit: 5 } })
@@ -110,14 +123,14 @@ test('pages of matches read few profiles, and their total follows blocks, ends o
   expect(await pageOf(2)).toEqual({ total: 50, ids: ids.slice(6, 11) })
   expect(state.reads).toBe(5)
   state.recent = { [severedField(ids[1], 'blocks')]: `${NOW} 1` }
-  state.relations.set(ids[2], parseRelation(JSON.stringify({ m: NOW, e: 1 })))
+  state.matches.set(ids[2], -NOW)
   state.profiles.delete(ids[3])
   expect(await pageOf(1)).toEqual({ total: 47, ids: ids.slice(4, 9) })
   state.recent = {}
   expect(await pageOf(1)).toEqual({ total: 48, ids: [ids[1], ...ids.slice(4, 8)] })
   // A new match is examined immediately. Matches that were examined before are examined again after a minute.
   const fresh = '0c000000-0000-4000-8000-000000000000'
-  state.relations.set(fresh, parseRelation(JSON.stringify({ m: NOW })))
+  state.matches.set(fresh, NOW)
   expect((await pageOf(1)).total).toBe(48)
   state.profiles.set(fresh, { ...profile, user_id: fresh })
   state.profiles.set(ids[0], { ...profile, user_id: ids[0] })
@@ -125,10 +138,32 @@ test('pages of matches read few profiles, and their total follows blocks, ends o
   expect(await pageOf(1)).toEqual({ total: 50, ids: [fresh, ids[0], ids[1], ids[4], ids[5]] })
 })
 
+test('a match is ended for both, and a repeated request gets its answer, even if the match has gone since', async () => {
+  const sent: PairCommand[] = []
+  const ask = routesOf([suitable], { sent, matchedAt: (at) => at }, { outcome: 'done', changed_at: NOW })
+  const [other] = ask.ids
+  const end = async (idempotencyKey?: string) =>
+    (await ask(unmatchRoute, { params: { match_id: matchIdOf(ANN, other) }, idempotencyKey })).status
+  expect(await end('one')).toBe(204)
+  const notes = [
+    [ANN, severedField(other, 'ended'), NOW],
+    [other, severedField(ANN, 'ended'), NOW],
+  ]
+  expect(ask.state.severed).toEqual(notes)
+  // The view keeps a match that has ended, so that further requests to end it change nothing.
+  ask.state.matches.set(other, -NOW)
+  expect(await end()).toBe(204)
+  ask.state.matches.clear()
+  expect(await end('one')).toBe(204)
+  expect(new Set(sent.map(({ match_id, other_id }) => `${match_id} ${other_id}`))).toEqual(new Set([`${matchIdOf(ANN, other)} ${other}`]))
+  await expect(end('two')).rejects.toMatchObject({ definition: matchesErrors.match_not_found })
+  await expect(end()).rejects.toMatchObject({ definition: matchesErrors.match_not_found })
+})
+
 test('a report of a match goes to the partition of the pair, and is accepted whatever the pair says', async () => {
   const sent: PairCommand[] = []
   const body = { match_id: matchIdOf(ANN, BOB).toUpperCase(), user_a: ANN, user_b: BOB, matched_at: new Date(NOW).toISOString() }
-  expect((await routesOf([], sent)(notifyRoute, { body })).status).toBe(202)
+  expect((await routesOf([], { sent })(notifyRoute, { body })).status).toBe(202)
   expect(sent).toEqual([{ action: 'notify', actor_id: ANN, other_id: BOB, match_id: matchIdOf(ANN, BOB), matched_at: NOW }])
 })
 

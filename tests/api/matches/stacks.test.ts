@@ -4,7 +4,7 @@ import type { MatchProfile } from '../../../schemas/matches/types.ts'
 import { formatMember } from '../../../state/views/matches/candidates/index-member.ts'
 import { parseRecent } from '../../../state/views/matches/recent.ts'
 import { basisOf, STORE_STACK } from '../../../state/views/matches/stack.ts'
-import { userKeys } from '../../../state/views/matches/users.ts'
+import { MATCH_USERS_VIEW, userKeys } from '../../../state/views/matches/users.ts'
 import { type OwnState, type UserState, viewerAt } from '../../../state/views/matches/viewer.ts'
 import { BOB } from '../../pipelines/matches/swipes.ts'
 import { fakeRedis } from '../../state/views/fake-redis.ts'
@@ -23,7 +23,7 @@ const profile = {
 const NOTHING_RECENT = parseRecent({})
 
 function stateOf(stack: UserState['stack']): UserState {
-  return { profile, self: undefined, relations: new Map(), recent: NOTHING_RECENT, seenPages: {}, stack }
+  return { profile, self: undefined, recent: NOTHING_RECENT, seenPages: {}, stack }
 }
 
 /**
@@ -39,7 +39,8 @@ function world(scripts: (name: string) => Promise<unknown>) {
     searches: 0,
     gate: Promise.resolve(),
   }
-  const { reader } = fakeRedis()
+  const { reader, caughtUp } = fakeRedis()
+  caughtUp(MATCH_USERS_VIEW, 1)
   const deps = {
     reader: {
       ...reader,

@@ -1,8 +1,7 @@
 import { conversationIdOf, matchIdOf } from '../../../schemas/matches/pair.ts'
 import { type Cause, severedField } from '../../../state/views/matches/recent.ts'
-import { isSevered } from '../../../state/views/matches/relation.ts'
 import { MATCH_USERS_VIEW, matchUsersView, userKeys } from '../../../state/views/matches/users.ts'
-import { exclusionsOf, readUser } from '../../../state/views/matches/viewer.ts'
+import { exclusionsOf, readList, readRelations, readUser } from '../../../state/views/matches/viewer.ts'
 import { caughtUpKey, NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import type { Lists } from './evidence.ts'
 
@@ -33,17 +32,20 @@ export interface MemoryView {
 export function memoryView(partitions: number): MemoryView {
   const texts = new Map<string, string>()
   const hashes = new Map<string, Map<string, string | Buffer>>()
-  const sets = new Map<string, Set<string>>()
+  const sets = new Map<string, Map<string, number>>()
   for (let partition = 0; partition < partitions; partition++) texts.set(caughtUpKey(MATCH_USERS_VIEW, partition), '1')
   const hash = (key: string) => hashes.get(key) ?? hashes.set(key, new Map()).get(key)!
-  const set = (key: string) => sets.get(key) ?? sets.set(key, new Set()).get(key)!
+  const set = (key: string) => sets.get(key) ?? sets.set(key, new Map()).get(key)!
 
   const fieldsOf = (key: string) => Object.fromEntries(hash(key))
-  // biome-ignore lint/suspicious/noExplicitAny: the reader needs three of the commands
+  // biome-ignore lint/suspicious/noExplicitAny: the reader needs some of the commands
   const reader: any = {
     get: async (key: string) => texts.get(key) ?? null,
     hgetall: async (key: string) => fieldsOf(key),
     hgetallBuffer: async (key: string) => fieldsOf(key),
+    hmget: async (key: string, fields: readonly string[]) => fields.map((field) => hash(key).get(field) ?? null),
+    zmscore: async (key: string, members: readonly string[]) => members.map((member) => set(key).get(member) ?? null),
+    zrevrangeWithScores: async (key: string) => [...set(key)].map(([member, score]) => ({ member, score })),
   }
 
   return {
@@ -75,7 +77,7 @@ export function memoryView(partitions: number): MemoryView {
             break
           }
           case 'zadd':
-            set(operation.key).add(operation.member)
+            set(operation.key).set(operation.member, operation.score)
             break
           case 'zrem':
             set(operation.key).delete(operation.member)
@@ -96,19 +98,23 @@ export function memoryView(partitions: number): MemoryView {
       const keys = userKeys(partitionOf(userId), userId)
       const state = await readUser(reader, partitionOf(userId), userId)
       if (state === undefined || state === NOT_CAUGHT_UP) return undefined
-      const exclusion = exclusionsOf(state, Date.now())
       const others = users.filter((other) => other !== userId && texts.has(userKeys(partitionOf(other), other).profile))
-      const matched = others.filter((other) => {
-        const relation = state.relations.get(other)
-        return relation?.matchedAt !== undefined && !isSevered(relation) && !state.recent.severed.has(other)
-      })
+      const [relations, matches, likes] = await Promise.all([
+        readRelations(reader, keys, others),
+        readList(reader, keys, 'matches', 0, users.length),
+        readList(reader, keys, 'likes', 0, users.length),
+      ])
+      if (relations === NOT_CAUGHT_UP || matches === NOT_CAUGHT_UP || likes === NOT_CAUGHT_UP) return undefined
+      const exclusion = exclusionsOf(state, Date.now())
+      const isShown = (other: string) => exclusion(other, relations.get(other)) === undefined
+      const matched = matches.filter(({ member, score }) => score > 0 && others.includes(member) && !state.recent.severed.has(member))
       return {
-        matches: matched.map((other) => {
+        matches: matched.map(({ member: other }) => {
           return { match_id: matchIdOf(userId, other), conversation_id: conversationIdOf(userId, other), user_id: other }
         }),
-        likes: others.filter((other) => state.relations.get(other)?.likedAt !== undefined && exclusion(other) === undefined),
-        blocks: [...set(keys.blocks)],
-        feed: others.filter((other) => exclusion(other) === undefined),
+        likes: likes.map(({ member }) => member).filter((other) => others.includes(other) && isShown(other)),
+        blocks: [...set(keys.blocks).keys()],
+        feed: others.filter(isShown),
       }
     },
     keys: () => [...texts.keys(), ...[...hashes].flatMap(([key, fields]) => (fields.size > 0 ? [key] : []))],

@@ -262,6 +262,23 @@ test('a block ends when the user who blocks leaves, and an ended match stops cou
   expect(shown(withAsked(ended(BOB), look(CAT, ANN, 7_000))).faults).toHaveLength(1)
 })
 
+test('a swipe after the return need not score if the same swipe was made while the user left', () => {
+  const evidence = goodEvidence()
+  const [during, after] = [swipe(CAT, ANN, 'LEFT', 6_002), swipe(CAT, ANN, 'LEFT', 8_000)]
+  const leave = asked('leave', CAT, 6_000, { status: 204 })
+  const away = withAsked(evidence, leave, asked('return', CAT, 7_000, { status: 201 }), swipeAsked(during), swipeAsked(after))
+  const events = [during, after].map((event) => logged(CAT, event))
+  const deletion = logged(CAT, { user_id: CAT, deleted_at: 6_001 })
+  const scoredBy = (...swipes: SwipeEvent[]) => {
+    const scored = swipes.map(({ ts }) => logged(ANN, { swiper_elo: 1_500, direction: 'LEFT' as const, ts }))
+    const { swipeEvents, scored: before } = evidence.logs
+    const log = { swipeEvents: [...swipeEvents, ...events], matchDeletions: [deletion], scored: [...before, ...scored] }
+    return faultsOf(withLog(away, log)).filter((fault) => fault.startsWith('scored of'))
+  }
+  for (const swipes of [[during], [after], [during, after]]) expect(scoredBy(...swipes)).toEqual([])
+  expect(scoredBy(swipe(CAT, ANN, 'LEFT', 9_000))).not.toEqual([])
+})
+
 test('excuses and counts refusals from when a user leaves until shortly after the return', () => {
   const leave = asked('leave', BOB, 10_000, { status: 204 })
   const back = asked('return', BOB, 11_000, { status: 201 })

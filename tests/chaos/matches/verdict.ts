@@ -1,5 +1,5 @@
 import { conversationIdOf, matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
-import type { PairSwipe } from '../../../schemas/matches/types.ts'
+import type { PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
 import { differences } from '../judge.ts'
 import { accepted } from './accepted.ts'
 import { decidedCommands } from './decided-commands.ts'
@@ -187,8 +187,15 @@ function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const found: string[] = []
   const text = ({ direction, ts }: { direction: string; ts: number }) => `${direction} ${ts}`
   const scoredOf = Map.groupBy(logs.scored, ({ key }) => key)
-  const scoringOf = Map.groupBy(fold.scoring, ({ target_id }) => target_id)
-  const mayScore = logs.swipeEvents.map(({ value }) => value).filter((swipe) => mayBeVoid(swipe, certainFrom(evidence)))
+  const unsure = logs.swipeEvents.map(({ value }) => value).filter((swipe) => mayBeVoid(swipe, certainFrom(evidence)))
+  // A swipe in the direction of an earlier swipe does not score, so it is unsure as well if the earlier swipe is.
+  const unsurePairs = new Set(unsure.map(({ swiper_id, target_id }) => swipeKey(swiper_id, target_id)))
+  const follows = ({ swiper_id, target_id }: SwipeEvent) => unsurePairs.has(swipeKey(swiper_id, target_id))
+  const scoringOf = Map.groupBy(
+    fold.scoring.filter((swipe) => !follows(swipe)),
+    ({ target_id }) => target_id,
+  )
+  const mayScore = [...unsure, ...fold.scoring.filter(follows)]
   const scoresOf = new Map(users.map((user) => [user, foldScores((scoredOf.get(user) ?? []).map(({ value }) => value))]))
   const selves = new Map(logs.matchSeen.flat().flatMap(({ key, value }) => (value?.self ? [[key.split(':')[0], value.self]] : [])))
   for (const user of users) {

@@ -35,7 +35,12 @@ function usersDriver() {
   function locate(user_id: string, lat: number | null, lon: number | null, ts = driver.now) {
     driver.pipe(locationUpdates, user_id, { user_id, lat, lon, accuracy_m: null, ts })
   }
-  const swiped = (event: SwipeEvent) => driver.pipe(swipeEvents, event.swiper_id, event)
+  const swipedBefore = (event: SwipeEvent) => driver.pipe(swipeEvents, event.swiper_id, event)
+  /** Pipes a swipe. The swiper has a profile. */
+  function swiped(event: SwipeEvent) {
+    if (!profiles.has(event.swiper_id)) profile(event.swiper_id)
+    swipedBefore(event)
+  }
   /** The members of the index, computed from all emitted records. */
   const members = new Map<string, string>()
   function index() {
@@ -46,7 +51,7 @@ function usersDriver() {
     return [...members.keys()].map(parseMember)
   }
   const user = (id: string) => driver.store<KeyedStore<string, MatchUser>>('users').get(id)
-  return { driver, profile, locate, swiped, index, user }
+  return { driver, profile, locate, swiped, swipedBefore, index, user }
 }
 
 /** Lets days pass as if the topology had been stopped. Otherwise the driver would run every tick in between. */
@@ -375,4 +380,46 @@ test('the swipes of a deleted user are removed, and those of a new profile stay'
   swiped(swipe(ANN, CAT, 'RIGHT', driver.now + 1))
   driver.advanceWallClock(2_000)
   expect(rows()).toEqual([`${ANN}:${CAT}`, `${CAT}:${BOB}`])
+})
+
+test('a swipe by a user without a profile reaches neither rows, scores nor pairs, and is dropped after ten minutes', () => {
+  const { driver, profile, swipedBefore, user } = usersDriver()
+  profile(BOB)
+  swipedBefore(swipe(ANN, BOB, 'RIGHT', driver.now))
+  const rows = () => [...driver.store<KeyedStore<string, SwipeEvent>>('waiting').scan()]
+  expect(rows()).toHaveLength(1)
+  driver.advanceWallClock(11 * MINUTE_MS)
+  expect(rows()).toEqual([])
+  profile(ANN)
+  expect([driver.read(matchSwipes), driver.read(pairSwipes), user(BOB)?.elo_score]).toEqual([[], [], 1_500])
+  expect(driver.store<SeenSetStore<string, string>>('seen').has(ANN, BOB, driver.now)).toBe(false)
+})
+
+test('swipes that are read before the profile of the swiper take effect once it comes, each once', () => {
+  const { driver, profile, swipedBefore, user } = usersDriver()
+  profile(BOB)
+  const [like, pass] = [swipe(ANN, BOB, 'RIGHT', driver.now), swipe(ANN, BOB, 'LEFT', driver.now + 1)]
+  for (const event of [pass, like, like]) swipedBefore(event)
+  driver.restart({ downMs: MINUTE_MS })
+  profile(ANN)
+  expect(driver.read(matchSwipes).map(({ value }) => value)).toEqual([like, pass])
+  expect(driver.read(pairSwipes).map(({ value }) => value?.direction)).toEqual(['RIGHT', 'LEFT'])
+  expect(user(BOB)?.elo_score).toBe(eloAfter(eloAfter(1_500, 1_500, 'RIGHT'), 1_500, 'LEFT'))
+  swipedBefore(like)
+  profile(ANN, { bio: 'x' }, 'patch')
+  expect(driver.read(matchSwipes)).toEqual([])
+})
+
+test('a swipe that waits for a profile is void if it is from before a deletion', () => {
+  const { driver, profile, swipedBefore } = usersDriver()
+  swipedBefore(swipe(ANN, BOB, 'RIGHT', driver.now))
+  driver.advanceWallClock(1_000)
+  const body = profileCommand('put', { display_name: 'X', birth_date: '1990-05-01' })
+  const { state } = decideProfile(undefined, body, { key: ANN, now: driver.now, commandId: 'c' })
+  driver.pipe(matchProfiles, ANN, { view: { ...(state as MatchProfile), deleted_at: driver.now }, result: null })
+  driver.advanceWallClock(1_000)
+  profile(ANN)
+  const after = swipe(ANN, CAT, 'RIGHT', driver.now)
+  swipedBefore(after)
+  expect(driver.read(matchSwipes).map(({ value }) => value)).toEqual([after])
 })

@@ -63,6 +63,9 @@ test('operations are applied in order, together with the offset after them', asy
     { op: 'zadd', key: `${tag}:z`, score: 9, member: 'gone' },
     { op: 'zadd', key: `${tag}:z`, score: 1_700_000_000_000.5, member: 'one' },
     { op: 'zrem', key: `${tag}:z`, member: 'gone' },
+    ...[1, 5, 3, 4].map((score): ViewOperation => ({ op: 'zadd', key: `${tag}:newest`, score, member: `m${score}`, newest: 3 })),
+    // An older member than all others does not stay.
+    { op: 'zadd', key: `${tag}:newest`, score: 2, member: 'm2', newest: 3 },
     { op: 'publish', channel: view, message: 'hello' },
   ]
   expect(await store.apply(batch(undefined, 8, operations))).toEqual({ applied: true })
@@ -71,6 +74,7 @@ test('operations are applied in order, together with the offset after them', asy
   expect(await redis.hgetall(`${tag}:h`)).toEqual({ x: '1', y: '', newer: '10 c x', text: 'x' })
   expect(await redis.ttl(`${tag}:h`)).toBeGreaterThan(90)
   expect(await redis.zrange(`${tag}:z`, '0', '-1', 'WITHSCORES')).toEqual(['two', '2', 'one', '1700000000000.5'])
+  expect(await redis.zrange(`${tag}:newest`, '0', '-1')).toEqual(['m3', 'm4', 'm5'])
   expect(await heard).toEqual([view, 'hello'])
   expect(await store.position(view, 3, 'one')).toEqual({ next: 8, at: NOW })
 })

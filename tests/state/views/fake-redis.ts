@@ -90,6 +90,8 @@ export function fakeRedis() {
       }
       case 'zadd':
         sorted(operation.key).set(operation.member, operation.score)
+        for (const member of membersByScore(operation.key).slice(operation.newest ?? Number.POSITIVE_INFINITY))
+          sorted(operation.key).delete(member)
         return
       case 'zrem':
         sorted(operation.key).delete(operation.member)
@@ -124,6 +126,7 @@ export function fakeRedis() {
     zcard: (key) => answer(sortedSets.get(key)?.size ?? 0),
     zrevrange: (key, start, stop) => answer(membersByScore(key).slice(start, stop + 1)),
     zrevrangeWithScores: (key, start, stop) => answer(scoredMembers(key).slice(start, stop + 1)),
+    zmscore: (key, members) => answer(members.map((member) => sortedSets.get(key)?.get(member) ?? null)),
     zrange: (key, start, stop) =>
       answer(
         membersByScore(key)

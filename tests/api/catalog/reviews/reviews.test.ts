@@ -3,6 +3,7 @@ import { catalogErrors } from '../../../../api/catalog/errors.ts'
 import { reviewsPart } from '../../../../api/catalog/reviews/part.ts'
 import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
 import type { StoredProduct } from '../../../../schemas/catalog/products/stored.ts'
+import { remembered } from '../../kit/commands/remembered.ts'
 import { testApp } from '../../kit/harness.ts'
 import { stored } from '../detail/stored.ts'
 
@@ -11,6 +12,7 @@ const NOW = Date.parse('2026-03-01T10:00:00Z')
 async function opened() {
   const published: unknown[] = []
   const opens: unknown[] = []
+  const once = remembered()
   const values = new Map([['{catalog-products:0}:caught-up', '1']])
   const deps = {
     views: { get: async (key: string) => values.get(key) ?? null },
@@ -21,9 +23,9 @@ async function opened() {
       },
     },
     commands: {
-      async open(_from: unknown, request: unknown) {
+      async open({ idempotencyKey }: { readonly idempotencyKey?: string }, request: unknown) {
         opens.push(request)
-        return { once: async (_name: string, compute: () => unknown) => compute() }
+        return { once: (name: string, compute: () => unknown) => once(idempotencyKey, name, compute) }
       },
     },
   }
@@ -37,7 +39,7 @@ async function opened() {
     return { status: response.status, body: await response.json() }
   }
   const put = (product: StoredProduct) => values.set('{catalog-products:0}:product:5', JSON.stringify(product))
-  return { post, put, values, published, opens }
+  return { post, put, values, published, opens, user }
 }
 
 test('a user gives stars to a product', async () => {
@@ -74,6 +76,17 @@ test('what nobody can buy gets no review, and an unknown product is not known wh
   values.clear()
   expect(await post('5', { stars: 5 })).toMatchObject({ status: 503, body: { error: 'not_ready' } })
   expect(published).toEqual([])
+})
+
+test('a repeated review gets its first answer, even if the product has been removed since', async () => {
+  const { post, put, values, user } = await opened()
+  put(stored())
+  const repeated = { ...user, 'idempotency-key': 'one' }
+  const first = await post('5', { stars: 5 }, repeated)
+  expect(first.status).toBe(201)
+  values.delete('{catalog-products:0}:product:5')
+  expect(await post('5', { stars: 5 }, repeated)).toEqual(first)
+  expect((await post('5', { stars: 5 })).status).toBe(404)
 })
 
 test('a review needs a user', async () => {

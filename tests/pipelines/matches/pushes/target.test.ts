@@ -5,7 +5,7 @@ import { loggedPushes, pushTarget, webhookPushes } from '../../../../pipelines/m
 import { silentLog } from '../../../../runtime/system.ts'
 import { checkMatch, type MatchVerdict, type PushCheckReader } from '../../../../state/views/matches/push-check.ts'
 import { severedArguments, severedField } from '../../../../state/views/matches/recent.ts'
-import { matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
+import { MATCH_USERS_VIEW, matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
 import { caughtUpKey } from '../../../../state/views/view.ts'
 
 const PUSH = { match_id: 'm-1', user_id: 'ann', other_id: 'bob', conversation_id: 'c-1', matched_at: 5 }
@@ -84,7 +84,7 @@ function view() {
   }
 
   for (const id of ['ann', 'bob']) {
-    texts.set(caughtUpKey('match-profiles', partitionOf(id)), '1')
+    texts.set(caughtUpKey(MATCH_USERS_VIEW, partitionOf(id)), '1')
     texts.set(userKeys(partitionOf(id), id).profile, '{}')
   }
   const placed = (id: string) => ({ id, partition: partitionOf(id) })
@@ -133,7 +133,7 @@ test.each(['blocks', 'blocked', 'ended'] as const)(
     const { texts, hash, verdict } = view()
     hash(userKeys(0, 'ann').recent).set(severedField('bob', cause), '1')
     expect(await verdict()).toBe('severed')
-    texts.delete(caughtUpKey('match-profiles', 1))
+    texts.delete(caughtUpKey(MATCH_USERS_VIEW, 1))
     expect(await verdict()).toBe('severed')
   },
 )
@@ -157,7 +157,7 @@ test('a block from before the match waits for the view, because it has been lift
 
 test.each([0, 1])('nothing is known while partition %i of the view is built', async (partition) => {
   const { texts, verdict } = view()
-  texts.delete(caughtUpKey('match-profiles', partition))
+  texts.delete(caughtUpKey(MATCH_USERS_VIEW, partition))
   expect(await verdict()).toBe('unknown')
 })
 

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
+import { viewTarget } from '../../../../pipelines/engine/sinks/view-target.ts'
 import { decisionDriver, testDriver } from '../../../../pipelines/engine/testing.ts'
 import { matchPairs } from '../../../../pipelines/matches/pairs/topology.ts'
 import { decideProfile } from '../../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../../pipelines/matches/users/topology.ts'
+import { silentLog } from '../../../../runtime/system.ts'
 import { pairFlow } from '../../../../schemas/matches/flow.ts'
 import { matchIdOf, pairKey } from '../../../../schemas/matches/pair.ts'
 import { matchDeletions, matchProfiles, matchRelations, matchSeen, pairSwipes, swipeEvents } from '../../../../schemas/matches/topics.ts'
 import type { MatchProfile, MatchRelation, MatchSeen, PairCommand, SwipeEvent } from '../../../../schemas/matches/types.ts'
 import { runScript } from '../../../../state/redis/run-script.ts'
-import { viewStore } from '../../../../state/views/apply.ts'
+import { positionsKey, viewStore } from '../../../../state/views/apply.ts'
 import {
   type Cause,
   matchedField,
@@ -32,9 +34,9 @@ import {
   takeSwipeKeys,
 } from '../../../../state/views/matches/take-swipe.ts'
 import { MATCH_USERS_VIEW, matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
-import { exclusionsOf, readPair, readUser } from '../../../../state/views/matches/viewer.ts'
+import { exclusionsOf, readPair, readRelations, readUser } from '../../../../state/views/matches/viewer.ts'
 import { viewReader } from '../../../../state/views/reader.ts'
-import { caughtUpKey, NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
+import { caughtUpKey, NOT_CAUGHT_UP, withoutLayout } from '../../../../state/views/view.ts'
 import { pairSwipe, profileCommand, swipe } from '../../../pipelines/matches/swipes.ts'
 import { privateRedis } from '../../../stack/index.ts'
 
@@ -112,7 +114,7 @@ test.each<readonly Direction[]>([
       known = Math.max(known, action)
       const state = await readUser(viewReader(redis), PARTITION, annId)
       if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
-      const isHidden = exclusionsOf(state, Date.now())(BOB) === 'swiped'
+      const isHidden = exclusionsOf(state, Date.now())(BOB, undefined) === 'swiped'
       // While an action is in progress, the results before and after the action are both right.
       if (known === answered) expect([order, action, isHidden]).toEqual([order, action, directions[answered] !== 'REWIND'])
     }
@@ -200,7 +202,9 @@ async function annAndBob() {
     async reasons() {
       const of = async (userId: string, otherId: string) => {
         const state = await readUser(viewReader(redis), PARTITION, userId)
-        return state === undefined || state === NOT_CAUGHT_UP ? 'no profile' : exclusionsOf(state, Date.now())(otherId)
+        const relations = await readRelations(viewReader(redis), userKeys(PARTITION, userId), [otherId])
+        if (state === undefined || state === NOT_CAUGHT_UP || relations === NOT_CAUGHT_UP) return 'no profile'
+        return exclusionsOf(state, Date.now())(otherId, relations.get(otherId))
       }
       return [await of(ann, BOB), await of(BOB, ann)]
     },
@@ -319,7 +323,7 @@ test('what a new profile has swiped stays hidden, although the view reads the de
   const state = await readUser(viewReader(redis), PARTITION, ann)
   if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
   const exclusion = exclusionsOf(state, driver.now)
-  expect([exclusion(BOB), exclusion(dan), exclusion(cat)]).toEqual(['swiped', 'swiped', undefined])
+  expect([BOB, dan, cat].map((id) => exclusion(id, undefined))).toEqual(['swiped', 'swiped', undefined])
   expect(state.self?.last_swipe?.target_id).toBe(BOB)
 })
 
@@ -374,15 +378,16 @@ test('a swipe at a match that the view includes leaves no note, because nothing 
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
-  async function swiped(relation: string): Promise<[isLiked: boolean, isNoted: boolean]> {
-    await redis.hset(keys.relations, BOB, relation)
+  async function swiped(): Promise<[isLiked: boolean, isNoted: boolean]> {
     const swipe: RecentSwipe = { swipeId: randomUUID(), targetId: BOB, direction: 'RIGHT', at: 1_000 }
     const { isLiked } = takenSwipe(await runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'match')))
     return [isLiked, (await redis.hdel(keys.recent, matchedFieldName(BOB))) === 1]
   }
-  expect(await swiped('3000')).toEqual([true, true])
-  expect(await swiped('{"l":3000}')).toEqual([true, true])
-  expect(await swiped('{"m":4000}')).toEqual([true, false])
+  await redis.zadd(keys.likes, 6_000, BOB)
+  expect(await swiped()).toEqual([true, true])
+  await redis.del(keys.likes)
+  await redis.hset(keys.relations, BOB, '{"m":4000}')
+  expect(await swiped()).toEqual([true, false])
 })
 
 test('notes that the API writes after Redis was emptied remain when the sink clears the view to rebuild it', async () => {
@@ -416,27 +421,42 @@ test('an answer announces a match with users who like the caller or are matched,
     const swipe: RecentSwipe = { swipeId: randomUUID(), targetId: BOB, direction: 'RIGHT', at: Date.now() + position }
     return takenSwipe(await runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'match'))).isLiked
   }
-  for (const key of keys.former) await redis.zadd(key, 1_000, BOB)
   expect(await announces({ liked_at: 3_000 })).toBe(true)
-  expect(await redis.exists(...keys.former)).toBe(0)
   expect(await announces({ liked_at: 3_000, is_super_like: true })).toBe(true)
   expect(await announces(match)).toBe(true)
   expect(await announces({ ...match, has_ended: true })).toBe(false)
   expect(await announces({ blocks: true })).toBe(false)
   expect(await announces(null)).toBe(false)
-  await redis.hset(keys.relations, BOB, '{"l":3000}')
-  expect(await takes()).toBe(true)
+})
+
+test('a view of an earlier version is cleared and built again, and keeps the notes of the API', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
+  const earlier = withoutLayout(MATCH_USERS_VIEW)
+  await redis.hset(positionsKey(earlier, PARTITION), matchRelations.name, '7')
+  await redis.set(caughtUpKey(earlier, PARTITION), '1')
+  // Earlier versions stored likes in this hash.
+  await redis.hset(keys.relations, BOB, '3000')
+  await redis.hset(keys.recent, severedField(BOB, 'blocks'), '1000 1')
+  expect(await readRelations(viewReader(redis), keys, [BOB])).toBe(NOT_CAUGHT_UP)
+  const topics = [matchProfiles, matchSeen, matchRelations]
+  const target = viewTarget({ view: matchUsersView, topics }, { store: viewStore(redis), runtime: { now: Date.now, log: silentLog } })
+  const facts = { start: 0, end: 7, topicId: '', committed: undefined }
+  expect(await target.open({ topic: matchRelations.name, partition: PARTITION }, facts)).toBeUndefined()
+  expect(await redis.exists(keys.relations, positionsKey(earlier, PARTITION), caughtUpKey(earlier, PARTITION))).toBe(0)
+  expect(await redis.hgetall(keys.recent)).toEqual({ [severedField(BOB, 'blocks')]: '1000 1' })
 })
 
 test('Redis stores likes received in at most 64 bytes each', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const likes = 20
-  const { relations } = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
+  const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
   const add = (index: number) =>
-    redis.hset(relations, `0b000000-0000-4000-8000-${String(index).padStart(12, '0')}`, String(Date.now() + index))
+    redis.zadd(keys.likes, 2 * (Date.now() + index), `0b000000-0000-4000-8000-${String(index).padStart(12, '0')}`)
   await add(0)
-  const first = (await redis.memory('USAGE', relations)) ?? 0
+  const first = (await redis.memory('USAGE', keys.likes)) ?? 0
   for (let index = 1; index <= likes; index++) await add(index)
-  expect((((await redis.memory('USAGE', relations)) ?? 0) - first) / likes).toBeLessThanOrEqual(64)
+  expect((((await redis.memory('USAGE', keys.likes)) ?? 0) - first) / likes).toBeLessThanOrEqual(64)
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { MatchRelation } from '../../../../schemas/matches/types.ts'
-import { parseRelation, storedRelation } from '../../../../state/views/matches/relation.ts'
+import { likeScore, matchScore, parseRelation, storedRelation } from '../../../../state/views/matches/relation.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 
 const NOTHING: MatchRelation = {
@@ -25,16 +25,16 @@ const MATCH = { match_id: 'a', conversation_id: 'b', matched_at: TIME }
 const COMPACT_BYTES = 64
 
 test.each<[string, Partial<MatchRelation>]>([
+  ['nothing', {}],
   ['a like', { liked_at: TIME }],
   ['a super-like', { liked_at: TIME, is_super_like: true }],
-  ['a like by somebody blocked', { liked_at: TIME, blocks: true }],
   ['a match', MATCH],
   ['an ended match with blocks', { ...MATCH, has_ended: true, blocks: true, is_blocked: true }],
 ])('%s is stored in a few bytes and read back', (_name, given) => {
   const relation = { ...NOTHING, ...given }
-  const text = storedRelation(relation)
-  expect(text.length).toBeLessThanOrEqual(COMPACT_BYTES)
-  expect(parseRelation(text)).toEqual({
+  const [text, score] = [storedRelation(relation), likeScore(relation)]
+  expect(text?.length ?? 0).toBeLessThanOrEqual(COMPACT_BYTES)
+  expect(parseRelation(text, score)).toEqual({
     likedAt: relation.liked_at ?? undefined,
     isSuperLike: relation.is_super_like,
     matchedAt: relation.matched_at ?? undefined,
@@ -44,14 +44,14 @@ test.each<[string, Partial<MatchRelation>]>([
   })
 })
 
-test('a like is a whole number, for which Redis has a short form', () => {
-  expect([storedRelation({ ...NOTHING, liked_at: TIME }), storedRelation({ ...NOTHING, liked_at: TIME, is_super_like: true })]).toEqual([
-    String(TIME),
-    String(-TIME),
-  ])
+test('a like by somebody blocked is no like, and comes back when the block is lifted', () => {
+  expect(likeScore({ ...NOTHING, liked_at: TIME, is_blocked: true })).toBeNull()
+  expect(likeScore({ ...NOTHING, liked_at: TIME })).toBe(2 * TIME)
 })
 
-test('what earlier versions stored is read as before', () => {
-  expect(parseRelation(`{"l":${TIME},"s":1}`)).toMatchObject({ likedAt: TIME, isSuperLike: true, matchedAt: undefined })
-  expect(parseRelation(`{"m":["a","b",${TIME}],"e":1}`)).toMatchObject({ matchedAt: TIME, hasEnded: true, likedAt: undefined })
+test('an open match has its time as score, and an ended or blocked one is behind all open matches', () => {
+  expect(matchScore(NOTHING)).toBeNull()
+  expect(matchScore({ ...NOTHING, ...MATCH })).toBe(TIME)
+  for (const end of [{ has_ended: true }, { blocks: true }, { is_blocked: true }])
+    expect(matchScore({ ...NOTHING, ...MATCH, ...end })).toBe(-TIME)
 })

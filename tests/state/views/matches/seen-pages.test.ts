@@ -55,7 +55,7 @@ test('after 50,000 swipes the pages in the view contain them all, and at most 1 
   if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the view does not have the user')
   const exclusion = exclusionsOf(state, NOW)
   const countSwiped = (group: string, count: number) =>
-    Array.from({ length: count }, (_, index) => exclusion(userId(group, index))).filter((found) => found === 'swiped').length
+    Array.from({ length: count }, (_, index) => exclusion(userId(group, index), undefined)).filter((found) => found === 'swiped').length
   expect(countSwiped('b', SWIPES)).toBe(SWIPES)
   expect(countSwiped('c', ASKED) / ASKED).toBeLessThanOrEqual(MAX_FALSE_POSITIVES)
 })

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { relationKey } from '../../../../schemas/matches/keys.ts'
 import { jumpArguments } from '../../../../state/views/matches/jumps.ts'
 import { matchedFieldName, severedField, severedVersion } from '../../../../state/views/matches/recent.ts'
+import { MAX_KEPT_LIKES } from '../../../../state/views/matches/relation.ts'
 import { matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 
@@ -23,6 +24,25 @@ test('the note of a match goes when the view includes the match, because the not
   expect(operationsFor({ liked_at: 5, match_id: null })).not.toContainEqual(removal)
   for (const has_ended of [false, true])
     expect(operationsFor({ liked_at: null, match_id: 'm', matched_at: 5, has_ended })).toContainEqual(removal)
+})
+
+test('only the newest likes of a user are stored, and a match or a block is in their place', () => {
+  const keys = userKeys(0, ANN)
+  const none = { liked_at: 5, match_id: null, blocks: false, is_blocked: false, has_ended: false, blocked_at: null, changed_at: 9 }
+  const operationsFor = (relation: object | null) =>
+    matchUsersView.operationsFor(0, relationKey(ANN, BOB), relation && ({ ...none, ...relation } as never))
+  const like = { op: 'zadd', key: keys.likes, score: 10, member: BOB, newest: MAX_KEPT_LIKES }
+  const noLike = { op: 'zrem', key: keys.likes, member: BOB }
+  const noRelation = { op: 'hdel', key: keys.relations, field: BOB }
+  expect(operationsFor({})).toEqual(expect.arrayContaining([like, noRelation]))
+  expect(operationsFor(null)).toEqual(expect.arrayContaining([noLike, noRelation, { op: 'zrem', key: keys.matches, member: BOB }]))
+  const match = { match_id: 'm', matched_at: 7 }
+  const matched = { op: 'zadd', key: keys.matches, score: 7, member: BOB }
+  expect(operationsFor({ liked_at: null, ...match })).toEqual(expect.arrayContaining([noLike, matched]))
+  expect(operationsFor({ liked_at: null, ...match, has_ended: true })).toContainEqual({ ...matched, score: -7 })
+  expect(operationsFor({ is_blocked: true })).toEqual(
+    expect.arrayContaining([noLike, { op: 'hset', key: keys.relations, fields: { [BOB]: '{"i":1}' } }]),
+  )
 })
 
 test('notes about a block and an ended match go when the view includes them, up to the time that the view includes', () => {

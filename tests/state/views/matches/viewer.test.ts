@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { severedField } from '../../../../state/views/matches/recent.ts'
 import { userKeys } from '../../../../state/views/matches/users.ts'
-import { exclusionsOf, readForSwipe, readPair, readUser } from '../../../../state/views/matches/viewer.ts'
+import { exclusionsOf, readForSwipe, readPair, readRelations, readUser } from '../../../../state/views/matches/viewer.ts'
 import { NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 
@@ -11,12 +11,13 @@ function readerDuringApply() {
   let isApplied = false
   const hashes = (key: string): Record<string, string> => {
     if (key === keys.recent) return isApplied ? {} : { [severedField(BOB, 'blocks')]: '5 1' }
-    return key === keys.relations && isApplied ? { [BOB]: '{"b":1}' } : {}
+    if (key === keys.relations && isApplied) return { [BOB]: '{"b":1}' }
+    return key === keys.likes && !isApplied ? { [BOB]: '2000' } : {}
   }
   /** Returns what a command reads. The sink applies the block after the first command on one of the two hashes. */
   function read<T>(key: string, of: (fields: Record<string, string>) => T): Promise<T> {
     const answer = of(hashes(key))
-    isApplied ||= key === keys.recent || key === keys.relations
+    isApplied ||= [keys.recent, keys.relations, keys.likes].includes(key)
     return Promise.resolve(answer)
   }
   return {
@@ -26,14 +27,21 @@ function readerDuringApply() {
     hmget: (key: string, names: readonly string[]) => read(key, (fields) => names.map((name) => fields[name] ?? null)),
     hgetall: (key: string) => read(key, (fields) => fields),
     hgetallBuffer: async () => ({}),
-  } as unknown as Parameters<typeof readUser>[0]
+    zmscore: (key: string, names: readonly string[]) => read(key, (fields) => names.map((name) => Number(fields[name]) || null)),
+  } as unknown as Parameters<typeof readUser>[0] & Parameters<typeof readRelations>[0]
 }
 
 test('a block is never missing while the sink moves it from the notes into the view', async () => {
   const [ann, bob] = [ANN, BOB].map((id) => ({ id, partition: 0 }))
   expect(await readPair(readerDuringApply(), 0, ANN, BOB)).toMatchObject({ isSevered: true })
   expect(await readForSwipe(readerDuringApply(), ann, bob)).toMatchObject({ isSevered: true })
-  const state = await readUser(readerDuringApply(), 0, ANN)
-  if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
-  expect(exclusionsOf(state, 0)(BOB)).toBe('blocks')
+  const reader = readerDuringApply()
+  const state = await readUser(reader, 0, ANN)
+  const relations = await readRelations(reader, userKeys(0, ANN), [BOB])
+  if (state === undefined || state === NOT_CAUGHT_UP || relations === NOT_CAUGHT_UP) throw new Error('the profile is missing')
+  expect(exclusionsOf(state, 0)(BOB, relations.get(BOB))).toBe('blocks')
+  // The block is not missing from both keys, although it takes the place of a like.
+  expect(await readRelations(readerDuringApply(), userKeys(0, ANN), [BOB])).toEqual(
+    new Map([[BOB, { likedAt: 1_000, isSuperLike: false, matchedAt: undefined, hasEnded: false, blocks: true, isBlocked: false }]]),
+  )
 })

@@ -5,8 +5,9 @@ import { formatMember, type IndexMember, indexCellOf, indexedPlace } from '../..
 import type { Viewer } from '../../../../state/views/matches/candidates/person.ts'
 import { inOrder, type Ranked, scoreOf } from '../../../../state/views/matches/candidates/ranking.ts'
 import { matchIndexView } from '../../../../state/views/matches/index-cells.ts'
-import { findCandidates, type SearchBounds, type SearchPlace } from '../../../../state/views/matches/search.ts'
-import type { ListReader } from '../../../../state/views/view.ts'
+import { type Found, findCandidates, type SearchBounds, type SearchPlace } from '../../../../state/views/matches/search.ts'
+import type { InterestReader } from '../../../../state/views/matches/viewer.ts'
+import { type ListReader, NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
 import type { Person } from '../../../../tools/people/people.ts'
 import { integer, seededRandom } from '../../../../tools/random/random.ts'
 
@@ -49,21 +50,27 @@ export function worldOf(people: readonly Person[], now: number): World {
     completeness: integer(random, 5) / 4,
   }))
   const reader = lexicalReader(viewers.map((viewer) => formatMember({ ...viewer, version: now } satisfies IndexMember)))
-  const deps = { reader, partitionOf: partitionOfCell, interestOf: () => 'none' as const, now }
+  const deps = { reader, partitionOf: partitionOfCell, now }
+
+  async function found(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds, from?: SearchPlace): Promise<Found> {
+    const interestsOf: InterestReader = async (userIds) => new Map(userIds.filter((id) => !excluded.has(id)).map((id) => [id, 'none']))
+    const result = await findCandidates(viewer, { ...deps, interestsOf, ...(bounds && { bounds }) }, from)
+    if (result === NOT_CAUGHT_UP) throw new Error('the relations are known')
+    return result
+  }
 
   return {
     viewers,
     async search(viewer, excluded, bounds) {
-      const { ranked } = await findCandidates(viewer, { ...deps, isExcluded: (userId) => excluded.has(userId), ...(bounds && { bounds }) })
-      return ranked
+      return (await found(viewer, excluded, bounds)).ranked
     },
     async searchOn(viewer, bounds, most) {
       const ids = new Set<string>()
       let from: SearchPlace | undefined
       for (let search = 0; search < most; search++) {
-        const found = await findCandidates(viewer, { ...deps, isExcluded: () => false, bounds }, from)
-        for (const { candidate } of found.ranked) ids.add(candidate.userId)
-        from = found.stoppedAt
+        const { ranked, stoppedAt } = await found(viewer, new Set(), bounds, from)
+        for (const { candidate } of ranked) ids.add(candidate.userId)
+        from = stoppedAt
         if (from === undefined) break
       }
       return ids
