@@ -16,6 +16,11 @@ export interface ShortCacheOptions<K, V> {
 export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K, V> {
   const entries = new Map<K, { readonly loading: Promise<V>; readonly startedAt: number }>()
 
+  /** An entry from the future has expired too, because the clock was set back. */
+  function isExpired(startedAt: number, now: number): boolean {
+    return now < startedAt || now - startedAt >= options.keptMs
+  }
+
   function load(key: K): Promise<V> {
     const loading = options.load(key)
     const entry = { loading, startedAt: options.now() }
@@ -32,7 +37,7 @@ export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K
   /** Drops expired entries to free their memory. Entries are ordered by age. */
   function dropExpired(now: number): void {
     for (const [key, { startedAt }] of entries) {
-      if (now - startedAt < options.keptMs) return
+      if (!isExpired(startedAt, now)) return
       entries.delete(key)
     }
   }
@@ -40,7 +45,7 @@ export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K
   return {
     get(key) {
       const entry = entries.get(key)
-      return entry !== undefined && options.now() - entry.startedAt < options.keptMs ? entry.loading : load(key)
+      return entry !== undefined && !isExpired(entry.startedAt, options.now()) ? entry.loading : load(key)
     },
   }
 }

@@ -59,7 +59,13 @@ export function viewVersions(reader: ViewReader, now: () => number): ViewVersion
   /** Returns the last read if it is younger than `ms`, or else a new read. */
   function lookWithin(partition: number, ms: number): Look {
     const last = looks.get(partition)
-    return last !== undefined && now() - last.at < ms ? last : look(partition)
+    return last !== undefined && isWithin(last.at, ms) ? last : look(partition)
+  }
+
+  /** A read from the future does not count, because the clock was set back. */
+  function isWithin(at: number, ms: number): boolean {
+    const age = now() - at
+    return age >= 0 && age < ms
   }
 
   return {
@@ -67,7 +73,7 @@ export function viewVersions(reader: ViewReader, now: () => number): ViewVersion
     isCurrent(partition, version) {
       lookWithin(partition, RENEW_AFTER_MS)
       const last = known.get(partition)
-      return version !== undefined && last !== undefined && last.version === version && now() - last.at < LOOK_EVERY_MS
+      return version !== undefined && last !== undefined && last.version === version && isWithin(last.at, LOOK_EVERY_MS)
     },
   }
 }

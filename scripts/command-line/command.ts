@@ -92,11 +92,11 @@ export function command<O extends Options = typeof NOTHING, P extends Options = 
   }
 
   function optionValue({ name, rawName, value, inlineValue }: OptionToken): string {
-    const option = options[name]
-    if (option === undefined) {
+    if (!Object.hasOwn(options, name)) {
       const nearest = nearestName(name, [...Object.keys(options), 'help'])
       fail(`unknown option ${rawName}${nearest === undefined ? '' : `, did you mean --${nearest}?`}`)
     }
+    const option = options[name]
     if (option.placeholder === undefined) {
       if (value !== undefined) fail(`--${name} takes no value`)
       return ''

@@ -15,6 +15,7 @@ export interface RecordedTweet {
 
 const REQUIRED = ['tweet_id', 'created_at', 'text']
 const ID = /^\d{1,19}$/
+const MAX_ID = 2n ** 63n - 1n
 
 /**
  * Reads tweets from a CSV file with the columns tweet_id, created_at, text and optionally event. Reports rows that are
@@ -27,7 +28,8 @@ export async function* readRecording(path: string, onBadRow: (reason: string) =>
     const missing = REQUIRED.filter((column) => row[column] === undefined)
     if (missing.length > 0) throw new Error(`${path} lacks the columns ${missing.join(', ')}; it must have ${REQUIRED.join(', ')}`)
     const recordedAt = Date.parse(row.created_at)
-    if (!ID.test(row.tweet_id) || Number.isNaN(recordedAt)) onBadRow(`row ${line}: tweet_id ${row.tweet_id}, created_at ${row.created_at}`)
+    const isTweet = ID.test(row.tweet_id) && BigInt(row.tweet_id) <= MAX_ID && !Number.isNaN(recordedAt)
+    if (!isTweet) onBadRow(`row ${line}: tweet_id ${row.tweet_id}, created_at ${row.created_at}`)
     else yield { tweet_id: BigInt(row.tweet_id), recordedAt, event: row.event ?? '', text: row.text }
   }
 }

@@ -21,7 +21,8 @@ export function replayTimes(speed: number, longestGapMs: number): ReplayTimes {
       const gap = before === undefined ? 0 : Math.min(Math.max(0, recordedAt - before), longestGapMs)
       before = recordedAt
       played += gap
-      return played / speed
+      // The speed is 0 or not a number if it was computed from the length of a recording whose tweets have equal times.
+      return played === 0 ? 0 : played / speed
     },
   }
 }

@@ -71,3 +71,11 @@ test('expired entries take no memory', async () => {
   gc()
   expect(loaded.map((each) => each.deref())).toEqual([undefined, { key: 'b' }, { key: 'c' }])
 })
+
+test('loads again after the clock was set back', async () => {
+  const { state, cache } = counting()
+  state.now = 3_600_000
+  await cache.get('a')
+  state.now = 0
+  expect(await cache.get('a')).toBe(2)
+})

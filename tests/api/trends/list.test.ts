@@ -253,3 +253,13 @@ test('/readyz names the views that are still being built', async () => {
   kafka.known = false
   expect((await get('/v1/trends')).body.error).toBe('not_ready')
 })
+
+test('shows new lists after the clock was set back', async () => {
+  const { get, putList, clock } = await trendsApi()
+  clock.now = START + 2 * MINUTE_MS
+  putList({ window_end: START, entries: terms(1) })
+  await get('/v1/trends')
+  clock.now = START
+  putList({ window_end: START + 1, entries: terms(2) })
+  expect((await get('/v1/trends')).body.trends).toHaveLength(2)
+})

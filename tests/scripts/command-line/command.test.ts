@@ -150,3 +150,7 @@ test.each([
 ])('the name nearest to %s is %s', (given, nearest) => {
   expect(nearestName(given, ['start', 'status', 'test', 'bench:links'])).toBe(nearest)
 })
+
+test.each(['--constructor', '--toString=1', '--__proto__'])('refuses %s, which every object has, as an unknown option', (option) => {
+  expect(() => play.parse(['a.csv', option])).toThrow(`unknown option ${option.split('=')[0]}`)
+})

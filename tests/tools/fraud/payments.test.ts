@@ -37,6 +37,8 @@ test.each([
   ['TRANSACTION_ID,TX_DATETIME\n', 'lacks the columns CUSTOMER_ID'],
   [recordingOf(1).replace('2020-01-01 00:12:00', 'yesterday'), 'line 3: the time or the amount'],
   [recordingOf(1).replace('2020-01-01 00:12:00', '2019-12-31 00:12:00'), 'line 3: the rows must be ordered'],
+  [recordingOf(1).replace(/(2020-01-01 00:12:00.*),0$/m, '$1,stolen card'), 'line 3: the scenario'],
+  [recordingOf(1).replace(/(2020-01-01 00:12:00.*),0$/m, '$1,256'), 'line 3: the scenario'],
   ['', 'is empty'],
 ])('a wrong file is refused', async (text, message) => {
   const file = await fileOf('wrong.csv', text)

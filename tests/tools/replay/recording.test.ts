@@ -56,3 +56,19 @@ test('timestamps keep their rhythm at a higher speed, and long silences are shor
   const times = replayTimes(10, 1_000)
   expect([0, 100, 150, 100_000, 100_010].map((at) => times.next(at))).toEqual([0, 10, 15, 115, 116])
 })
+
+test('reports and skips a row whose id does not fit in 64 bits', async () => {
+  const path = file(
+    'd.csv',
+    'tweet_id,created_at,text\n9223372036854775807,2012-10-28T00:00:03Z,a\n9223372036854775808,2012-10-28T00:00:03Z,b\n',
+  )
+  const bad: string[] = []
+  const rows = await all(readRecording(path, (reason) => bad.push(reason)))
+  expect(rows.map(({ text }) => text)).toEqual(['a'])
+  expect(bad).toEqual(['row 3: tweet_id 9223372036854775808, created_at 2012-10-28T00:00:03Z'])
+})
+
+test.each([0, Number.NaN])('tweets of the same time are played at once, even at the speed %s', (speed) => {
+  const times = replayTimes(speed, 1_000)
+  expect([5, 5].map((at) => times.next(at))).toEqual([0, 0])
+})

@@ -13,6 +13,8 @@ export interface LabelledPayment {
 
 const COLUMNS = ['TRANSACTION_ID', 'TX_DATETIME', 'CUSTOMER_ID', 'TERMINAL_ID', 'TX_AMOUNT', 'TX_FRAUD', 'TX_FRAUD_SCENARIO'] as const
 const MS_PER_SECOND = 1_000
+/** The replay stores a scenario in one byte. */
+const MAX_SCENARIO = 255
 
 /**
  * Reads a CSV file, optionally gzipped, with the columns of the payments data set. Rows must be ordered by time.
@@ -33,8 +35,11 @@ export async function* readPayments(file: string): AsyncGenerator<LabelledPaymen
     }
     if (text === '') continue
     const payment = read(text)
-    const { timestamp, amount } = payment.request
+    const { request, scenario } = payment
+    const { timestamp, amount } = request
     if (!Number.isFinite(timestamp) || !(amount >= 0)) throw new Error(`${file}, line ${line}: the time or the amount is not a number`)
+    if (!Number.isInteger(scenario) || scenario < 0 || scenario > MAX_SCENARIO)
+      throw new Error(`${file}, line ${line}: the scenario must be an integer from 0 to ${MAX_SCENARIO}`)
     if (timestamp < last) throw new Error(`${file}, line ${line}: the rows must be ordered by TX_DATETIME`)
     last = timestamp
     yield payment
