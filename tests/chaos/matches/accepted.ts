@@ -83,7 +83,7 @@ function swipesInLog({ asked, logs }: Evidence): string[] {
 
 /**
  * Finds swipes that are in the log too often. A swipe may be in the log twice only if its request was repeated, or if
- * an API was killed before it stored Kafka's acknowledgement.
+ * an API was killed before it stored Kafka's acknowledgement. Each kill may repeat the records of all requests.
  */
 function repetitions({ asked, logs, inflicted }: Evidence): string[] {
   const requests = Map.groupBy(asked.filter(isAccepted), ({ body }) => body?.swipe_id as string | undefined)
@@ -91,7 +91,7 @@ function repetitions({ asked, logs, inflicted }: Evidence): string[] {
   return [...Map.groupBy(logs.swipeEvents, ({ value }) => value.swipe_id)].flatMap(([id, records]) => {
     const answered = requests.get(id) ?? []
     const key = answered.find((one) => one.key !== undefined)?.key
-    const most = (key === undefined ? 1 : keys.get(key)!.length) + inflicted.apisKilled
+    const most = (key === undefined ? 1 : keys.get(key)!.length) * (1 + inflicted.apisKilled)
     return records.length <= most ? [] : [`swipe ${id} is in the log ${records.length} times`]
   })
 }
