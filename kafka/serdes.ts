@@ -1,5 +1,6 @@
 import type { Runtime } from '../runtime/runtime.ts'
 import { systemRuntime } from '../runtime/system.ts'
+import { parseJson } from '../schemas/avro/json.ts'
 import type { Codec } from '../schemas/codec.ts'
 import type { AvroSchema, SchemaLookup, ValueFormat } from '../schemas/topic.ts'
 import { SchemaNotFoundError, type SchemaRegistry } from './registry-interface.ts'
@@ -98,7 +99,7 @@ function loadedSchemas(registry: SchemaRegistry, runtime: Runtime): LoadedSchema
 
   async function ask(schemaId: number): Promise<'loaded' | 'not-found'> {
     try {
-      loaded.set(schemaId, JSON.parse(await registry.schemaById(schemaId)) as AvroSchema)
+      loaded.set(schemaId, parseJson(await registry.schemaById(schemaId)) as AvroSchema)
       notFoundAt.delete(schemaId)
       return 'loaded'
     } catch (error) {

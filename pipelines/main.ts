@@ -11,7 +11,7 @@ import {
   createWorker,
   type EngineMetrics,
   endedProcesses,
-  holdsErasableState,
+  erasableState,
   memberIdentity,
   periodicJob,
   type Runner,
@@ -29,14 +29,20 @@ async function main(): Promise<void> {
   const config = readPipelinesConfig()
   lowerPriority(config.nice)
   const log = pino({ level: config.logLevel, messageKey: 'event', base: { slot: config.slot }, timestamp: pino.stdTimeFunctions.isoTime })
+  const apartOf = erasableState(config.services.flatMap(({ service }) => declaredTopologies(service)))
   await withReplaceableState(
-    { folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes },
+    { folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes, apartOf },
     (reason) => log.error({ err: reason, folder: config.stateFolder }, 'state_deleted'),
-    (backend) => runServices(config, backend, log),
+    (backend) => runServices(config, { backend, hasErasableState: apartOf !== undefined }, log),
   )
 }
 
-async function runServices(config: PipelinesConfig, backend: StateBackend, log: Logger): Promise<void> {
+interface OpenState {
+  readonly backend: StateBackend
+  readonly hasErasableState: boolean
+}
+
+async function runServices(config: PipelinesConfig, { backend, hasErasableState }: OpenState, log: Logger): Promise<void> {
   const services = config.services.map(({ service, settings }) => ({ service, resources: service.prepare?.(settings, config) }))
   const runtime = systemRuntime(log)
   const transport = kafkaTransport(
@@ -62,7 +68,6 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
   }
 
   function runners(metrics: EngineMetrics, address: string): Runner[] {
-    const hasErasableState = services.some(({ service }) => declaredTopologies(service).some(holdsErasableState))
     const stateScrub = periodicJob(
       { name: 'state-scrub', everyMs: erasureTimes(config.eraseWithinMs).scrubEveryMs, run: async () => void (await backend.scrub()) },
       runtime,

@@ -33,8 +33,30 @@ export const erasable: Readonly<Record<string, string>> = {
   'segment.ms': String(ERASABLE_COMPACTED_MS),
 }
 
-/** Retention of commands whose content must be erased within the hour. Commands expire after half a minute. */
-export const erasableCommandsKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
+/** Time after which the broker has to compact a key that must be erased, and time for which it keeps the tombstone. */
+const ERASABLE_KEY_MS = 10 * MINUTE_MS
+
+/**
+ * Additional configuration of compacted topics whose keys must be erased within the hour. The first compaction after
+ * `delete.retention.ms` removes a tombstone with its key. Two compactions and this time pass before that.
+ */
+export const erasableKeys: Readonly<Record<string, string>> = {
+  'max.compaction.lag.ms': String(ERASABLE_KEY_MS),
+  'segment.ms': String(ERASABLE_KEY_MS),
+  'delete.retention.ms': String(ERASABLE_KEY_MS),
+}
+
+/**
+ * Additional configuration of compacted topics whose records about deleted users contain only ids. Event topics keep
+ * such records for a week, so compacted topics may do the same. The seventh day is for the compaction itself.
+ */
+export const idsErasable: Readonly<Record<string, string>> = { 'max.compaction.lag.ms': String(6 * DAY_MS) }
+
+/**
+ * Retention of records that are read within seconds and whose content must be erased within the hour, such as commands
+ * and places.
+ */
+export const erasableKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
 
 /**
  * Retention of commands: a day. The deadlines of the commands have long passed by then, but operators may still need to

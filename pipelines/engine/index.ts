@@ -6,6 +6,7 @@
 
 // Topologies
 
+export { ROLL_EVERY_MS, rolling } from './state/rolling.ts'
 export { type Sweep, sweep } from './state/sweep.ts'
 export { DEAD_LETTER_HEADERS, originalTimestamp } from './task/dead-letter.ts'
 export type {
@@ -118,4 +119,4 @@ export type { Runner, Sample } from './worker/runner.ts'
 export { createWorker, type Worker, type WorkerStatus } from './worker/worker.ts'
 export type { Guarantee, MemberIdentity, WorkerConfig, WorkerDeps } from './worker/worker-config.ts'
 export { workerRunner } from './worker/worker-runner.ts'
-export { holdsErasableState, internalTopics } from './worker/worker-topics.ts'
+export { erasableState, internalTopics } from './worker/worker-topics.ts'

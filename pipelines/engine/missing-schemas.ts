@@ -3,6 +3,8 @@
  * registered late.
  */
 const KEPT_MS = 30_000
+/** How many unknown schema ids are cached. The limit keeps a producer of random ids from filling the memory. */
+const KEPT_IDS = 10_000
 
 /** Schema ids that the registry does not have. */
 export interface MissingSchemas {
@@ -22,6 +24,7 @@ export function missingSchemas(elapsed: () => number): MissingSchemas {
       return false
     },
     add(schemaId) {
+      if (since.size >= KEPT_IDS) since.clear()
       since.set(schemaId, elapsed())
     },
   }

@@ -9,7 +9,9 @@ import {
   decideCommands,
   keyedStore,
   type RecordContext,
+  ROLL_EVERY_MS,
   ROLL_KEY,
+  rolling,
   sweep,
   type Topic,
   timerStore,
@@ -40,13 +42,6 @@ const CLEANED_PER_RUN = 1_000
  */
 const CHECKED_PER_TICK = 2_000
 const ONLY_ONCE = 0
-/**
- * Interval of the records that make the broker close segments. It is a fraction of the time for which segments may stay
- * open.
- */
-const ROLL_EVERY_MS = 300_000
-/** How long after the last erasure records that close segments are sent. After this time, everything is compacted. */
-const ROLL_FOR_MS = 3_600_000
 
 /** The only writer of snippets: creations, deletions, counted reads, expiry, and view counts. */
 export const snippets = topology(
@@ -58,8 +53,7 @@ export const snippets = topology(
     const cleanups = timerStore('cleanups', { key: utf8 })
     const references = blobReferences(blobs, snippetBlobs)
 
-    /** Time of the last erasure; undefined after a start, when it is not known yet. */
-    let erasedAt: number | undefined
+    const logs = rolling()
     const old = sweep(records, { keysPerRun: CHECKED_PER_TICK, isExpired: isOldRemainder })
     let remainders: Snippet[] = []
 
@@ -68,7 +62,7 @@ export const snippets = topology(
       references.follow(before, after, ctx)
       if (before === undefined || isGone(after)) ctx.emit(snippetTexts, key, snippetText(after))
       if (isGone(after)) {
-        erasedAt = ctx.now
+        logs.erased(ctx.now)
         records.scrub()
       }
       if (before === undefined) {
@@ -116,8 +110,7 @@ export const snippets = topology(
 
     /** Makes the broker compact erased records: see `KeyedStore.roll`. */
     function rollLogs(now: number, ctx: Context): void {
-      erasedAt ??= now
-      if (now - erasedAt > ROLL_FOR_MS) return
+      if (!logs.isNeeded(now)) return
       records.roll()
       blobs.roll()
       for (const topic of [snippetFlow.decisions, snippetTexts, snippetBlobs] as Topic<string, unknown>[])

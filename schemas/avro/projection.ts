@@ -1,7 +1,7 @@
 import type { Codec } from '../codec.ts'
 import type { AvroSchema, ValueFormat } from '../topic.ts'
 import { SchemaError } from './types.ts'
-import { avroValue } from './value.ts'
+import { avroValue, NO_SCHEMA_ID } from './value.ts'
 
 interface RecordSchema {
   readonly [property: string]: unknown
@@ -17,12 +17,6 @@ interface FieldSchema {
 }
 
 /**
- * A schema id that no registry assigns. With this id, every value is resolved from its writer's schema to the
- * projection.
- */
-const NO_ID = -1
-
-/**
  * Returns the record format for a reader that needs only some of the fields. The decoder skips all other fields, which
  * costs much less than creating them. The encoder takes whole records.
  * @param paths names of fields; `payer.user_id` is a field of a nested record
@@ -35,7 +29,7 @@ export function projection<T>(whole: ValueFormat<unknown>, paths: readonly strin
     schema,
     open(schemaId, schemas): Codec<T> {
       const { encode } = whole.open(schemaId, schemas) as Codec<T>
-      const { decode } = reader.open(NO_ID, { get: (id) => (id === schemaId ? schema : schemas.get(id)) })
+      const { decode } = reader.open(NO_SCHEMA_ID, { get: (id) => (id === schemaId ? schema : schemas.get(id)) })
       return { encode, decode }
     },
   }

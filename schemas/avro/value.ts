@@ -11,6 +11,11 @@ import { SchemaError } from './types.ts'
  */
 const MAGIC = 0
 export const HEADER_BYTES = 5
+/**
+ * An id that no value has, because it does not fit into a header. A codec that is opened with it never assumes that a
+ * value was written with its own schema, and resolves each value from the writer's schema.
+ */
+export const NO_SCHEMA_ID = 2 ** 32
 
 /** The caller has reserved the bytes. */
 export function writeHeader(schemaId: number, out: ByteWriter): void {

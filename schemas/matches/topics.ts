@@ -1,7 +1,7 @@
 import { type Command, commandTopic, type Decision, decisionTopic } from '../commands/topics.ts'
 import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
-import { commandsKept, compacted, DAY_MS, erasableCommandsKept, HOUR_MS, keptFor } from '../retention.ts'
+import { commandsKept, compacted, DAY_MS, erasable, erasableKept, erasableKeys, HOUR_MS, idsErasable, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import type { Topic } from '../topic.ts'
 import { MATCHES_LIMITS } from './limits.ts'
@@ -28,7 +28,7 @@ import type {
  * remain in event topics for this long.
  */
 const EVENTS_KEPT_DAYS = 7
-const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
+export const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
 /**
  * Partition count of all topics that are keyed by a user. All these topics have the same count, so that one task owns
@@ -47,14 +47,18 @@ export const swipeEvents: Topic<string, SwipeEvent> = {
   config: eventsKept,
 }
 
-/** Places and signs of activity; key: user_id. */
+/**
+ * Places and signs of activity; key: user_id. The places of deleted users must vanish within the hour, so no place is
+ * kept for longer. If workers stop for more than half an hour, the places sent in the meantime are lost.
+ */
 export const locationUpdates: Topic<string, LocationUpdate> = {
   name: 'location-updates',
   key: utf8,
   value: avro('matches/LocationUpdate'),
   partitions: 1,
   productionPartitions: 50,
-  config: eventsKept,
+  config: erasableKept,
+  erases: true,
 }
 
 /** Every match, once; key: match_id. */
@@ -79,14 +83,16 @@ export const stackRefillRequests: Topic<string, StackRefillRequest> = {
 export const matchProfileCommands: Topic<string, Command<MatchProfileCommand>> = commandTopic('match-profile-commands', {
   value: avro('matches/MatchProfileCommand'),
   ...BY_USER,
-  config: erasableCommandsKept,
+  config: erasableKept,
+  erases: true,
 })
 
 /** Profiles, and the results of commands about them; key: user_id. */
 export const matchProfiles: Topic<string, Decision<MatchProfile>> = decisionTopic('match-profiles', {
   value: avro('matches/MatchProfile'),
   ...BY_USER,
-  config: compacted,
+  config: { ...compacted, ...erasable },
+  erases: true,
 })
 
 /**
@@ -98,7 +104,8 @@ export const matchSeen: Topic<string, MatchSeen> = {
   key: utf8,
   value: avro('matches/MatchSeen'),
   ...BY_USER,
-  config: compacted,
+  config: { ...compacted, ...erasable },
+  erases: true,
 }
 
 /** The relations of each user to others; key: <user_id>:<other_id>, partitioned by user_id. */
@@ -107,16 +114,21 @@ export const matchRelations: Topic<string, MatchRelation> = {
   key: utf8,
   value: avro('matches/MatchRelation'),
   ...BY_USER,
-  config: compacted,
+  config: { ...compacted, ...idsErasable },
+  erases: true,
 }
 
-/** Users who can be found; key: the user's member in the index, partitioned by geohash-4 cell. */
+/**
+ * Users who can be found; key: the user's member in the index, partitioned by geohash-4 cell. The key contains the
+ * place and the attributes of the user, so tombstones must vanish as well.
+ */
 export const matchIndex: Topic<string, MatchIndexEntry> = {
   name: 'match-index',
   key: utf8,
   value: avro('matches/MatchIndexEntry'),
   ...BY_CELL,
-  config: compacted,
+  config: { ...compacted, ...erasableKeys },
+  erases: true,
 }
 
 /**
@@ -151,7 +163,8 @@ export const matchPairCommands: Topic<string, Command<PairCommand>> = commandTop
 export const matchPairDecisions: Topic<string, Decision<PairRow>> = decisionTopic('match-pair-decisions', {
   value: avro('matches/PairRow'),
   ...BY_PAIR,
-  config: compacted,
+  config: { ...compacted, ...idsErasable },
+  erases: true,
 })
 
 /** Push notifications, one per user and match; key: user_id. */

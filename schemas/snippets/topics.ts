@@ -1,7 +1,7 @@
 import { type Command, commandTopic, type Decision, decisionTopic } from '../commands/topics.ts'
 import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
-import { compacted, DAY_MS, erasable, erasableCommandsKept, HOUR_MS, keptFor } from '../retention.ts'
+import { compacted, DAY_MS, erasable, erasableKept, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import type { Topic } from '../topic.ts'
 import { SNIPPETS_LIMITS } from './limits.ts'
@@ -19,7 +19,7 @@ export const snippetCommands: Topic<string, Command<SnippetCommand>> = commandTo
   value: avro('snippets/SnippetCommand'),
   partitions: SNIPPET_PARTITIONS,
   productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
-  config: erasableCommandsKept,
+  config: erasableKept,
   erases: true,
 })
 

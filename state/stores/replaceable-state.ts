@@ -1,7 +1,36 @@
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { StateCorrupted } from './errors.ts'
-import { openRocksdbBackend, type RocksdbOptions } from './rocksdb-backend.ts'
+import { DEFAULT_MEMORY_BUDGET_BYTES, openRocksdbBackend, type RocksdbOptions } from './rocksdb-backend.ts'
 import { deleteDatabase } from './rocksdb-folders.ts'
+import { type ApartStores, splitBackend } from './split-backend.ts'
 import type { StateBackend } from './store.ts'
+
+export interface StateOptions extends RocksdbOptions {
+  /** The stores that get a database of their own, because they must be erased; see `SplitOptions`. Default: none. */
+  readonly apartOf?: ((topology: string) => ApartStores | undefined) | undefined
+}
+
+/** Name of the subfolder with the database of the stores that must be erased. */
+const APART = 'erasable'
+/** Share of the memory budget for the database of the stores that must be erased. These stores are small. */
+const APART_SHARE = 1 / 4
+
+/** Opens one or two databases. */
+async function openState({ apartOf, ...options }: StateOptions): Promise<StateBackend> {
+  const { folder, memoryBudgetBytes = DEFAULT_MEMORY_BUDGET_BYTES } = options
+  if (apartOf === undefined) return await openRocksdbBackend(options)
+  const apartBytes = memoryBudgetBytes * APART_SHARE
+  const main = await openRocksdbBackend({ ...options, memoryBudgetBytes: memoryBudgetBytes - apartBytes })
+  try {
+    const isNew = !existsSync(join(folder, APART))
+    const apart = await openRocksdbBackend({ ...options, folder: join(folder, APART), memoryBudgetBytes: apartBytes })
+    return splitBackend({ main, apart, apartOf, isNew })
+  } catch (error) {
+    await main.close()
+    throw error
+  }
+}
 
 /**
  * Calls `run` with the worker's open database. If the database is found to be damaged, at the start or later, it is
@@ -11,7 +40,7 @@ import type { StateBackend } from './store.ts'
  * next run begins with an empty database.
  */
 export async function withReplaceableState<Result>(
-  options: RocksdbOptions,
+  options: StateOptions,
   onDeleted: (reason: StateCorrupted) => void,
   run: (backend: StateBackend) => Promise<Result>,
 ): Promise<Result> {
@@ -20,15 +49,16 @@ export async function withReplaceableState<Result>(
     if (reason === undefined) return false
     onDeleted(reason)
     deleteDatabase(options.folder)
+    rmSync(join(options.folder, APART), { recursive: true, force: true })
     return true
   }
 
   async function open(): Promise<StateBackend> {
     try {
-      return await openRocksdbBackend(options)
+      return await openState(options)
     } catch (error) {
       if (!deleteIfDamaged(error)) throw error
-      return openRocksdbBackend(options)
+      return openState(options)
     }
   }
 

@@ -24,7 +24,7 @@ export interface RocksdbOptions {
   readonly sync?: boolean
 }
 
-const DEFAULT_MEMORY_BUDGET_BYTES = 256 * 1024 * 1024
+export const DEFAULT_MEMORY_BUDGET_BYTES = 256 * 1024 * 1024
 const DEFAULT_BACKGROUND_THREADS = 2
 /**
  * Share of the memory budget that is configured for memtables. The binding lets them grow to 1.5 times this size (six

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client'
-import type { ClusterOptions } from './table.ts'
+import { type ClusterOptions, ddlParts } from './table.ts'
 
 /** The rows of a table that must vanish from its files once another row has replaced them. */
 export interface Purge {
@@ -29,7 +29,7 @@ export interface Purged {
 const ROWS_PER_MUTATION = 2_000
 const MAX_ROWS_PER_RUN = 100_000
 
-export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, { cluster }: ClusterOptions): Purger {
+export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, cluster: ClusterOptions): Purger {
   /**
    * Maps each Kafka partition to the offset up to which its rows have been checked. The map is empty at first, so the
    * whole table is checked.
@@ -67,7 +67,7 @@ LIMIT ${MAX_ROWS_PER_RUN}`,
 
   async function remove(rows: readonly (readonly [string, number])[]): Promise<void> {
     await client.command({
-      query: `ALTER TABLE ${table}${cluster === undefined ? '' : ` ON CLUSTER ${cluster}`}
+      query: `ALTER TABLE ${table}${ddlParts(cluster).onCluster}
 DELETE WHERE ${key} IN ({keys:Array(String)}) AND has({rows:Array(String)}, concat(${key}, ' ', toString(kafka_offset)))`,
       query_params: { keys: rows.map(([id]) => id), rows: rows.map(([id, offset]) => `${id} ${offset}`) },
       clickhouse_settings: { mutations_sync: '2' },

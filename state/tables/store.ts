@@ -56,6 +56,7 @@ export interface TableStore {
  */
 const PASSING = new Set([
   '3', // UNEXPECTED_END_OF_FILE
+  '75', // CANNOT_WRITE_TO_FILE_DESCRIPTOR, for example because the disk is full
   '159', // TIMEOUT_EXCEEDED
   '164', // READONLY
   '202', // TOO_MANY_SIMULTANEOUS_QUERIES
@@ -70,10 +71,17 @@ const PASSING = new Set([
   '252', // TOO_MANY_PARTS
   '285', // TOO_FEW_LIVE_REPLICAS
   '286', // UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE
+  '289', // REPLICA_IS_NOT_IN_QUORUM, while the replica has not fetched the last insert
   '319', // UNKNOWN_STATUS_OF_INSERT
+  '341', // UNFINISHED
   '394', // QUERY_WAS_CANCELLED
+  '416', // REPLICA_STATUS_CHANGED
   '425', // SYSTEM_ERROR
+  '439', // CANNOT_SCHEDULE_TASK
   '473', // DEADLOCK_AVOIDED
+  '517', // CANNOT_ASSIGN_ALTER, when several sinks migrate a replicated table
+  '745', // SERVER_OVERLOADED
+  '762', // HTTP_CONNECTION_LIMIT_REACHED
   '999', // KEEPER_EXCEPTION
 ])
 
@@ -97,6 +105,8 @@ export function tableStore<K, V>(table: AnyTable<K, V>, client: ClickHouseClient
   const insertSettings = isReplicated ? { ...INSERT_SETTINGS, ...QUORUM_INSERT } : INSERT_SETTINGS
 
   let identity = ''
+  /** The ids of the topics from which the table is filled, by topic and partition. */
+  const topicIds = new Map<string, string>()
 
   async function prepare(): Promise<string> {
     identity = await asking(async () => {
@@ -123,6 +133,16 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
       return result.json<{ last: string }>()
     })
     return rows.length === 0 ? undefined : Number(rows[0].last) + 1
+  }
+
+  /**
+   * Identifies an insert, so that ClickHouse ignores it when it is repeated. The id of the topic is a part of it,
+   * because a topic that was deleted and created again has other records at the same offsets.
+   */
+  function tokenOf({ topic, partition }: InsertSource, firstOffset: number, lastOffset: number, rows: number): string {
+    const token = `${topic}-${partition}-${firstOffset}-${lastOffset}-${rows}`
+    const id = topicIds.get(sourceKey(topic, partition))
+    return id === undefined ? token : `${id}-${token}`
   }
 
   async function insert({ topic, partition, rows }: Insert): Promise<void> {
@@ -154,19 +174,22 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
   }
 
   async function topicId(topic: string, partition: number): Promise<string | undefined> {
-    return asking(() => recordedTopicId(client, { table: table.name, identity, topic, partition }, isReplicated ? QUORUM_READ : {}))
+    const place = { table: table.name, identity, topic, partition }
+    const id = await asking(() => recordedTopicId(client, place, isReplicated ? QUORUM_READ : {}))
+    if (id !== undefined) topicIds.set(sourceKey(topic, partition), id)
+    return id
   }
 
   async function noteTopicId(topic: string, partition: number, id: string): Promise<void> {
     await asking(() => recordTopicId(client, { table: table.name, identity, topic, partition, id }, isReplicated ? QUORUM_INSERT : {}))
+    topicIds.set(sourceKey(topic, partition), id)
   }
 
   return { prepare, position, insert, insertBinary, noteCaughtUp, topicId, noteTopicId }
 }
 
-/** Identifies an insert, so that ClickHouse ignores it when it is repeated. */
-function tokenOf({ topic, partition }: InsertSource, firstOffset: number, lastOffset: number, rows: number): string {
-  return `${topic}-${partition}-${firstOffset}-${lastOffset}-${rows}`
+function sourceKey(topic: string, partition: number): string {
+  return `${topic}-${partition}`
 }
 
 async function asking<T>(question: () => Promise<T>): Promise<T> {

@@ -81,7 +81,7 @@ export interface Migration {
 
 /** The parts of DDL statements that differ in a cluster. */
 export interface DdlParts {
-  /** Empty, or ` ON CLUSTER name`, which follows the table's name. */
+  /** Empty, or ` ON CLUSTER 'name'`, which follows the table's name. */
   readonly onCluster: string
 }
 
@@ -106,7 +106,8 @@ const POSITION_PARTS = [
 ]
 
 export function ddlParts({ cluster }: ClusterOptions): DdlParts {
-  return { onCluster: cluster === undefined ? '' : ` ON CLUSTER ${cluster}` }
+  // Names such as `eu-west-1` and the macro `{cluster}` are valid only in quotes.
+  return { onCluster: cluster === undefined ? '' : ` ON CLUSTER '${cluster}'` }
 }
 
 /**

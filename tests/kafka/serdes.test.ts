@@ -65,6 +65,16 @@ test("another writer's schema is loaded once for all concurrent callers", async 
   expect(registry.requests).toBe(1)
 })
 
+test("another writer's schema may have a default beyond 2^53", async () => {
+  const registry = memoryRegistry()
+  const serdes = await openSerdes(registry, [points])
+  const until = '{ "name": "until", "type": "long", "default": 9223372036854775807 }'
+  const id = await registry.register('others', `{ "type": "record", "name": "Point", "fields": [${JSON.stringify(x)}, ${until}] }`)
+  const bytes = Buffer.from([0, 0, 0, 0, id, 6, 2])
+  expect(await serdes.schemas.load(id)).toBe('loaded')
+  expect(serdes.codecFor(points).decode(bytes, 0, bytes.length)).toEqual({ x: 3 })
+})
+
 test('an unknown schema id is requested again only after a pause', async () => {
   const registry = memoryRegistry()
   const runtime = manualRuntime()

@@ -42,6 +42,7 @@ const INSTEAD_OF_EMPTY = 1
  */
 export class PackedMap {
   readonly layout: PackedLayout
+  /** Every segment has at least one entry, because a snapshot ends at its first block without entries. */
   readonly #segments: (Segment | undefined)[] = Array.from({ length: SEGMENTS }, () => undefined)
 
   constructor(layout: PackedLayout) {
@@ -95,8 +96,8 @@ export class PackedMap {
     const segment = this.#segments[index]
     if (segment === undefined) return
     segment.delete(hash)
-    if (segment.count === 0) this.#segments[index] = undefined
-    else if (segment.isSparse) this.#segments[index] = resized(segment, this.layout, nowSeconds)
+    const kept = segment.isSparse ? resized(segment, this.layout, nowSeconds) : segment
+    this.#segments[index] = kept.count === 0 ? undefined : kept
   }
 
   /**
@@ -112,13 +113,16 @@ export class PackedMap {
     const { valueBytes, canExpire } = this.layout
     const hash = new Int32Array(HASH_WORDS)
     const entryBytes = packedBytes(this.layout)
-    if (bytes.length >= entryBytes) this.#reserve(bytes.readInt32LE(HASH_BYTES - 4) >>> SEGMENT_SHIFT, bytes.length / entryBytes)
+    if (bytes.length < entryBytes) return
+    const index = bytes.readInt32LE(HASH_BYTES - 4) >>> SEGMENT_SHIFT
+    this.#reserve(index, bytes.length / entryBytes)
     for (let at = 0; at + entryBytes <= bytes.length; at += entryBytes) {
       for (let word = 0; word < HASH_WORDS; word++) hash[word] = bytes.readInt32LE(at + word * 4)
       const expiry = canExpire ? bytes.readUInt32LE(at + HASH_BYTES) : NEVER
       if (expiry !== NEVER && expiry <= nowSeconds) continue
       this.set(hash, bytes, at + entryBytes - valueBytes, expiry, nowSeconds)
     }
+    if (this.#segments[index]?.count === 0) this.#segments[index] = undefined
   }
 
   /** Creates a segment at its final size, because growing step by step would copy each entry several times. */

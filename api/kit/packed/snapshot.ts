@@ -30,8 +30,11 @@ interface Header extends SnapshotForm {
   readonly savedAt: number
 }
 
-/** The first bytes of a file. The digit is the version of the format. */
-const MAGIC = Buffer.from('MRTABLE1')
+/**
+ * The first bytes of a file. The digit is the version of the format. Files of version 1 may lack entries, because they
+ * ended at the first segment whose entries had all expired.
+ */
+const MAGIC = Buffer.from('MRTABLE2')
 const MS_PER_SECOND = 1_000
 
 /**

@@ -149,7 +149,10 @@ async function* readBlocks(file: SpoolFile, start: number, size: number): AsyncG
   let at = start
   for (;;) {
     const { body, next } = await readFrame(file, at, size)
-    if (body.length === 0) return
+    if (body.length === 0) {
+      if (next !== size) throw new SnapshotError(`the file goes on after its last block at ${at}`)
+      return
+    }
     yield { body, at }
     at = next
   }

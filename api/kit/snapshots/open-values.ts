@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client'
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import { openSerdes } from '../../../kafka/serdes.ts'
 import type { Transport } from '../../../kafka/transport.ts'
+import { NO_SCHEMA_ID } from '../../../schemas/avro/value.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import type { Logger } from '../logging.ts'
 
@@ -21,15 +22,9 @@ export interface SnapshotTablesOptions {
 }
 
 /**
- * An id that differs from all schema ids. The codec therefore never assumes that a value was written with its own
- * schema, and resolves each value from the writer's schema.
- */
-const READ_ONLY_SCHEMA = -1
-
-/**
  * Returns the codec of a topic's values and the loader of their schemas. Kafka and the registry need not be reachable.
  */
 export async function openValues<K, V>({ registry }: Pick<SnapshotTablesOptions, 'registry'>, topic: Topic<K, V>) {
   const { schemas } = await openSerdes(registry, [])
-  return { values: topic.value.open(READ_ONLY_SCHEMA, schemas), loadSchema: schemas.load }
+  return { values: topic.value.open(NO_SCHEMA_ID, schemas), loadSchema: schemas.load }
 }

@@ -1,6 +1,7 @@
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { RecordChunk, Transport } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
 import { deadLetterParts } from '../task/dead-letter.ts'
 import { deadLetterSpec } from '../topology/internal-topics.ts'
 import type { RecordOrigin } from './deliveries/retry-record.ts'
@@ -32,9 +33,19 @@ export interface SinkDeadLetters {
 const NO_PROCESSOR = ''
 const NO_OFFSETS = new Map()
 
-/** Creates the dead letters of a sink. @param sink names the dead-letter topic, `<sink>-dead-letters` */
-export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pick<Runtime, 'now'>): SinkDeadLetters {
+/**
+ * Creates the dead letters of a sink.
+ * @param sink names the dead-letter topic, `<sink>-dead-letters`
+ * @param sources the topics that the sink reads
+ */
+export function kafkaDeadLetters(
+  transport: Transport,
+  sink: string,
+  sources: readonly Pick<AnyTopic, 'name' | 'erases'>[],
+  runtime: Pick<Runtime, 'now'>,
+): SinkDeadLetters {
   const topic = deadLetterSpec(sink)
+  const erasing = new Set(sources.filter(({ erases }) => erases).map(({ name }) => name))
   let ready: Promise<ReturnType<Transport['producer']>> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
@@ -67,7 +78,8 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
     const appender = producer.appender(topic.name, partitionFor(Buffer.from(sink), topic.partitions))
     try {
       for (const { chunk, row, origin, ...reason } of bad) {
-        const cause = { topology: sink, processor: NO_PROCESSOR, ...reason }
+        const erases = erasing.has(origin?.topic ?? chunk.topic)
+        const cause = { topology: sink, processor: NO_PROCESSOR, erases, ...reason }
         const { headers, keyEnd, valueEnd } = deadLetterParts(chunk, row, cause, origin)
         const { buffer, keyStart, valueStart } = chunk
         const key = keyStart[row] < 0 ? null : buffer

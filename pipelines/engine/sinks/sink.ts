@@ -109,7 +109,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     try {
       await kind.prepareTopics()
       const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { runtime })
-      deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, runtime)
+      deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, topics, runtime)
       const fetching = transport.fetcher({ unreadableBatches: 'stand-in', collectMs: kind.collectMs, idleWaitMs: () => IDLE_WAIT_MS })
       const group = transport.memberlessGroup(name)
       fetcher = fetching

@@ -65,9 +65,10 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   function reasonToClear(stored: ViewPosition, { end, topicId, retentionMs }: FactsToCompare) {
     if (stored.topicId !== undefined && topicId !== undefined && stored.topicId !== topicId) return 'topic_recreated'
     if (stored.next > end) return 'ahead_of_log'
+    // No tombstone follows the end of the log, and a topic without tombstones has an infinite retention.
+    if (stored.next >= end || !Number.isFinite(retentionMs)) return undefined
     const age = runtime.now() - stored.at
-    // Without tombstones, the age of the view does not matter.
-    if (Number.isFinite(retentionMs) && age < -MAX_AHEAD_MS) return 'confirmed_in_future'
+    if (age < -MAX_AHEAD_MS) return 'confirmed_in_future'
     return age > retentionMs ? 'missed_tombstones' : undefined
   }
 

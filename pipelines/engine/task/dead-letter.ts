@@ -52,6 +52,8 @@ interface EarlierPlace extends TopicPartition {
 }
 
 export interface DeadLetterCause {
+  /** True if the value must not be kept, because the topic promises to erase it (`Topic.erases`). */
+  readonly erases?: boolean | undefined
   readonly topology: string
   /** The processor that rejected the record; empty when the record could not be decoded. */
   readonly processor: string
@@ -73,7 +75,7 @@ export interface DeadLetterParts {
  * Returns the parts of a record that fit into the dead-letter topic. Topics limit the size of compressed batches, so a
  * record may be too large for the dead-letter topic when it is uncompressed or has more headers. In that case its value
  * is cut, and a header lists the cut parts. If the key or the headers leave no room for the value, they are cut or
- * omitted as well.
+ * omitted as well. Values of topics that erase records are always cut.
  * @param place the topic, partition and offset from which the record came; by default those of the chunk
  */
 export function deadLetterParts(
@@ -83,15 +85,16 @@ export function deadLetterParts(
   place: EarlierPlace = placeIn(chunk, row),
 ): DeadLetterParts {
   const keyBytes = Math.max(0, chunk.keyEnd[row] - chunk.keyStart[row])
-  const valueBytes = Math.max(0, chunk.valueEnd[row] - chunk.valueStart[row])
+  const wholeValueBytes = Math.max(0, chunk.valueEnd[row] - chunk.valueStart[row])
+  const valueBytes = cause.erases ? 0 : wholeValueBytes
   const own = place.headers
   const about = causeHeaders(place, cause)
   // This dead letter contains none of the batch's records, so a replay must skip it.
   if (chunk.unreadable !== undefined)
     return { headers: [...about, { key: DEAD_LETTER_HEADERS.cut, value: Buffer.from('batch') }], keyEnd: -1, valueEnd: -1 }
-  const whole = [...own, ...about]
+  const whole = [...own, ...about, ...(valueBytes < wholeValueBytes ? [cutHeader(0, 0, wholeValueBytes)] : [])]
   if (recordBytesBound(keyBytes, valueBytes, whole) <= MAX_DEAD_LETTER_BYTES)
-    return { headers: whole, keyEnd: chunk.keyEnd[row], valueEnd: chunk.valueEnd[row] }
+    return { headers: whole, keyEnd: chunk.keyEnd[row], valueEnd: chunk.valueEnd[row] - wholeValueBytes + valueBytes }
   const ownBytes = recordBytesBound(0, 0, own)
   const keptOwn = ownBytes > MAX_CUT_PART_BYTES ? [] : own
   const keptKey = Math.min(keyBytes, MAX_CUT_PART_BYTES)
@@ -101,12 +104,12 @@ export function deadLetterParts(
   const cut = cutHeader(
     keptKey < keyBytes ? keyBytes : 0,
     keptOwn.length < own.length ? ownBytes : 0,
-    keptValue < valueBytes ? valueBytes : 0,
+    keptValue < wholeValueBytes ? wholeValueBytes : 0,
   )
   return {
     headers: [...keptOwn, ...about, cut],
     keyEnd: chunk.keyEnd[row] - keyBytes + keptKey,
-    valueEnd: chunk.valueEnd[row] - valueBytes + keptValue,
+    valueEnd: chunk.valueEnd[row] - wholeValueBytes + keptValue,
   }
 }
 

@@ -73,7 +73,13 @@ export function recordOutcomes({ topology, context, outputs, metrics, failed }: 
     const chunk = queue.chunk as RecordChunk
     failed.skipped(placeOf(chunk, queue.row), fault, handling)
     if (handling === 'drop') return
-    const { headers, ...ends } = deadLetterParts(chunk, queue.row, { topology, processor, code, message })
+    const { headers, ...ends } = deadLetterParts(chunk, queue.row, {
+      topology,
+      processor,
+      code,
+      message,
+      erases: queue.stream.topic.erases,
+    })
     // The retention of dead letters begins now. With the timestamp of the record, which a header contains, the broker
     // would soon delete the dead letter of an old record.
     outputs.copy(deadLetters, DEAD_LETTER_PARTITION, chunk, queue.row, headers, { ...ends, timestamp: context.now })

@@ -34,6 +34,12 @@ export interface TaskPlace {
   readonly unloggedStores: readonly string[]
 }
 
+/** Returns whether a position of the state belongs to a changelog topic. */
+export function isPositionOf(changelog: string, name: string): boolean {
+  const [kind, key] = name.split('/', 2)
+  return kind.startsWith('changelog') && key.slice(0, key.lastIndexOf('-')) === changelog
+}
+
 export function taskPlace({ topology, stores }: Declaration, part: SubTopology, partition: number): TaskPlace {
   const isLogged = (name: string) => stores.get(name)?.logged === true
   return {

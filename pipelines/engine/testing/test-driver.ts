@@ -158,7 +158,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       if (logs.has(topic.name)) continue
       const partitions = broker.partitionCount(topic.name) ?? options.partitions?.[topic.name] ?? topic.partitions
       createTopic(
-        repartitions.has(topic) ? repartitionSpec(topic.name, partitions) : { name: topic.name, partitions, config: topic.config },
+        repartitions.has(topic) ? repartitionSpec(topic.name, partitions, topic) : { name: topic.name, partitions, config: topic.config },
       )
     }
     for (const part of topology.subTopologies) {

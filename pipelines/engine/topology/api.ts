@@ -22,7 +22,8 @@ export interface TopologyBuilder {
   repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V>
 }
 
-export type RepartitionOptions<K, V> = Pick<Topic<K, V>, 'key' | 'value' | 'partitions' | 'productionPartitions'>
+/** `config` replaces the engine's configuration of the topic where both have a value. */
+export type RepartitionOptions<K, V> = Omit<Topic<K, V>, 'name'>
 
 interface Keyless {
   readonly keys: 'optional'

@@ -1,6 +1,6 @@
 import type { TopicSpec } from '../../../kafka/transport.ts'
-import { erasable } from '../../../schemas/retention.ts'
-import { LARGE_RECORDS } from '../../../schemas/topic.ts'
+import { erasable, idsErasable } from '../../../schemas/retention.ts'
+import { type AnyTopic, LARGE_RECORDS } from '../../../schemas/topic.ts'
 
 /**
  * Retention of repartition records. They are read within minutes, but a week leaves time to repair a stopped pipeline
@@ -33,15 +33,22 @@ export function deadLetterTopicName(topology: string): string {
   return `${topology}-dead-letters`
 }
 
-export function repartitionSpec(name: string, partitions: number): TopicSpec {
-  return { name, partitions, config: { 'cleanup.policy': 'delete', 'retention.ms': String(REPARTITION_RETENTION_MS), ...LARGE_RECORDS } }
+/** @param declared the options of the topology that declares the topic */
+export function repartitionSpec(name: string, partitions: number, declared: Pick<AnyTopic, 'config' | 'erases'> = {}): TopicSpec {
+  const config = { 'cleanup.policy': 'delete', 'retention.ms': String(REPARTITION_RETENTION_MS), ...LARGE_RECORDS, ...declared.config }
+  return { name, partitions, config, ...(declared.erases && { erases: true }) }
 }
 
-/**
- * Describes the changelog topic of a store.
- * @param isErasable whether replaced values must be erased within the hour
- */
-export function changelogSpec(topology: string, store: string, partitions: number, isErasable = false): TopicSpec {
+interface ChangelogOptions {
+  /** Whether replaced values must be erased within the hour. */
+  readonly isErasable?: boolean | undefined
+  /** See `TopologyOptions`. */
+  readonly erasesIds?: boolean | undefined
+}
+
+/** Describes the changelog topic of a store. */
+export function changelogSpec(topology: string, store: string, partitions: number, options: ChangelogOptions = {}): TopicSpec {
+  const { isErasable, erasesIds } = options
   return {
     name: changelogTopicName(topology, store),
     partitions,
@@ -49,9 +56,10 @@ export function changelogSpec(topology: string, store: string, partitions: numbe
       'cleanup.policy': 'compact',
       'delete.retention.ms': String(CHANGELOG_DELETE_RETENTION_MS),
       ...LARGE_RECORDS,
+      ...(erasesIds && idsErasable),
       ...(isErasable && erasable),
     },
-    ...(isErasable && { erases: true }),
+    ...((isErasable || erasesIds) && { erases: true }),
   }
 }
 

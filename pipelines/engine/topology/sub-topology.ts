@@ -82,6 +82,7 @@ function emittedTopics(declaration: Declaration): Set<AnyTopic> {
     ...nodesOf(stream).flatMap((node) => node.emits),
     ...stream.timeMarks.map((mark) => mark.to),
     ...stream.timeHandlers.flatMap((handler) => handler.forwardTo ?? []),
+    ...(stream.options.lateOutput === undefined ? [] : [stream.options.lateOutput]),
   ])
   return new Set(topics)
 }

@@ -20,6 +20,8 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  *   may still arrive. With -1, it never waits.
  * - `standby`: number of copies of each task's state on other workers, which take over at once when its worker fails.
  *   Default 0.
+ * - `erasesIds`: true if the stores contain ids of users who may leave. The broker then compacts replaced and deleted
+ *   rows in the changelogs within a week. Default false: it compacts when half of a changelog has been replaced.
  */
 export interface TopologyOptions {
   readonly commitIntervalMs?: number
@@ -28,6 +30,7 @@ export interface TopologyOptions {
   readonly collectMs?: number | 'until-commit'
   readonly maxIdleMs?: number
   readonly standby?: 0 | 1 | 2
+  readonly erasesIds?: boolean
 }
 
 /**

@@ -1,4 +1,6 @@
 import type { TopicSpec, Transport } from '../../../kafka/transport.ts'
+import type { ApartStores } from '../../../state/stores/split-backend.ts'
+import { isPositionOf } from '../task/task-place.ts'
 import { topicsOf } from '../topology/codecs.ts'
 import type { Declaration } from '../topology/declaration.ts'
 import { TopologyError } from '../topology/errors.ts'
@@ -54,8 +56,8 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
  * @throws TopologyError when sources that are processed together have different counts
  */
 export function internalTopics(topology: Topology, declaration: Declaration, counts: ReadonlyMap<string, number>): TopicSpec[] {
-  const repartitions = [...declaration.repartitions.values()].map(({ name, partitions }) =>
-    repartitionSpec(name, counts.get(name) ?? partitions),
+  const repartitions = [...declaration.repartitions.values()].map((topic) =>
+    repartitionSpec(topic.name, counts.get(topic.name) ?? topic.partitions, topic),
   )
   return [...repartitions, ...changelogs(topology, declaration, counts)]
 }
@@ -72,8 +74,9 @@ export function changelogNames(topology: Topology, declaration: Declaration): st
 function changelogs(topology: Topology, declaration: Declaration, counts: ReadonlyMap<string, number>): TopicSpec[] {
   return topology.subTopologies.flatMap((part) => {
     const partitions = partitionsOfPart(topology.name, part.sources, counts)
+    const { erasesIds } = topology.options
     return loggedStores(part, declaration).map((name) =>
-      changelogSpec(topology.name, name, partitions, declaration.stores.get(name)?.erasable),
+      changelogSpec(topology.name, name, partitions, { isErasable: declaration.stores.get(name)?.erasable, erasesIds }),
     )
   })
 }
@@ -89,8 +92,17 @@ function partitionsOfPart(topology: string, sources: readonly string[], counts: 
 }
 
 /**
- * Returns true if a store of the topology is erasable. In that case, the database must be rewritten from time to time.
+ * Returns the erasable stores of topologies. Their database must be rewritten from time to time.
+ * @returns undefined if there are none
  */
-export function holdsErasableState(topology: Topology): boolean {
-  return [...topology.declare().stores.values()].some(({ erasable }) => erasable === true)
+export function erasableState(topologies: readonly Topology[]): ((topology: string) => ApartStores | undefined) | undefined {
+  const found = new Map(
+    topologies.flatMap((topology): [string, ApartStores][] => {
+      const names = [...topology.declare().stores.values()].filter(({ erasable }) => erasable === true).map(({ name }) => name)
+      const changelogs = names.map((name) => changelogTopicName(topology.name, name))
+      const hasPosition = (name: string) => changelogs.some((changelog) => isPositionOf(changelog, name))
+      return names.length === 0 ? [] : [[topology.name, { hasStore: (store) => names.includes(store), hasPosition }]]
+    }),
+  )
+  return found.size === 0 ? undefined : (topology) => found.get(topology)
 }

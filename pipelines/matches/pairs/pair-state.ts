@@ -104,11 +104,24 @@ export function withoutUser(row: PairRow, side: SideName, deletedAt: number): Pa
   return { ...row, ...sides, ...match, counts_from: Math.max(row.counts_from, deletedAt) }
 }
 
+/**
+ * Removes swipes from before a time. A match remains, with its own time in place of the times of the swipes, because a
+ * later deletion must find it.
+ * @returns the same row if it has nothing to remove
+ */
+export function withoutOldSwipes(row: PairRow, before: number): PairRow {
+  const isOld = ({ swipe_id, swiped_at }: PairSide) => swipe_id !== '' && swiped_at < before
+  if (!isOld(row.a) && !isOld(row.b)) return row
+  const kept = (side: PairSide): PairSide =>
+    isOld(side) ? { ...side, direction: null, swipe_id: '', swiped_at: row.matched_at ?? 0 } : side
+  return { ...row, a: kept(row.a), b: kept(row.b) }
+}
+
 const NO_MATCH = { match_id: null, matched_at: null, ended_at: null }
 
-/** Returns whether a row may be deleted, because the time of the user's deletion already implies everything in it. */
-export function isBlank({ a, b, match_id, counts_from }: PairRow, deletedAt: number): boolean {
-  return a.swiped_at === 0 && b.swiped_at === 0 && !a.blocks && !b.blocks && match_id === null && counts_from <= deletedAt
+/** Returns whether a row may be deleted, because swipes up to this time have no effect anyway. */
+export function isBlank({ a, b, match_id, counts_from }: PairRow, until: number): boolean {
+  return a.swiped_at === 0 && b.swiped_at === 0 && !a.blocks && !b.blocks && match_id === null && counts_from <= until
 }
 
 function withoutLikes(row: PairRow, now: number): PairRow {

@@ -2,6 +2,7 @@ import { isPositive } from '../../../schemas/matches/directions.ts'
 import { type PairAnswer, pairFlow } from '../../../schemas/matches/flow.ts'
 import { relationKey } from '../../../schemas/matches/keys.ts'
 import { conversationIdOf, matchIdOf, type Pair, pairKey, pairOf, parsePairKey } from '../../../schemas/matches/pair.ts'
+import { SWIPE_KEPT_MS } from '../../../schemas/matches/retention.ts'
 import { matchDeletions, matchEvents, matchNotifications, matchRelations, pairSwipes } from '../../../schemas/matches/topics.ts'
 import type { MatchDeletion, MatchRelation, PairCommand, PairRow, PairSwipe } from '../../../schemas/matches/types.ts'
 import {
@@ -14,13 +15,14 @@ import {
   packedStore,
   type RecordContext,
   rawValue,
+  sweep,
   timerStore,
   topology,
   utf8,
 } from '../../engine/index.ts'
 import { decidePair } from './decide.ts'
 import { type Leaving, leavingKey, parseLeavingKey } from './leaving.ts'
-import { canTakeEffect, EMPTY_PAIR, isBlank, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
+import { canTakeEffect, EMPTY_PAIR, isBlank, isMatched, sideOf, withoutOldSwipes, withoutUser, withSwipe } from './pair-state.ts'
 import { isSameRelation, nothingOf, type Related, relationOf } from './relation.ts'
 
 /**
@@ -36,6 +38,11 @@ const PAIRS_PER_TICK = 500
 const PAIRS_PER_STEP = 100
 /** A scan that finds no pairs counts as this number of cleared pairs, because it takes as long as clearing them. */
 const PAIRS_PER_SCAN = 5
+/** Number of pairs that each tick checks for old swipes. It is limited, because swipes and commands wait for a tick. */
+const CHECKED_PER_TICK = 1_000
+const CHECK_EVERY_MS = 1_000
+/** Minimum time between the starts of two passes over all pairs. */
+const WALK_EVERY_MS = 3_600_000
 /**
  * How long the time of a deletion is kept. The topic keeps swipes for seven days, so no older swipe can arrive after
  * that.
@@ -228,18 +235,43 @@ export const matchPairs = topology(
      */
     function clear(userId: string, otherId: string, deletedAt: number, ctx: Context): void {
       const { a, b } = pairOf(userId, otherId)
-      const key = pairKey(a, b)
-      const before = pairs.get(key)
+      const before = pairs.get(pairKey(a, b))
       const after = before && withoutUser(before, sideOf(userId, otherId), deletedAt)
-      if (after !== undefined && !isBlank(after, deletedAt)) {
-        if (after !== before) pairs.put(key, after)
-      } else {
-        pairs.delete(key)
-        partners.delete(relationKey(b, a))
-      }
+      if (before === undefined || after === undefined) partners.delete(relationKey(b, a))
+      else reduce({ a, b }, before, after, deletedAt, ctx)
       // Earlier versions had entries for both users.
       partners.delete(relationKey(a, b))
-      if (before !== undefined && after !== undefined) relateBoth({ a, b }, before, after, conversationOf({ a, b }, before, after), ctx)
+    }
+
+    /**
+     * Stores what remains of a pair.
+     * @param until swipes up to this time have no effect
+     */
+    function reduce(pair: Pair, before: PairRow, after: PairRow, until: number, ctx: Context): void {
+      const key = pairKey(pair.a, pair.b)
+      if (isBlank(after, until)) {
+        pairs.delete(key)
+        partners.delete(relationKey(pair.b, pair.a))
+      } else if (after !== before) pairs.put(key, after)
+      relateBoth(pair, before, after, conversationOf(pair, before, after), ctx)
+    }
+
+    let forgetBefore = 0
+    let outdated: [string, PairRow][] = []
+    const looking = sweep(pairs, { keysPerRun: CHECKED_PER_TICK, isExpired: rememberIfOutdated })
+
+    /** Always returns false, so that the sweep itself removes no pair. */
+    function rememberIfOutdated(key: string, row: PairRow): boolean {
+      if (withoutOldSwipes(row, forgetBefore) !== row) outdated.push([key, row])
+      return false
+    }
+
+    /** Removes old swipes from some pairs. */
+    function forgetSwipes(now: number, ctx: Context): void {
+      forgetBefore = now - SWIPE_KEPT_MS
+      outdated = []
+      looking.run(Math.floor(now / WALK_EVERY_MS))
+      for (const [key, row] of outdated) reduce(parsePairKey(key), row, withoutOldSwipes(row, forgetBefore), forgetBefore, ctx)
     }
 
     function forget(now: number): void {
@@ -250,7 +282,8 @@ export const matchPairs = topology(
     t.source(matchDeletions)
       .process('begin-to-leave', { stores }, beginToLeave)
       .tick('leave', { everyMs: LEAVE_EVERY_MS, clock: 'wall', stores, emits }, leave)
+      .tick('forget-swipes', { everyMs: CHECK_EVERY_MS, clock: 'wall', stores, emits }, forgetSwipes)
       .tick('forget-deletions', { everyMs: LEAVE_EVERY_MS, clock: 'wall', stores }, forget)
   },
-  DECIDING_BESIDE_BULK,
+  { ...DECIDING_BESIDE_BULK, erasesIds: true },
 )

@@ -1,8 +1,10 @@
 import type { Decision } from '../../../schemas/commands/topics.ts'
 import { isUserId, pageKey, relationKey, selfKey } from '../../../schemas/matches/keys.ts'
 import { pairKey } from '../../../schemas/matches/pair.ts'
+import { SWIPE_KEPT_MS } from '../../../schemas/matches/retention.ts'
 import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
 import {
+  eventsKept,
   locationUpdates,
   matchIndex,
   matchProfiles,
@@ -19,6 +21,7 @@ import type {
   MatchUser,
   SwipeEvent,
 } from '../../../schemas/matches/types.ts'
+import { erasableKept } from '../../../schemas/retention.ts'
 import { eloAfter } from '../../../state/views/matches/candidates/desirability.ts'
 import { ACTIVE_WITHIN_MS } from '../../../state/views/matches/candidates/filters.ts'
 import { indexCellOf } from '../../../state/views/matches/candidates/index-member.ts'
@@ -29,6 +32,9 @@ import {
   drop,
   keyedStore,
   type RecordContext,
+  ROLL_EVERY_MS,
+  ROLL_KEY,
+  rolling,
   seenSetStore,
   sweep,
   timerStore,
@@ -38,7 +44,7 @@ import {
 import { indexEntry } from './index-entry.ts'
 import { isNewPlace, isPlaceOrNone } from './places.ts'
 import { applySwipe } from './swipes.ts'
-import { isShown, isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
+import { isShown, isVoid, NEW_USER, selfOf, withoutOldSwipes, withProfile } from './user-state.ts'
 
 /**
  * Policy for records of clients. A swipe or place on which a processor fails is skipped, so that it does not block the
@@ -56,10 +62,10 @@ const BY_USER = { partitions: 1, productionPartitions: 200 }
 const MAX_EXCEPTIONS = 50
 const EXCEPTION_MS = 30 * 24 * 3_600_000
 
-const SWIPE_KEPT_MS = 90 * 24 * 3_600_000
 const SWEEP_EVERY_MS = 1_000
 const SWEPT_PER_TICK = 1_000
-const WALK_EVERY_MS = 24 * 3_600_000
+/** Minimum time between the starts of two passes over all swipes, or over all users. */
+const WALK_EVERY_MS = 3_600_000
 
 /** Maximum number of users who leave the index per tick. It is limited, because swipes wait until the tick ends. */
 const LEAVING_PER_TICK = 500
@@ -77,8 +83,20 @@ const COMMIT_INTERVAL_MS = 200
 export const matchUsers = topology(
   'match-users',
   function declareUsers(t) {
-    const located = t.repartition('located', { key: utf8, value: avro('matches/LocationUpdate'), ...BY_USER })
-    const scored = t.repartition('scored', { key: utf8, value: avro('matches/DesirabilitySwipe'), ...BY_USER })
+    const located = t.repartition('located', {
+      key: utf8,
+      value: avro('matches/LocationUpdate'),
+      ...BY_USER,
+      config: erasableKept,
+      erases: true,
+    })
+    const scored = t.repartition('scored', {
+      key: utf8,
+      value: avro('matches/DesirabilitySwipe'),
+      ...BY_USER,
+      config: eventsKept,
+      erases: true,
+    })
 
     t.source(locationUpdates, { onError: SKIPPED }).process('locate', { emits: [located] }, function locate(update, ctx) {
       if (!isUserId(update.user_id)) return BAD_ID
@@ -86,13 +104,14 @@ export const matchUsers = topology(
       ctx.emit(located, update.user_id, update)
     })
 
-    const users = keyedStore('users', { key: utf8, value: avro('matches/MatchUser') })
+    const users = keyedStore('users', { key: utf8, value: avro('matches/MatchUser'), erasable: true })
     const swipes = keyedStore('swipes', { key: utf8, value: avro('matches/SwipeRow') })
     const seen = seenSetStore('seen', { key: utf8, item: utf8, ...SEEN_SHAPE, collectChanges: true })
     const idle = timerStore('idle', { key: utf8 })
     const erasing = timerStore('erasing', { key: utf8 })
     const stores = [users, swipes, seen, idle, erasing]
     const emits = [matchIndex, matchSeen, matchSwipes, pairSwipes, scored]
+    const logs = rolling()
 
     /**
      * Users whose record in `match-seen` is emitted before the next commit, with the swipes that the record includes.
@@ -129,6 +148,8 @@ export const matchUsers = topology(
       if (view.deleted_at !== null) {
         seen.delete(view.user_id)
         erasing.schedule(view.user_id, ctx.now)
+        users.scrub()
+        logs.erased(ctx.now)
       }
       show(view.user_id)
       const known = userOf(view.user_id)
@@ -215,6 +236,17 @@ export const matchUsers = topology(
       if (old.length < SWEPT_PER_TICK) erasing.cancel(first.key)
     }
 
+    /**
+     * Makes the broker compact the records of deleted users. Every partition of the index may contain a tombstone of a
+     * place where such a user has been.
+     */
+    function rollLogs(now: number, ctx: Context): void {
+      if (!logs.isNeeded(now)) return
+      users.roll()
+      ctx.emit(matchSeen, ROLL_KEY, null, { partition: ctx.partition, timestamp: now })
+      ctx.broadcast(matchIndex, ROLL_KEY, null, { timestamp: now })
+    }
+
     /** Emits one record per commit, user and changed page, regardless of how many swipes changed it. */
     function showChanges(ctx: Context): void {
       for (const { key: userId, page, bytes } of seen.takeChanges()) {
@@ -231,6 +263,27 @@ export const matchUsers = topology(
 
     const forgetting = sweep(swipes, { keysPerRun: SWEPT_PER_TICK, isExpired: (_key, { ts }) => ts < forgetBefore })
     let forgetBefore = 0
+    const looking = sweep(users, { keysPerRun: SWEPT_PER_TICK, isExpired: rememberIfOutdated })
+    let outdated: [string, MatchUser][] = []
+
+    /** Always returns false, so that the sweep removes no user from the store. */
+    function rememberIfOutdated(userId: string, user: MatchUser): boolean {
+      if (withoutOldSwipes(user, forgetBefore) !== user) outdated.push([userId, user])
+      return false
+    }
+
+    /** Removes old swipes, and what their users' states contain of them. */
+    function forgetSwipes(now: number): void {
+      forgetBefore = now - SWIPE_KEPT_MS
+      const period = Math.floor(now / WALK_EVERY_MS)
+      forgetting.run(period)
+      outdated = []
+      looking.run(period)
+      for (const [userId, user] of outdated) {
+        users.put(userId, withoutOldSwipes(user, forgetBefore))
+        show(userId)
+      }
+    }
 
     t.source(matchProfiles, { tombstones: 'drop' }).process(
       'take-profile',
@@ -253,14 +306,12 @@ export const matchUsers = topology(
         takeSwipe,
       )
       .tick('leave-index', { everyMs: LEAVE_EVERY_MS, clock: 'wall', stores, emits }, leave)
-      .tick('forget-swipes', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [swipes] }, function forgetSwipes(now) {
-        forgetBefore = now - SWIPE_KEPT_MS
-        forgetting.run(Math.floor(now / WALK_EVERY_MS))
-      })
+      .tick('forget-swipes', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [users, swipes] }, forgetSwipes)
       .tick('erase-swipes', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [users, swipes, erasing] }, erase)
+      .tick('roll-logs', { everyMs: ROLL_EVERY_MS, clock: 'wall', stores, emits }, rollLogs)
       .tick('forget-seen', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [seen] }, (now) => void seen.expire(now, SWEPT_PER_TICK))
       .beforeCommit('show-changes', { stores: [users, seen], emits: [matchSeen] }, showChanges)
     t.source(scored, INTERNAL).process('take-score', { reads: (_swipe, key) => users.prefetch(key), stores, emits }, takeScore)
   },
-  { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
+  { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false, erasesIds: true },
 )

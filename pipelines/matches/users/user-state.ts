@@ -50,3 +50,12 @@ export function selfOf({ elo_score, lat, lon, location_updated_at, last_active_a
   const targets = exceptions.map(({ target_id }) => target_id)
   return { elo_score, lat, lon, location_updated_at, last_active_at, exceptions: targets, last_swipe }
 }
+
+/** Removes what a user's state contains of swipes before a time. @returns the same state if it contains nothing */
+export function withoutOldSwipes(user: MatchUser, before: number): MatchUser {
+  const { last_swipe, exceptions } = user
+  const kept = exceptions.filter(({ rewound_at }) => rewound_at >= before)
+  const isOld = last_swipe !== null && last_swipe.ts < before
+  if (!isOld && kept.length === exceptions.length) return user
+  return { ...user, exceptions: kept, last_swipe: isOld ? null : last_swipe }
+}

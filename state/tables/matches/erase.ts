@@ -24,11 +24,15 @@ const LATE_AT_FIRST_MS = 8 * 24 * 3_600_000
 
 /** Removes the rows of deleted users. */
 export interface UserEraser {
-  /**
-   * @param now epoch ms
-   * @returns the number of removed rows
-   */
-  run(now: number): Promise<number>
+  /** @param now epoch ms */
+  run(now: number): Promise<ErasedUsers>
+}
+
+export interface ErasedUsers {
+  /** Number of removed rows. */
+  readonly removed: number
+  /** Time of the newest deletion of a user, epoch ms; 0 if there was none in the last day. */
+  readonly deletedAt: number
 }
 
 export function userEraser(client: ClickHouseClient, cluster: ClusterOptions): UserEraser {
@@ -68,7 +72,7 @@ WHERE deleted_at > fromUnixTimestamp64Milli({since:Int64}) GROUP BY user_id`,
       let removed = 0
       for (let from = 0; from < deletions.length; from += USERS_AT_ONCE) removed += await erase(deletions.slice(from, from + USERS_AT_ONCE))
       lateMs = LATE_MS
-      return removed
+      return { removed, deletedAt: deletions.reduce((newest, [, time]) => Math.max(newest, time), 0) }
     },
   }
 }

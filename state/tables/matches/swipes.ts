@@ -1,8 +1,7 @@
+import { SWIPE_KEPT_DAYS } from '../../../schemas/matches/retention.ts'
 import type { AcceptedSwipe } from '../../../schemas/matches/types.ts'
 import type { Table } from '../table.ts'
 import { isoDay } from '../time.ts'
-
-const RETENTION_DAYS = 90
 
 /** Every swipe that had an effect, and every rewind, for 90 days. Fed by `match-swipes`. Read it with FINAL. */
 export const matchSwipesTable: Table<string, AcceptedSwipe> = {
@@ -18,7 +17,7 @@ export const matchSwipesTable: Table<string, AcceptedSwipe> = {
   ],
   orderBy: '(swiper_id, ts, swipe_id)',
   partitionBy: 'toDate(ts)',
-  ttl: `toDateTime(ts) + INTERVAL ${RETENTION_DAYS} DAY`,
+  ttl: `toDateTime(ts) + INTERVAL ${SWIPE_KEPT_DAYS} DAY`,
   rowsOf: (_user, swipe) => (swipe === null ? [] : [{ ...swipe, ts: new Date(swipe.ts).toISOString() }]),
   partitionOf: (_user, { ts }) => isoDay(ts),
 }

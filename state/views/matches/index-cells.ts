@@ -1,4 +1,5 @@
 import type { MatchIndexEntry } from '../../../schemas/matches/types.ts'
+import { ROLL_KEY } from '../../stores/keyed-store.ts'
 import { type View, viewTag } from '../view.ts'
 import { indexCellOf } from './candidates/index-member.ts'
 
@@ -15,6 +16,7 @@ export const MATCH_INDEX_VIEW = 'match-index'
 export const matchIndexView: View<string, MatchIndexEntry> = {
   name: MATCH_INDEX_VIEW,
   operationsFor(partition, member, entry) {
+    if (member === ROLL_KEY) return []
     const key = cellKey(partition, indexCellOf(member))
     return [entry === null ? { op: 'zrem', key, member } : { op: 'zadd', key, score: 0, member }]
   },

@@ -1,6 +1,7 @@
 import type { Decision } from '../../../schemas/commands/topics.ts'
 import { parseUserKey } from '../../../schemas/matches/keys.ts'
 import type { MatchProfile, MatchRelation, MatchSeen } from '../../../schemas/matches/types.ts'
+import { ROLL_KEY } from '../../stores/keyed-store.ts'
 import { decisionView } from '../results.ts'
 import { type View, type ViewContext, type ViewOperation, viewTag } from '../view.ts'
 import {
@@ -56,6 +57,7 @@ const profilesView = decisionView<MatchProfile>({ name: MATCH_USERS_VIEW, operat
  * even if it is a tombstone.
  */
 function operationsFor(partition: number, key: string, value: UserRecord | null, context?: ViewContext): ViewOperation[] {
+  if (key === ROLL_KEY) return []
   const parsed = parseUserKey(key)
   if (parsed === undefined) return profilesView.operationsFor(partition, key, value as Decision<MatchProfile> | null, context)
   const keys = userKeys(partition, parsed.userId)

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import type { Component } from '../../../deploy/local/component.ts'
+import type { BrokerSettings } from '../../../deploy/local/kafka/settings.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { matchesServices } from '../../../pipelines/matches/service.ts'
 import { matchesSchemas } from '../../../schemas/matches/topics.ts'
@@ -45,6 +46,9 @@ export interface MatchesSystemOptions {
    * partition.
    */
   readonly isPartitioned?: boolean
+  readonly brokerSettings?: BrokerSettings
+  /** Called once the topics exist, before anything uses them. */
+  readonly onTopics?: (brokers: string) => Promise<void>
   /** Further settings of the worker and the APIs. */
   readonly env?: Readonly<Record<string, string>>
 }
@@ -62,9 +66,10 @@ const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
 ])
 
 /** Starts real servers, workers that run all pipelines of the match feed, API processes, and a receiver of pushes. */
-export async function matchesSystem({ apiCount = 2, workerCount = 1, isPartitioned = false, env: more = {} }: MatchesSystemOptions = {}) {
+export async function matchesSystem(options: MatchesSystemOptions = {}) {
+  const { apiCount = 2, workerCount = 1, isPartitioned = false, env: more = {} } = options
   const folder = guardedFolder()
-  const kafka: Component = await newKafka(folder.path)
+  const kafka: Component = await newKafka(folder.path, 'kafka', options.brokerSettings)
   const redis: Component = await newRedis(folder.path)
   const registry: Component = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
@@ -72,6 +77,7 @@ export async function matchesSystem({ apiCount = 2, workerCount = 1, isPartition
   const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) =>
     isPartitioned ? (PARTITIONS.get(productionPartitions) ?? partitions) : partitions
   await provisionService(kafka.address, registry.address, [matchesSchemas], matchesServices, partitionsOf)
+  await options.onTopics?.(kafka.address)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('matches').replaceAll('-', '_')
   const rowsOf = async (query: string) => {

@@ -109,7 +109,10 @@ test('declaring topologies needs no secret and creates no file', () => {
 })
 
 test('existing topics get the declared configuration only if it erases what was deleted', () => {
-  const erasing = topicSpecs('local').filter(({ erases }) => erases)
+  const all = topicSpecs('local').filter(({ erases }) => erases)
+  // Topics of the match feed: tests/schemas/matches/topics.test.ts.
+  const erasing = all.filter(({ name }) => name.startsWith('snippet'))
+  expect(all.length).toBeGreaterThan(erasing.length)
   expect(erasing.map(({ name }) => name).sort()).toEqual([
     'snippet-blobs',
     'snippet-commands',

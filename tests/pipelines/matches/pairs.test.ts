@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decisionDriver } from '../../../pipelines/engine/testing.ts'
+import { decisionDriver, type TestDriver } from '../../../pipelines/engine/testing.ts'
 import { matchPairs } from '../../../pipelines/matches/pairs/topology.ts'
 import { applySwipe } from '../../../pipelines/matches/users/swipes.ts'
 import { pairFlow } from '../../../schemas/matches/flow.ts'
@@ -11,6 +11,7 @@ import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 import { ANN, BOB, CAT, pairSwipe } from './swipes.ts'
 
 const KEY = pairKey(BOB, ANN)
+const DAY_MS = 24 * 3_600_000
 
 function pairsDriver() {
   const { ask, driver } = decisionDriver(matchPairs, pairFlow)
@@ -28,6 +29,12 @@ function pairsDriver() {
     return relations.get(`${user}:${other}`)
   }
   return { command, pipe, events, pushes, relation, driver }
+}
+
+/** Lets days pass as if the topology had been stopped. Otherwise the driver would run every tick in between. */
+function daysPass(driver: TestDriver, days: number): void {
+  driver.restart({ downMs: days * DAY_MS })
+  driver.advanceWallClock(5_000)
 }
 
 test('two likes make one match, and each user gets one push', () => {
@@ -113,6 +120,34 @@ test('ending a match requires the match, applies to both and can be repeated', (
   expect(command('unmatch', BOB, ANN, id)).toEqual({ outcome: 'done', changed_at: expect.any(Number) })
   expect(command('unmatch', ANN, BOB, id)).toEqual({ outcome: 'done', changed_at: expect.any(Number) })
   expect([relation(ANN, BOB), relation(BOB, ANN)]).toMatchObject([{ has_ended: true }, { has_ended: true }])
+})
+
+test('likes are forgotten after 90 days, and then lead to no match; matches and blocks remain', () => {
+  const { pipe, events, relation, command, driver } = pairsDriver()
+  const rows = () => [...driver.store<KeyedStore<string, PairRow>>('pairs').scan()]
+  const at = driver.now
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', at), pairSwipe(ANN, CAT, 'RIGHT', at), pairSwipe(CAT, ANN, 'RIGHT', at + 1))
+  pipe(pairSwipe(BOB, CAT, 'RIGHT', at))
+  command('block', CAT, BOB)
+  events()
+  daysPass(driver, 89)
+  expect(rows()).toHaveLength(3)
+  expect(relation(BOB, ANN)).toMatchObject({ liked_at: at })
+  daysPass(driver, 2)
+  expect(relation(BOB, ANN)).toBeNull()
+  expect(relation(BOB, CAT)).toMatchObject({ is_blocked: true })
+  expect(relation(ANN, CAT)).toMatchObject({ matched_at: at + 1, has_ended: false })
+  expect(JSON.stringify(rows())).not.toMatch(/RIGHT/)
+  expect(rows().flatMap(([, { a, b }]) => [a.swipe_id, b.swipe_id])).toEqual(['', '', '', ''])
+  expect([...driver.store<KeyedStore<string, string>>('partners').scan()]).toHaveLength(2)
+  driver.restart({ wipeState: true })
+  expect(rows()).toHaveLength(2)
+  pipe(pairSwipe(BOB, ANN, 'RIGHT', driver.now))
+  expect(events()).toEqual([])
+  // The likes of the match are forgotten, but a deletion still ends the match.
+  driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: driver.now })
+  driver.advanceWallClock(2_000)
+  expect(relation(CAT, ANN)).toBeNull()
 })
 
 test('reporting a match creates no match and sends no push twice', () => {

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
+import { ROLL_KEY } from '../../../pipelines/engine/index.ts'
 import { decisionDriver } from '../../../pipelines/engine/testing.ts'
 import { matchProfiles } from '../../../pipelines/matches/profiles/topology.ts'
 import { profileFlow } from '../../../schemas/matches/flow.ts'
 import type { MatchProfileCommand } from '../../../schemas/matches/types.ts'
 import { ANN } from './swipes.ts'
+
+const MINUTE_MS = 60_000
 
 const COMMAND: MatchProfileCommand = {
   action: 'put',
@@ -27,4 +30,20 @@ test('answers are kept for a day, so they contain nothing of a profile that may 
   expect(view(ANN)).toMatchObject({ display_name: 'Ann', bio: 'bye', min_age_pref: 18 })
   expect(ask(ANN, { ...COMMAND, action: 'delete', sets: [] })).toEqual({ outcome: 'deleted' })
   expect(view(ANN)).toMatchObject({ display_name: '', birth_date: '', bio: null, photo_urls: [], deleted_at: expect.any(Number) })
+})
+
+test('a deletion makes the broker close the segments that contain the profile, and an idle system adds no records', () => {
+  const { ask, driver } = decisionDriver(matchProfiles, profileFlow)
+  const rolls = () =>
+    [profileFlow.decisions.name, 'match-profiles-profiles-changelog'].map(
+      (topic) => driver.broker.records(topic).filter(({ key }) => String(Buffer.from(key!)) === ROLL_KEY).length,
+    )
+  ask(ANN, COMMAND)
+  for (let passed = 0; passed < 120; passed += 5) driver.advanceWallClock(5 * MINUTE_MS)
+  const before = rolls()
+  for (let passed = 0; passed < 60; passed += 5) driver.advanceWallClock(5 * MINUTE_MS)
+  expect(rolls()).toEqual(before)
+  ask(ANN, { ...COMMAND, action: 'delete', sets: [] })
+  for (let passed = 0; passed < 30; passed += 5) driver.advanceWallClock(5 * MINUTE_MS)
+  expect(rolls()).toEqual(before.map((count) => count + 6))
 })

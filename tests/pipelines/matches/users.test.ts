@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { KeyedStore, SeenSetStore } from '../../../pipelines/engine/index.ts'
+import { type KeyedStore, ROLL_KEY, type SeenSetStore } from '../../../pipelines/engine/index.ts'
 import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
@@ -115,7 +116,8 @@ test.each<[string, number | null, number | null, string?]>([
 ])('a location with %s becomes a dead letter', (_what, lat, lon, id = ANN) => {
   const { locate, driver, user } = usersDriver()
   locate(id, lat, lon)
-  expect(driver.readDeadLetters()).toHaveLength(1)
+  // Dead letters are kept for a month, so they must not contain places.
+  expect(driver.readDeadLetters().map(({ value }) => value?.length)).toEqual([0])
   expect(user(id)).toBeUndefined()
 })
 
@@ -304,6 +306,39 @@ test('swipes are forgotten after 90 days', () => {
   expect([...driver.store<KeyedStore<string, unknown>>('swipes').scan()]).toHaveLength(1)
   daysPass(driver, 2)
   expect([...driver.store<KeyedStore<string, unknown>>('swipes').scan()]).toHaveLength(0)
+})
+
+test('the last swipe and the rewound targets of a user are forgotten after 90 days, and the view shows it', () => {
+  const { profile, swiped, user, driver } = usersDriver()
+  const rewound = swipe(ANN, CAT, 'LEFT', driver.now)
+  profile(ANN)
+  swiped(rewound)
+  swiped({ ...rewound, swipe_id: randomUUID(), direction: 'REWIND', ts: rewound.ts + 1 })
+  swiped(swipe(ANN, BOB, 'LEFT', rewound.ts + 2))
+  daysPass(driver, 89)
+  expect(user(ANN)).toMatchObject({ exceptions: [{ target_id: CAT }], last_swipe: { target_id: BOB } })
+  driver.read(matchSeen)
+  daysPass(driver, 2)
+  expect(user(ANN)).toMatchObject({ exceptions: [], last_swipe: null })
+  expect(driver.read(matchSeen).filter(({ key }) => key === `${ANN}:self`)).toMatchObject([
+    { value: { self: { exceptions: [], last_swipe: null } } },
+  ])
+})
+
+test('a deletion makes the broker close the segments that contain the user, and an idle system adds no records', () => {
+  const { profile, driver } = usersDriver()
+  const rolls = () =>
+    [matchSeen.name, matchIndex.name, 'match-users-users-changelog'].map(
+      (topic) => driver.broker.records(topic).filter(({ key }) => String(Buffer.from(key!)) === ROLL_KEY).length,
+    )
+  profile(ANN)
+  for (let passed = 0; passed < 120; passed += 5) driver.advanceWallClock(5 * MINUTE_MS)
+  const before = rolls()
+  for (let passed = 0; passed < 60; passed += 5) driver.advanceWallClock(5 * MINUTE_MS)
+  expect(rolls()).toEqual(before)
+  profile(ANN, {}, 'delete')
+  for (let passed = 0; passed < 30; passed += 5) driver.advanceWallClock(5 * MINUTE_MS)
+  expect(rolls()).toEqual(before.map((count) => count + 6))
 })
 
 test('a swipe that arrives late is forgotten by its own time', () => {

@@ -40,6 +40,13 @@ test('a projection reads some fields of whole records', () => {
   expect(codec.decode(out.buffer, 0, out.length)).toEqual({ buyer: { id: 7 }, total: 12.5 })
 })
 
+test.each([0, -1, 2 ** 31 - 1, -(2 ** 31)])('a projection refuses records with the unknown schema id %i', (id) => {
+  const { decode } = projection<object>(whole, ['total']).open(ID, { get: () => undefined })
+  const bytes = Buffer.alloc(13)
+  bytes.writeInt32BE(id, 1)
+  expect(() => decode(bytes, 0, bytes.length)).toThrow(UnknownSchemaError)
+})
+
 test('a projection reads records of other writers when their schema is loaded', () => {
   const older = { ...schema, fields: schema.fields.map((field) => (field.name === 'total' ? { ...field, type: 'int' } : field)) }
   const out = byteWriter()

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
-import { caughtUpPartitions } from '../../../state/tables/catch-ups.ts'
+import { catchUpsStatement, caughtUpPartitions } from '../../../state/tables/catch-ups.ts'
 import { connectSinkClickhouse } from '../../../state/tables/connect.ts'
+import { clickDaysStatements } from '../../../state/tables/links/click-days.ts'
 import { migrateTable } from '../../../state/tables/migrate.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
 import { RowBinary } from '../../../state/tables/row-binary.ts'
@@ -58,6 +59,23 @@ test('ClickHouse itself deduplicates a repeated insert', async () => {
   const insert = { topic: 'topic', partition: 0, rows: rows(0, 10) }
   await store.insert(insert)
   await store.insert(insert)
+  expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
+})
+
+test('the records of a recreated topic are not mistaken for a repeated insert', async () => {
+  const { client, store } = await open()
+  const insert = { topic: 'topic', partition: 0, rows: rows(0, 10) }
+  await store.noteTopicId('topic', 0, 'before')
+  await store.insert(insert)
+  await client.command({ query: 'ALTER TABLE events DELETE WHERE 1', clickhouse_settings: { mutations_sync: '2' } })
+  await store.noteTopicId('topic', 0, 'after')
+  await store.insert(insert)
+  expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
+
+  const restarted = tableStore(eventsTable, client, ALONE)
+  await restarted.prepare()
+  expect(await restarted.topicId('topic', 0)).toBe('after')
+  await restarted.insert(insert)
   expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
 })
 
@@ -210,7 +228,24 @@ test('migrations run once on an older table, and not at all on a new one', async
 
 test('in a cluster the table is replicated', () => {
   const statement = createStatement(eventsTable, 'identity', { cluster: 'main' })
-  expect(statement).toContain('events ON CLUSTER main (')
+  expect(statement).toContain("events ON CLUSTER 'main' (")
   expect(statement).toContain("ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', kafka_offset)")
   expect(statement).toContain('replicated_deduplication_window = 1000')
+})
+
+test.each(['main', 'eu-west-1', '{cluster}'])('the cluster may be called %s', async (cluster) => {
+  const { client } = await testDatabase()
+  const statements = [
+    createStatement(eventsTable, 'identity', { cluster }),
+    catchUpsStatement({ cluster }),
+    ...clickDaysStatements({ cluster }),
+  ]
+  for (const statement of statements) {
+    const found = await client.query({
+      query: 'SELECT formatQuery({statement:String}) AS text',
+      query_params: { statement },
+      format: 'JSONEachRow',
+    })
+    expect((await found.json<{ text: string }>())[0].text).toContain('ON CLUSTER')
+  }
 })

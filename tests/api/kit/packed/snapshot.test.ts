@@ -69,6 +69,35 @@ test('a file that ends anywhere is recognised', async () => {
   }
 })
 
+test('a file that goes on after its last block is recognised', async () => {
+  const { folder, path, bytes } = await written()
+  writeFileSync(path, Buffer.concat([bytes, bytes.subarray(-16)]))
+  await expect(loaded(folder)).rejects.toMatchObject({ name: 'SnapshotError' })
+})
+
+test('segments whose entries have all expired do not cut off the segments after them', async () => {
+  const folder = tableFolder()
+  const save = (map: PackedMap) =>
+    writeSnapshot(diskFiles, folder, form, { map, key: KEY, positions: new Map(), topicId: 'id', savedAt: NOW })
+  const inSegment = (segment: number, index: number) => Int32Array.of(index + 1, 0, 0, segment << 22)
+  const value = Uint8Array.of(1, 0, 0, 0)
+  const expiry = NOW / 1_000 - 1
+  const restored = new PackedMap(form)
+  for (let index = 0; index < ENTRIES; index++) restored.set(inSegment(0, index), value, 0, expiry, 1)
+  restored.set(inSegment(1, 0), value, 0, 0, 1)
+  await save(restored)
+  await save((await loaded(folder))!.map)
+  expect((await loaded(folder))!.map.get(inSegment(1, 0), 1, read)).toBe(1)
+
+  // The segment shrinks when most of its entries are deleted, and the others have expired by then.
+  const shrunk = new PackedMap(form)
+  for (let index = 0; index < ENTRIES; index++) shrunk.set(inSegment(0, index), value, 0, expiry, 1)
+  shrunk.set(inSegment(1, 0), value, 0, 0, 1)
+  for (let index = 0; index < ENTRIES - 1; index++) shrunk.delete(inSegment(0, index), NOW / 1_000)
+  await save(shrunk)
+  expect((await loaded(folder))!.map.get(inSegment(1, 0), 1, read)).toBe(1)
+})
+
 test('any flipped bit is recognised', async () => {
   const { folder, path, bytes } = await written()
   for (let at = 0; at < bytes.length; at++) {

@@ -50,9 +50,20 @@ function fencing(inner: Transport, failAbort: boolean): Transport {
 
 test.each([false, true])('a fenced producer is replaced (abort fails: %s)', async (failAbort) => {
   const broker = memoryBroker()
-  const deadLetters = kafkaDeadLetters(fencing(memoryTransport(broker), failAbort), 'copier', manualRuntime({ startAt: 0 }))
+  const deadLetters = kafkaDeadLetters(fencing(memoryTransport(broker), failAbort), 'copier', [], manualRuntime({ startAt: 0 }))
   await expect(deadLetters.send([badRecord('first')])).rejects.toThrow()
   await deadLetters.send([badRecord('first')])
   expect(broker.records('copier-dead-letters').map(({ value }) => value?.toString())).toEqual(['first'])
+  await deadLetters.close()
+})
+
+test('a dead letter of a topic that erases records has no value, and says so', async () => {
+  const broker = memoryBroker()
+  const sources = [{ name: 'notes', erases: true }]
+  const deadLetters = kafkaDeadLetters(memoryTransport(broker), 'copier', sources, manualRuntime({ startAt: 0 }))
+  await deadLetters.send([badRecord('secret')])
+  const [{ value, headers }] = broker.records('copier-dead-letters')
+  expect(String(value)).toBe('')
+  expect(headers?.map(({ key, value }) => [key, String(value)])).toContainEqual(['dead-letter.cut', 'value=6'])
   await deadLetters.close()
 })

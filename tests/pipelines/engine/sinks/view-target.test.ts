@@ -188,6 +188,9 @@ test('a view of a compacted topic is rebuilt if it was not confirmed within the 
   usual.state.stored = { next: 5, at: NOW - 24 * HOUR_MS - 1 }
   expect(await usual.target.open(partition, facts)).toBeUndefined()
   expect(usual.cleared).toEqual(['things 3'])
+  // A view that contains the whole log has missed nothing.
+  usual.state.stored = { next: facts.end, at: NOW - 48 * HOUR_MS }
+  expect(await usual.target.open(partition, facts)).toBe(facts.end)
 
   const short = world({ 'cleanup.policy': 'compact,delete', 'delete.retention.ms': String(HOUR_MS) })
   short.state.stored = { next: 5, at: NOW - HOUR_MS - 1 }

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { testDriver } from '../../../../pipelines/engine/testing.ts'
+import { late } from '../../../../pipelines/engine/topology/outcome.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
@@ -36,6 +38,18 @@ test('naming a store declares it, and stores have the order in which nodes first
       .process('two', { stores: [second, first] }, nothing)
   })
   expect(single.subTopologies[0].stores).toEqual(['first', 'third', 'second'])
+})
+
+test('a repartition topic may receive the late records of a source', () => {
+  const driver = testDriver(
+    topology('with-late', (t) => {
+      const lateLines = t.repartition('late', { key: a.key, value: a.value, partitions: 3 })
+      t.source(a, { lateOutput: lateLines }).process('one', {}, () => late)
+      t.source(lateLines).process('two', { emits: [out] }, (line, ctx) => ctx.emit(out, ctx.key, line))
+    }),
+  )
+  driver.pipe(a, 'k', 'v')
+  expect(driver.read(out)).toMatchObject([{ key: 'k', value: 'v' }])
 })
 
 test('describe prints sources, processors, stores and topics as text', () => {

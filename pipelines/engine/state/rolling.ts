@@ -1,0 +1,29 @@
+/**
+ * Interval of the records that make the broker close segments. It is a fraction of the time for which segments may stay
+ * open.
+ */
+export const ROLL_EVERY_MS = 300_000
+/** How long after the last erasure records that close segments are sent. After this time, everything is compacted. */
+const ROLL_FOR_MS = 3_600_000
+
+/** Shows when a topology must add records that make the broker compact erased ones (see `KeyedStore.roll`). */
+export interface Rolling {
+  /** Notes that something was erased. */
+  erased(now: number): void
+  /** Returns whether the tick, which runs every `ROLL_EVERY_MS`, must add records. An idle topology adds none. */
+  isNeeded(now: number): boolean
+}
+
+export function rolling(): Rolling {
+  /** Time of the last erasure; undefined after a start, when it is not known yet. */
+  let erasedAt: number | undefined
+  return {
+    erased(now) {
+      erasedAt = now
+    },
+    isNeeded(now) {
+      erasedAt ??= now
+      return now - erasedAt <= ROLL_FOR_MS
+    },
+  }
+}

@@ -1,0 +1,160 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
+import { type MatchesSystem, matchesSystem, type TestUser } from './system.ts'
+
+const SETUP_TIMEOUT_MS = 120_000
+/** Time limit of the test, which takes less than a minute on an idle machine. */
+const TEST_TIMEOUT_MS = 240_000
+/** Takes the place of an hour. */
+const ERASE_WITHIN_SECONDS = 10
+const SOON = { timeoutMs: 60_000, intervalMs: 200 }
+/** Time within which everything must be erased. A user may send 30 places a minute. */
+const GONE = { timeoutMs: 150_000, intervalMs: 2_500 }
+
+const COMPACTED = {
+  'segment.ms': '1000',
+  'max.compaction.lag.ms': '1000',
+  'delete.retention.ms': '1000',
+  'file.delete.delay.ms': '100',
+}
+const KEPT_SHORTLY = { 'segment.ms': '1000', 'retention.ms': '15000', 'file.delete.delay.ms': '100' }
+/** All topics that contain more about a user than ids. */
+const TOPICS = new Map<string, Readonly<Record<string, string>>>([
+  ['match-profile-commands', KEPT_SHORTLY],
+  ['location-updates', KEPT_SHORTLY],
+  ['match-users-located-repartition', KEPT_SHORTLY],
+  ['match-profiles', COMPACTED],
+  ['match-profiles-profiles-changelog', COMPACTED],
+  ['match-users-users-changelog', COMPACTED],
+  ['match-seen', COMPACTED],
+  ['match-index', COMPACTED],
+])
+const BROKER = {
+  'log.retention.check.interval.ms': 500,
+  'log.initial.task.delay.ms': 500,
+  'log.cleaner.backoff.ms': 500,
+}
+/** The index contains places in units of a hundred-thousandth of a degree. */
+const UNITS_PER_DEGREE = 100_000
+
+let system: MatchesSystem
+beforeAll(async () => {
+  system = await matchesSystem({
+    apiCount: 1,
+    brokerSettings: BROKER,
+    onTopics: shortenTopics,
+    env: { ERASE_WITHIN_SECONDS: String(ERASE_WITHIN_SECONDS) },
+  })
+}, SETUP_TIMEOUT_MS)
+
+async function shortenTopics(brokers: string): Promise<void> {
+  const transport = kafkaTransport({ brokers: [brokers], clientId: 'test' }, { runtime: systemRuntime() })
+  await transport.connect()
+  await transport.configureTopics(Array.from(TOPICS, ([name, config]) => ({ name, partitions: 1, config })))
+  await transport.close()
+}
+
+/** Returns the topics and other stores whose files contain one of these byte strings, in alphabetical order. */
+function holding(needles: readonly Buffer[]): string[] {
+  const { path } = system.folder
+  const logs = join(path, 'kafka', 'logs')
+  const topics = readdirSync(logs, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  const folders = new Map([
+    ...topics.map(({ name }) => [name.replace(/-\d+$/, ''), join(logs, name)] as const),
+    ['redis', join(path, 'redis')],
+    ['state', join(path, 'state-0')],
+  ])
+  return [...folders].flatMap(([name, folder]) => (hasAny(folder, needles) ? [name] : [])).sort()
+}
+
+function hasAny(folder: string, needles: readonly Buffer[]): boolean {
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).some((entry) => {
+    if (!entry.isFile()) return false
+    const bytes = contentOf(join(entry.parentPath, entry.name))
+    return needles.some((needle) => bytes.includes(needle))
+  })
+}
+
+/** Returns the content of a file, or nothing if a server has deleted the file since the test listed its folder. */
+function contentOf(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch {
+    return Buffer.alloc(0)
+  }
+}
+
+/** Encodes a number as Avro does. */
+function avroDouble(value: number): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeDoubleLE(value)
+  return bytes
+}
+
+async function newUser(profile: object, place: object): Promise<TestUser> {
+  const user = await system.user()
+  expect((await user.ask('PUT', 'me', profile)).status).toBe(201)
+  expect((await user.ask('POST', 'location', place)).status).toBe(204)
+  return user
+}
+
+test(
+  'an hour after a user has left, no store contains their profile or place',
+  async () => {
+    const mark = randomBytes(6).toString('hex')
+    // The place is random, because an earlier attempt of the test may have left its own behind.
+    const units = { lat: randomInt(1_000_000, 6_000_000), lon: randomInt(1_000_000, 9_000_000) }
+    const place = { lat: units.lat / UNITS_PER_DEGREE, lon: units.lon / UNITS_PER_DEGREE }
+    const profile = {
+      display_name: `name-${mark}`,
+      birth_date: '1990-05-01',
+      bio: `bio-${mark}`,
+      gender: `f-${mark}`,
+      seeking_gender: ['m'],
+    }
+    const ann = await newUser(profile, place)
+    const other = await newUser({ display_name: 'Bob', birth_date: '1990-05-01' }, { lat: -40, lon: 100 })
+    const swipe = { target_user_id: other.id, direction: 'RIGHT' }
+    expect((await ann.ask('POST', 'swipe', swipe, { 'idempotency-key': randomUUID() })).status).toBe(200)
+    const texts = [mark, `|${units.lat}|${units.lon}|`].map((text) => Buffer.from(text))
+    const needles = [...texts, avroDouble(place.lat), avroDouble(place.lon)]
+    const held = new Set<string>()
+    // Topics with a short retention may lose the user before the slowest store has them.
+    await waitUntil(
+      async () => {
+        for (const store of holding(needles)) held.add(store)
+        return [...TOPICS.keys(), 'redis', 'state'].every((store) => held.has(store))
+      },
+      { what: 'the user in every store', ...SOON },
+    ).catch((error: unknown) => {
+      throw new Error(`only in ${[...held].join(', ')}`, { cause: error })
+    })
+    expect((await ann.ask('DELETE', 'me')).status).toBe(204)
+
+    let found: string[] = []
+    let round = 0
+    await waitUntil(
+      async () => {
+        // The records of another user make the broker close segments, so that the test need not wait for the ticks of
+        // the topologies.
+        round++
+        await other.ask('PATCH', 'me', { min_age_pref: 18 + (round % 50) })
+        await other.ask('POST', 'location', { lat: -40, lon: 100 })
+        found = holding(needles)
+        return found.length === 0
+      },
+      { what: 'the erasure', ...GONE },
+    ).catch((error: unknown) => {
+      throw new Error(`still on disk: ${found.join(', ')}`, { cause: error })
+    })
+    const rows = `SELECT count() AS swipes FROM match_swipes WHERE swiper_id = '${ann.id}'`
+    await expect.poll(() => system.rowsOf(rows), { timeout: SOON.timeoutMs }).toEqual([{ swipes: expect.toBeOneOf([0, '0']) }])
+    expect(JSON.stringify([system.apis[0].lines, system.worker.lines])).not.toContain(mark)
+  },
+  TEST_TIMEOUT_MS,
+)

@@ -1,0 +1,105 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { erasableState } from '../../../pipelines/engine/index.ts'
+import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
+import { withReplaceableState } from '../../../state/stores/replaceable-state.ts'
+import type { StateBackend, StateColumn } from '../../../state/stores/store.ts'
+import { temporaryFolder } from './harness.ts'
+
+const SECRET = 'a secret that must vanish'
+const USERS_POSITION = 'changelog/match-users-users-changelog-0'
+const SWIPES_POSITION = 'changelog/match-users-swipes-changelog-0'
+
+function newFolder(): string {
+  const folder = temporaryFolder()
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function put(column: StateColumn, key: string, value: string | null): void {
+  const [keyBytes, valueBytes] = [Buffer.from(key), value === null ? null : Buffer.from(value)]
+  column.put(keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes?.length ?? 0)
+}
+
+const all = (column: StateColumn) => [...column.scan({})].map(([key, value]) => [String(key), String(value)])
+
+function isOnDisk(folder: string, text: string): boolean {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  return files.some((entry) => readFileSync(join(entry.parentPath, entry.name)).includes(text))
+}
+
+/** Opens the state of match-users, whose store `users` is erasable and whose store `swipes` is not. */
+async function withState<Result>(
+  folder: string,
+  use: (backend: StateBackend) => Result | Promise<Result>,
+  isSplit = true,
+): Promise<Result> {
+  const apartOf = isSplit ? erasableState([matchUsers]) : undefined
+  return await withReplaceableState(
+    { folder, apartOf },
+    () => expect.unreachable(),
+    async (backend) => await use(backend),
+  )
+}
+
+function parts(backend: StateBackend) {
+  const session = backend.session('match-users')
+  return { session, users: session.column('users', 0), swipes: session.column('swipes', 0) }
+}
+
+test('only the database of erasable stores is rewritten, and each store is in the same database as its position', async () => {
+  const folder = newFolder()
+  await withState(folder, async (backend) => {
+    await backend.scrub()
+    const { session, users, swipes } = parts(backend)
+    put(users, 'ann', SECRET)
+    put(swipes, 'ann:bob', '1')
+    session.putPosition(USERS_POSITION, 5)
+    const batch = session.takeBatch()
+    batch.putPosition(SWIPES_POSITION, 7)
+    batch.write()
+    put(users, 'ann', null)
+    put(users, 'bob', '2')
+    session.write()
+    expect(isOnDisk(folder, SECRET)).toBe(true)
+    const before = readFileSync(join(folder, 'generation'), 'utf8')
+    users.scrub()
+    expect(await backend.scrub()).toBe(true)
+    expect(isOnDisk(folder, SECRET)).toBe(false)
+    expect(readFileSync(join(folder, 'generation'), 'utf8')).toBe(before)
+    expect([all(users), all(swipes)]).toEqual([[['bob', '2']], [['ann:bob', '1']]])
+  })
+  rmSync(join(folder, 'erasable'), { recursive: true })
+  await withState(folder, (backend) => {
+    const { session, users, swipes } = parts(backend)
+    expect([session.position(USERS_POSITION), session.position(SWIPES_POSITION)]).toEqual([undefined, 7])
+    expect([all(users), all(swipes)]).toEqual([[], [['ann:bob', '1']]])
+  })
+})
+
+test('erasable stores of a folder with a single database are restored, and vanish from that database', async () => {
+  const folder = newFolder()
+  await withState(
+    folder,
+    (backend) => {
+      const { session, users, swipes } = parts(backend)
+      put(users, 'ann', SECRET)
+      put(swipes, 'ann:bob', '1')
+      session.putPosition(USERS_POSITION, 5)
+      session.putPosition(SWIPES_POSITION, 7)
+      session.write()
+    },
+    false,
+  )
+  await withState(folder, async (backend) => {
+    const { session, swipes } = parts(backend)
+    expect([session.position(USERS_POSITION), session.position(SWIPES_POSITION)]).toEqual([undefined, 7])
+    // A restore clears the store first, because it has no position.
+    session.clear('users', 0, [USERS_POSITION])
+    await backend.scrub()
+    expect(isOnDisk(folder, SECRET)).toBe(false)
+    expect(all(swipes)).toEqual([['ann:bob', '1']])
+    expect(session.position(SWIPES_POSITION)).toBe(7)
+  })
+})

@@ -1,0 +1,35 @@
+import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
+import { expect, test } from 'vitest'
+import { tableStore } from '../../../state/tables/store.ts'
+import { TargetUnavailableError } from '../../../state/unavailable.ts'
+import { eventsTable } from './events-table.ts'
+
+/** A store whose server answers each query with this error. */
+function refusing(code: string) {
+  const query = async () => {
+    throw new ClickHouseError({ message: 'refused', code, type: 'SOME_ERROR' })
+  }
+  return tableStore(eventsTable, { query } as unknown as ClickHouseClient, { cluster: 'main' })
+}
+
+test.each([
+  ['the disk is full', '75'],
+  ['the memory is full', '241'],
+  ['a replica lags behind the quorum', '289'],
+  ['an alteration of a replicated table is not finished', '341'],
+  ['the status of the replica has changed', '416'],
+  ['the server has no free thread', '439'],
+  ['another sink alters the table', '517'],
+  ['the server is overloaded', '745'],
+  ['the server has too many connections', '762'],
+])('a sink waits while %s', async (_reason, code) => {
+  await expect(refusing(code).position('topic', 0)).rejects.toBeInstanceOf(TargetUnavailableError)
+})
+
+test.each([
+  ['the table is unknown', '60'],
+  ['a value does not fit its column', '53'],
+  ['the password is wrong', '516'],
+])('a sink stops when %s', async (_reason, code) => {
+  await expect(refusing(code).position('topic', 0)).rejects.toMatchObject({ code })
+})
