@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { type ProcessMark, processMark } from './child.ts'
 
 /** The data folder of one local stack. */
@@ -26,6 +27,10 @@ export class HomeError extends Error {
  */
 const MARKER = 'millrace-home'
 const LOCK = 'lock'
+/** Name of an empty database in the folder `run`, which SQLite locks. */
+const GUARD = 'lock-guard'
+/** How long to wait for another process that is taking the lock, which takes a few milliseconds. */
+const GUARD_WAIT_MS = 5_000
 /** Names of entries that Millrace creates in the folder. */
 const OWN_ENTRIES = new Set([MARKER, LOCK, 'tools', 'data', 'state', 'logs', 'run', 'auth', 'compile-cache', 'chaos'])
 /** Matches the drafts of locks, which a killed process leaves behind. */
@@ -123,6 +128,30 @@ export function resetHome(path: string): void {
  * @throws HomeError when another running process holds the lock
  */
 export function lockHome(home: Home): () => void {
+  const release = guard(home)
+  try {
+    return takeLock(home)
+  } finally {
+    release()
+  }
+}
+
+/**
+ * Lets only one process at a time take the lock. Without this guard, a process could remove the lock of another one
+ * that has just replaced the same stale lock. The kernel releases the guard when the process ends in any way.
+ */
+function guard(home: Home): () => void {
+  const database = new DatabaseSync(join(home.run, GUARD), { timeout: GUARD_WAIT_MS })
+  try {
+    database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE')
+  } catch (error) {
+    database.close()
+    throw new HomeError(`${home.path} cannot be locked (${(error as Error).message}): choose another folder with MILLRACE_HOME`)
+  }
+  return () => database.close()
+}
+
+function takeLock(home: Home): () => void {
   const lock = join(home.path, LOCK)
   const mine = join(home.path, `${LOCK}.${process.pid}`)
   writeFileSync(mine, JSON.stringify(processMark(process.pid)))

@@ -12,6 +12,9 @@ export const CATALOG_LIMITS: readonly LimitRule[] = [
     endpoint_pattern: 'POST /api/v1/seller/products',
     limit_count: CREATIONS_PER_MINUTE,
     window_seconds: 60,
+    // The subject of the token is the seller. A seller with and without an API key has one counter, and the sellers of
+    // one API key have separate counters.
+    key: ['user'],
   }),
   perMinute('catalog-replace', 'PUT /api/v1/seller/products/*', REPLACEMENTS_PER_MINUTE),
   perMinute('catalog-search', 'GET /api/v1/products/search', 1_200),

@@ -4,10 +4,13 @@
  */
 const PASSING = /^(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
 
+/** Errors of the program itself, which the same command causes again. Failures of connections have other names. */
+const BUGS: ReadonlySet<string> = new Set(['RangeError', 'TypeError', 'ReferenceError', 'SyntaxError'])
+
 /**
  * Returns true if the same command may succeed later. Recognises error replies by name instead of class, because the
  * caller may use a different copy of ioredis.
  */
 export function isPassingError({ name, message }: Error): boolean {
-  return name !== 'ReplyError' || PASSING.test(message)
+  return name === 'ReplyError' ? PASSING.test(message) : !BUGS.has(name)
 }

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { crc32c } from '../../../kafka/record-batch/checksum.ts'
 import type { SpoolFile, SpoolFiles } from '../spool/files.ts'
 
@@ -12,6 +12,9 @@ export class SnapshotError extends Error {
 const PREFIX_BYTES = 8
 /** Approximate size up to which small blocks are collected for one write. */
 const WRITE_BYTES = 1_048_576
+const DRAFT_SUFFIX = '.draft'
+/** Age of the last write after which a draft has no writer. A writer writes several times a second. */
+const ABANDONED_MS = 3_600_000
 
 /**
  * Returns the path of a table's snapshot. All processes on a machine share this file, which is safe because each file
@@ -23,7 +26,8 @@ export function snapshotPath(folder: string, topic: string): string {
 
 /** Contents of a file after its first bytes: a header as JSON, and non-empty blocks of bytes. */
 export interface CheckedContent {
-  readonly header: object
+  /** `savedAt`: the time of the contents, epoch ms. */
+  readonly header: { readonly savedAt: number }
   readonly blocks: Iterable<Buffer>
 }
 
@@ -41,8 +45,9 @@ export async function writeCheckedFile(
 ): Promise<void> {
   // The draft has the host name as well as the process id, because containers that share the folder may have equal
   // process ids.
-  const draft = `${path}.${hostname()}.${process.pid}.draft`
+  const draft = `${path}.${hostname()}.${process.pid}${DRAFT_SUFFIX}`
   await files.makeFolder(folder)
+  await removeAbandoned(files, folder, path, content.header.savedAt - ABANDONED_MS)
   // An earlier process with the same id may have left a draft.
   await files.remove(draft)
   const file = await files.create(draft)
@@ -58,6 +63,17 @@ export async function writeCheckedFile(
   } catch (error) {
     await files.remove(draft).catch(() => undefined)
     throw error
+  }
+}
+
+/** Removes the drafts of this file that killed processes have left. A new container has a different host name. */
+async function removeAbandoned(files: SpoolFiles, folder: string, path: string, before: number): Promise<void> {
+  const start = `${basename(path)}.`
+  for (const name of await files.list(folder)) {
+    if (!name.startsWith(start) || !name.endsWith(DRAFT_SUFFIX)) continue
+    const draft = join(folder, name)
+    const writtenAt = await files.writtenAt(draft)
+    if (writtenAt !== undefined && writtenAt < before) await files.remove(draft)
   }
 }
 

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 
 /** The file operations of the spool, which tests replace. */
 export interface SpoolFiles {
@@ -9,7 +9,11 @@ export interface SpoolFiles {
   syncFolder(path: string): Promise<void>
   makeFolder(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
+  /** Copies a file. The copy survives a loss of power, except for its name. Replaces a file that exists. */
+  copy(from: string, to: string): Promise<void>
   list(path: string): Promise<string[]>
+  /** Returns when the file was last written, epoch ms; undefined if it does not exist. */
+  writtenAt(path: string): Promise<number | undefined>
   /** Removes a file or folder, if it exists. */
   remove(path: string): Promise<void>
 }
@@ -45,7 +49,24 @@ export const diskFiles: SpoolFiles = {
     await mkdir(path, { recursive: true, mode: PRIVATE_FOLDER })
   },
   rename,
+  async copy(from, to) {
+    await copyFile(from, to)
+    const file = await open(to, 'r+')
+    try {
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+  },
   list: (path) => readdir(path),
+  async writtenAt(path) {
+    try {
+      return (await stat(path)).mtimeMs
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw error
+    }
+  },
   // Deletion is retried, because another process may create a lock in the folder at the same time.
   remove: (path) => rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 10 }),
 }

@@ -83,19 +83,24 @@ export class FrameReader {
   #windowAt = 0
   /** Position after the last whole frame. */
   position = SEGMENT_HEADER.length
+  /** Number of bytes of damaged frames that were passed over, because a whole frame follows them. */
+  skipped = 0
 
   constructor(file: SpoolFile) {
     this.#file = file
   }
 
   /**
-   * Returns the next record before `end`; undefined at the end and at an incomplete or damaged frame. A later call
-   * tries the same position again.
+   * Returns the next record before `end`; undefined at the end and at an incomplete or damaged frame after which no
+   * whole frame begins. A later call tries the same position again.
    */
   async next(end: number): Promise<FoundRecord | undefined> {
     for (;;) {
       const body = await this.#body(end)
-      if (body === undefined) return undefined
+      if (body === undefined) {
+        if (!(await this.#skipDamaged(end))) return undefined
+        continue
+      }
       const offset = this.position
       this.position += PREFIX_BYTES + body.length
       const number = body.readUInt16LE(1)
@@ -106,13 +111,46 @@ export class FrameReader {
       }
       const topic = this.#topics.get(number)
       if (topic === undefined) {
-        this.position = offset
-        return undefined
+        // The declaration of the topic was damaged.
+        this.skipped += this.position - offset
+        continue
       }
       const keyEnd = RECORD_FIELDS_BYTES + body.readUInt32LE(11)
       const value = body[15] === 0 ? null : body.subarray(keyEnd)
       return { offset, record: { topic, timestamp: body.readDoubleLE(3), key: body.subarray(RECORD_FIELDS_BYTES, keyEnd), value } }
     }
+  }
+
+  /** Returns whether the incomplete frame at `position` looks like the start of a write that a crash has cut off. */
+  async isCutOff(end: number): Promise<boolean> {
+    const length = await this.#length(end)
+    if (length === undefined) return true
+    if (length <= MAX_BODY_BYTES && this.position + PREFIX_BYTES + length > end) return true
+    // Some file systems fill the end of a file with zeros after a loss of power.
+    const rest = await this.#bytes(end - this.position, end)
+    return rest?.every((byte) => byte === 0) ?? false
+  }
+
+  /**
+   * Moves to the next whole frame, if the lengths of the damaged frames lead to one. No other position is tried,
+   * because a value may contain bytes that look like a frame.
+   */
+  async #skipDamaged(end: number): Promise<boolean> {
+    const damagedAt = this.position
+    for (;;) {
+      const length = await this.#length(end)
+      if (length === undefined || length === 0 || length > MAX_BODY_BYTES) break
+      this.position += PREFIX_BYTES + length
+      if ((await this.#body(end)) === undefined) continue
+      this.skipped += this.position - damagedAt
+      return true
+    }
+    this.position = damagedAt
+    return false
+  }
+
+  async #length(end: number): Promise<number | undefined> {
+    return (await this.#bytes(PREFIX_BYTES, end))?.readUInt32LE(0)
   }
 
   async #body(end: number): Promise<Buffer | undefined> {

@@ -22,6 +22,8 @@ export function measureSpool(spool: Observed, registry: Registry, now: () => num
     'Age of the oldest file with waiting records, or 0',
     () => ageMs(spool.state, now()) / MS_PER_SECOND,
   )
+  gauge(registry, 'spool_damaged_files', 'Damaged files that are kept for an operator', () => spool.state.damagedFiles)
+  gauge(registry, 'spool_unreadable_folders', 'Folders of dead processes that cannot be read', () => spool.state.unreadableFolders.length)
   total(
     registry,
     'spool_spooled_total',
@@ -57,6 +59,7 @@ export function spoolProbe(spool: Observed, now: () => number): ReadinessProbe {
     optional: true,
     async check() {
       const { state } = spool
+      if (state.unreadableFolders.length > 0) return `these folders cannot be read: ${state.unreadableFolders.join(', ')}`
       const waitedMs = ageMs(state, now())
       if (waitedMs <= DEGRADED_AFTER_MS) return undefined
       return `${state.records} records wait for Kafka, the oldest of them for up to ${Math.round(waitedMs / MS_PER_SECOND)} s`

@@ -8,6 +8,8 @@ const MARKS_SUFFIX = '.sent'
 /** Size of a mark: offset of a record that need not be sent again (u32), and CRC-32C of the offset (u32). */
 const MARK_BYTES = 8
 const NAME_DIGITS = 8
+/** Length of the header without the version. */
+const FORMAT_NAME_BYTES = SEGMENT_HEADER.length - 1
 
 function segmentName(number: number): string {
   return `${String(number).padStart(NAME_DIGITS, '0')}${SEGMENT_SUFFIX}`
@@ -31,6 +33,10 @@ export class Segment {
   #unmarked: number[] = []
   /** Position after the last whole record. */
   end = SEGMENT_HEADER.length
+  /** Whether `scan` has found bytes that a crash alone does not explain. */
+  isDamaged = false
+  /** Number of bytes of damaged records before `end`. */
+  skipped = 0
   /** True when nothing more will be appended. */
   isSealed = false
   /** Records that still have to reach Kafka. */
@@ -71,8 +77,17 @@ export class Segment {
   static async open(files: SpoolFiles, folder: string, name: string): Promise<Segment> {
     const segment = new Segment(folder, name, files, await files.open(join(folder, name)))
     segment.isSealed = true
-    await segment.#readMarks()
+    try {
+      await segment.#readMarks()
+    } catch (error) {
+      await segment.close()
+      throw error
+    }
     return segment
+  }
+
+  get path(): string {
+    return join(this.folder, this.#name)
   }
 
   get #marksPath(): string {
@@ -97,8 +112,13 @@ export class Segment {
     const reader = this.reader()
     const header = Buffer.alloc(SEGMENT_HEADER.length)
     await this.file.read(header, 0)
-    // A crash while the segment was being created leaves a file without a header and without records.
-    if (!header.equals(SEGMENT_HEADER)) return size
+    if (!header.equals(SEGMENT_HEADER)) {
+      // A crash while the segment was being created leaves a file without a header and without records.
+      if (size <= SEGMENT_HEADER.length) return size
+      this.isDamaged = true
+      // Only the format of this version is known.
+      if (header.subarray(0, FORMAT_NAME_BYTES).equals(SEGMENT_HEADER.subarray(0, FORMAT_NAME_BYTES))) return size - this.end
+    }
     for (;;) {
       const next = await reader.next(size)
       if (next === undefined) break
@@ -108,11 +128,16 @@ export class Segment {
       found(next.record.topic.name, next.record.key)
     }
     this.end = reader.position
-    return size - this.end
+    this.skipped = reader.skipped
+    const rest = size - this.end
+    if (this.skipped > 0 || (rest > 0 && !(await reader.isCutOff(size)))) this.isDamaged = true
+    return rest
   }
 
   async #readMarks(): Promise<void> {
-    const file = await this.#files.open(this.#marksPath).catch(() => undefined)
+    const file = await this.#files.open(this.#marksPath).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    })
     if (file === undefined) return
     this.#marks = file
     const bytes = Buffer.alloc(await file.size())
@@ -162,7 +187,7 @@ export class Segment {
   /** Deletes both files. The records are deleted first, because marks without records are harmless. */
   async remove(): Promise<void> {
     await this.close()
-    await this.#files.remove(join(this.folder, this.#name))
+    await this.#files.remove(this.path)
     await this.#files.remove(this.#marksPath)
   }
 }

@@ -1,11 +1,10 @@
-import { join } from 'node:path'
 import { crc32c } from '../../../kafka/record-batch/checksum.ts'
 import type { CancelTimer, Runtime } from '../../../runtime/runtime.ts'
 import type { SpoolFiles } from './files.ts'
-import { lockFolder } from './folder-lock.ts'
+import { adopt, type Folder, isProcessFolder, keptFiles, makeOwn, nameAfter } from './folders.ts'
 import type { FrameReader, SpooledRecord } from './frames.ts'
 import { Journal, type Placed } from './journal.ts'
-import { isSegmentName, Segment } from './segment.ts'
+import type { Segment } from './segment.ts'
 
 /** How often failed sends and deletions are tried again. */
 const RETRY_MS = 1_000
@@ -18,8 +17,8 @@ const MARK_EVERY_MS = 50
 const MAX_PUBLISHED_BYTES = 4 * 1_048_576
 /** Number of counters for keys. Records of two keys with the same counter wait for each other, which is harmless. */
 const KEY_COUNTERS = 65_536
-/** Prefix of the names of folders that their process has not locked yet. */
-const UNLOCKED_PREFIX = '.'
+/** How often the folders that could not be read are tried again. */
+const RETRY_UNREADABLE_MS = 30_000
 /** Number of bytes that a record needs in the file and in memory, in addition to its key and value. */
 const RECORD_OVERHEAD_BYTES = 64
 
@@ -49,6 +48,8 @@ export interface SpoolOptions {
   readonly maxBytes: number
   readonly files: SpoolFiles
   readonly runtime: Runtime
+  /** Default 30 s. */
+  readonly retryUnreadableMs?: number
 }
 
 export interface AppendOptions {
@@ -76,11 +77,10 @@ export interface SpoolState {
   readonly refused: number
   /** Records that Kafka never accepts. */
   readonly dropped: number
-}
-
-interface Folder {
-  readonly path: string
-  release(): void
+  /** Number of damaged files that are kept for the operator. */
+  readonly damagedFiles: number
+  /** Names of the folders of dead processes that cannot be read. Their records wait until they can be read. */
+  readonly unreadableFolders: readonly string[]
 }
 
 /**
@@ -90,12 +90,12 @@ interface Folder {
 export class Spool {
   readonly #options: SpoolOptions
   readonly #own: Folder
-  readonly #adopted: Folder[]
+  readonly #adopted: Folder[] = []
   readonly #journal: Journal
   /** All segments with records, in sending order. */
-  #segments: Segment[]
+  #segments: Segment[] = []
   /** Number of unsettled records per hash of topic and key. */
-  readonly #held: Uint32Array
+  readonly #held = new Uint32Array(KEY_COUNTERS)
   #deliver: Deliver | undefined
   #reader: { readonly segment: Segment; readonly frames: FrameReader } | undefined
   #publishedBytes = 0
@@ -117,12 +117,16 @@ export class Spool {
   #cancelTimer: CancelTimer | undefined
   readonly #counts = { spooled: 0, sent: 0, refused: 0, dropped: 0 }
 
-  private constructor(options: SpoolOptions, own: Folder, adopted: Folder[], segments: Segment[], held: Uint32Array) {
+  /** The folders that could not be read, with the reasons. */
+  readonly #unreadable = new Map<string, string>()
+  #damagedFiles = 0
+  #adopting: Promise<void> | undefined
+  #nextAdoption: number
+
+  private constructor(options: SpoolOptions, own: Folder) {
     this.#options = options
     this.#own = own
-    this.#adopted = adopted
-    this.#segments = segments
-    this.#held = held
+    this.#nextAdoption = options.runtime.monotonic() + this.#retryUnreadableMs
     this.#journal = new Journal(own.path, options.files, (segment) => void this.#segments.push(segment))
   }
 
@@ -130,21 +134,48 @@ export class Spool {
   static async open(options: SpoolOptions): Promise<Spool> {
     const { files, folder, runtime } = options
     await files.makeFolder(folder)
-    const adopted: Folder[] = []
-    const segments: Segment[] = []
-    const held = new Uint32Array(KEY_COUNTERS)
-    for (const name of (await files.list(folder)).toSorted()) {
-      const found = await adopt(options, name, held)
-      if (found === undefined) continue
-      adopted.push(found.folder)
-      segments.push(...found.segments)
-    }
-    // Folder names sort by age, so the oldest records are sent first.
-    const own = await makeOwn(files, folder, `${String(runtime.now()).padStart(15, '0')}-${runtime.id()}`)
-    const spool = new Spool(options, own, adopted, segments, held)
+    const names = (await files.list(folder)).toSorted()
+    const own = await makeOwn(files, folder, nameAfter(names, runtime))
+    const spool = new Spool(options, own)
+    // Names of folders sort by age, so the oldest records are sent first.
+    await spool.#adopt(names)
     await spool.#journal.open()
     spool.#wait()
     return spool
+  }
+
+  get #retryUnreadableMs(): number {
+    return this.#options.retryUnreadableMs ?? RETRY_UNREADABLE_MS
+  }
+
+  /** Adopts the folders of dead processes, in order. A folder that cannot be read is only remembered. */
+  async #adopt(names: readonly string[]): Promise<void> {
+    const { files, folder, runtime } = this.#options
+    const found: Segment[] = []
+    for (const name of names) {
+      try {
+        const adopted = await adopt(this.#options, name, counterOf)
+        this.#unreadable.delete(name)
+        if (adopted === undefined) continue
+        this.#adopted.push(adopted.folder)
+        found.push(...adopted.segments)
+        for (const counter of adopted.counters) this.#held[counter]++
+      } catch (error) {
+        const reason = (error as Error).message
+        if (!isProcessFolder(name)) continue
+        if (this.#unreadable.get(name) !== reason) runtime.log.error({ folder: name, reason }, 'spool_folder_unreadable')
+        this.#unreadable.set(name, reason)
+      }
+    }
+    this.#damagedFiles = await keptFiles(files, folder)
+    this.#segments.unshift(...found)
+  }
+
+  async #adoptUnreadable(): Promise<void> {
+    await this.#adopt([...this.#unreadable.keys()].toSorted())
+    // Sending begins again at the first file.
+    this.#isBehind = true
+    this.#nextAdoption = this.#options.runtime.monotonic() + this.#retryUnreadableMs
   }
 
   /**
@@ -228,6 +259,8 @@ export class Spool {
       bytes: this.bytes,
       oldest: unsent[0]?.oldest,
       ...this.#counts,
+      damagedFiles: this.#damagedFiles,
+      unreadableFolders: [...this.#unreadable.keys()],
     }
   }
 
@@ -239,6 +272,7 @@ export class Spool {
     this.#isClosed = true
     this.#closing.abort()
     this.#cancelTimer?.()
+    await this.#adopting
     await this.#draining
     await this.#journal.close()
     await this.#tidy()
@@ -275,6 +309,10 @@ export class Spool {
       }
       this.#drain()
       void this.#tidy()
+      if (this.#unreadable.size === 0 || this.#options.runtime.monotonic() < this.#nextAdoption) return
+      this.#adopting ??= this.#adoptUnreadable().finally(() => {
+        this.#adopting = undefined
+      })
     })
   }
 
@@ -306,7 +344,8 @@ export class Spool {
       // meantime.
       if (!this.#segments.includes(segment)) continue
       if (found === undefined) {
-        if (frames.position < segment.end) throw new Error(`a spool file is damaged at byte ${frames.position}`)
+        if (frames.position < segment.end || frames.skipped > segment.skipped)
+          throw new Error(`a spool file is damaged at byte ${frames.position}`)
         if (!segment.isSealed) return
         this.#reader = this.#after(segment)
         if (this.#reader === undefined) return
@@ -384,41 +423,4 @@ export class Spool {
 
 function counterOf(topic: string, key: Uint8Array): number {
   return (crc32c(key) ^ crc32c(Buffer.from(topic))) & (KEY_COUNTERS - 1)
-}
-
-/** Creates and locks a folder under a name that no other process adopts, and then gives the folder its final name. */
-async function makeOwn(files: SpoolFiles, parent: string, name: string): Promise<Folder> {
-  const unlocked = join(parent, `${UNLOCKED_PREFIX}${name}`)
-  const path = join(parent, name)
-  await files.makeFolder(unlocked)
-  const release = lockFolder(unlocked)
-  if (release === undefined) throw new SpoolError(`the folder ${unlocked} cannot be locked`)
-  await files.rename(unlocked, path)
-  await files.syncFolder(parent)
-  return { path, release }
-}
-
-async function adopt({ files, folder, runtime }: SpoolOptions, name: string, held: Uint32Array) {
-  if (name.startsWith(UNLOCKED_PREFIX)) return undefined
-  const path = join(folder, name)
-  const release = lockFolder(path)
-  if (release === undefined) return undefined
-  const segments: Segment[] = []
-  // Another process may have deleted the folder after it sent the last record.
-  const names = await files.list(path).catch(() => [])
-  for (const file of names.filter(isSegmentName).toSorted()) {
-    const segment = await Segment.open(files, path, file)
-    const torn = await segment.scan((topic, key) => void held[counterOf(topic, key)]++)
-    if (torn > 0) runtime.log.warn({ file: join(path, file), bytes: torn }, 'spool_end_torn')
-    if (segment.unsettled > 0) segments.push(segment)
-    else await segment.remove()
-  }
-  if (segments.length === 0) {
-    await files.remove(path)
-    release()
-    return undefined
-  }
-  const records = segments.reduce((sum, { unsettled }) => sum + unsettled, 0)
-  runtime.log.info({ folder: path, records }, 'spool_adopted')
-  return { folder: { path, release }, segments }
 }

@@ -1,4 +1,4 @@
-const BAD_REQUEST = [6, 7, 25, 26, 27, 38, 41, 43, 44, 53, 62, 72, 117, 167, 168, 306, 441, 456, 467]
+const BAD_REQUEST = [6, 7, 25, 26, 27, 38, 41, 43, 44, 53, 62, 72, 117, 167, 168, 306, 354, 441, 456, 467]
 const FORBIDDEN = [164, 192, 193, 497, 516]
 const NOT_FOUND = [46, 47, 50, 56, 60, 63, 73, 81, 115, 132]
 const TOO_LARGE = [307]
@@ -20,7 +20,7 @@ const STATUS = new Map<number, number>(
 
 /**
  * Returns the HTTP status that ClickHouse's HTTP interface uses for an error code: 4xx for errors of the client, and
- * 500 for all others.
+ * 500 for all others. A body that cannot be inflated (354) is an error of the client here.
  */
 export function statusOfError(code: number): number {
   return STATUS.get(code) ?? 500

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream'
 import { promisify } from 'node:util'
 import { createGunzip, gzip } from 'node:zlib'
 import { browserRefusal } from '../../../runtime/browser-guard.ts'
@@ -12,6 +13,7 @@ const compress = promisify(gzip)
 /** Maximum size of a request. The largest requests are INSERTs with one batch of a sink, which is a few megabytes. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024
 const QUERY_IS_TOO_LARGE = 307
+const ZLIB_INFLATE_FAILED = 354
 const INTERNAL = 1002
 const ACCESS_DENIED = 497
 const AUTHENTICATION_FAILED = 516
@@ -85,11 +87,25 @@ function fail(response: ServerResponse, queryId: string, { code, message }: Engi
     .end(`${message}\n`)
 }
 
+async function* inflated(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* source
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException
+    if (!code.startsWith('Z_')) throw error
+    throw new EngineError(
+      ZLIB_INFLATE_FAILED,
+      refused(ZLIB_INFLATE_FAILED, `The body is no complete gzip: ${message}`, 'ZLIB_INFLATE_FAILED'),
+    )
+  }
+}
+
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const source = request.headers['content-encoding'] === 'gzip' ? request.pipe(createGunzip()) : request
+  // Unlike `pipe`, `pipeline` ends the reading with an error if the connection breaks during the upload.
+  const source = request.headers['content-encoding'] === 'gzip' ? pipeline(request, createGunzip(), () => undefined) : request
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of source as AsyncIterable<Buffer>) {
+  for await (const chunk of inflated(source)) {
     bytes += chunk.length
     if (bytes > MAX_BODY_BYTES) {
       const message = `Code: ${QUERY_IS_TOO_LARGE}. DB::Exception: The body is larger than ${MAX_BODY_BYTES} bytes. (TOO_MANY_BYTES)`

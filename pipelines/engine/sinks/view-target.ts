@@ -22,6 +22,11 @@ interface FactsToCompare {
   readonly retentionMs: number
 }
 
+/**
+ * How far ahead of this machine's clock the time of a view may be. If the time is later, the clock that set it was
+ * wrong, so nobody knows whether the view has missed tombstones. Clocks that NTP keeps differ by less than a second.
+ */
+const MAX_AHEAD_MS = 3_600_000
 /** Limits of a batch. The script call for a batch of this size blocks Redis' only thread for about a millisecond. */
 const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
 /** Interval of probes. An emptied Redis is noticed within this time, even if the topic is idle. */
@@ -60,8 +65,11 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   function reasonToClear(stored: ViewPosition, { end, topicId, retentionMs }: FactsToCompare) {
     if (stored.topicId !== undefined && topicId !== undefined && stored.topicId !== topicId) return 'topic_recreated'
     if (stored.next > end) return 'ahead_of_log'
-    // No tombstone follows the end of the log.
-    return stored.next < end && runtime.now() - stored.at > retentionMs ? 'missed_tombstones' : undefined
+    // No tombstone follows the end of the log, and a topic without tombstones has an infinite retention.
+    if (stored.next >= end || !Number.isFinite(retentionMs)) return undefined
+    const age = runtime.now() - stored.at
+    if (age < -MAX_AHEAD_MS) return 'confirmed_in_future'
+    return age > retentionMs ? 'missed_tombstones' : undefined
   }
 
   function prepare(given: SinkBatch): () => Promise<WriteResult> {

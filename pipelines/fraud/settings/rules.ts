@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FraudSettingsAnswer } from '../../../schemas/fraud/settings/flow.ts'
 import { initialRuleSet } from '../../../schemas/fraud/settings/initial.ts'
 import { KEPT_VERSIONS } from '../../../schemas/fraud/settings/limits.ts'
@@ -61,7 +62,7 @@ export function decideRules(
       const isKept = current.history.some((one) => one.version === version)
       const target = version === current.version ? current : isKept ? restorable(version) : undefined
       if (target === undefined) return { refused: { outcome: 'version_not_found' } }
-      return nextVersion(current, target.rules, null, command, now)
+      return nextVersion(current, restored(current.rules, target.rules, now), null, command, now)
     }
     default:
       throw new Error(`${command.action} is not a command about rules`)
@@ -80,4 +81,18 @@ function nextVersion(
   const version = current.version + 1
   const entry = { version, changed_by: actor, at: now, action, rule_id: rule?.rule_id ?? null, rules: rules.length }
   return { next: { version, rules, history: [entry, ...current.history].slice(0, KEPT_VERSIONS) }, rule }
+}
+
+/**
+ * Returns the rules of an earlier version. A rule that differs from the current version is dated now, because the
+ * roll-back is its most recent change.
+ */
+function restored(current: readonly FraudRule[], target: readonly FraudRule[], now: number): FraudRule[] {
+  const known = new Map(current.map((rule) => [rule.rule_id, rule]))
+  return target.map((rule) => {
+    const before = known.get(rule.rule_id)
+    return before !== undefined && isDeepStrictEqual({ ...before, updated_at: rule.updated_at }, rule)
+      ? before
+      : { ...rule, updated_at: now }
+  })
 }

@@ -112,6 +112,22 @@ describe('rules', () => {
     expect([idsOf(before), idsOf(after), JSON.parse(before!).version]).toEqual([['seed-tor', 'v'], ['seed-tor', 'v'], 3])
   })
 
+  test('a roll-back dates the rules that it changes, and no others', () => {
+    const { driver, rule, rules, rollBack } = settingsDriver()
+    rule('create_rule', 'kept')
+    rule('create_rule', 'changed')
+    rule('create_rule', 'removed')
+    rule('replace_rule', 'changed', { priority: 9 })
+    rule('remove_rule', 'removed')
+    const before = Object.fromEntries(rules().rules.map(({ rule_id, updated_at }) => [rule_id, updated_at]))
+    driver.advanceWallClock(SECOND_MS)
+    rollBack(3)
+    const after = Object.fromEntries(rules().rules.map(({ rule_id, updated_at }) => [rule_id, updated_at]))
+    const { at } = rules().history[0]
+    expect(after).toEqual({ ...before, changed: at, removed: at })
+    expect(before.changed).toBeLessThan(at)
+  })
+
   test('the seeded rules can be restored, and versions behind the last 50 cannot', () => {
     const { rule, rules, rollBack, view } = settingsDriver()
     expect(rollBack(0)).toMatchObject({ ruleset_version: 1 })

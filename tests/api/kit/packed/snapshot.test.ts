@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { PackedMap } from '../../../../api/kit/packed/packed-map.ts'
 import { readSnapshot, type SnapshotForm, writeSnapshot } from '../../../../api/kit/packed/snapshot.ts'
@@ -29,6 +29,22 @@ async function written() {
 }
 
 const loaded = (folder: string, of = form) => readSnapshot(diskFiles, folder, of, () => NOW)
+
+test('drafts that killed processes have left are removed, and those of running processes are not', async () => {
+  const { folder, path } = await written()
+  const hour = 3_600_000
+  for (const [name, age] of [
+    ['one.1', hour + 1_000],
+    ['two.1', hour - 1_000],
+  ] as const) {
+    // biome-ignore format: short
+    writeFileSync(`${path}.${name}.draft`, '')
+    utimesSync(`${path}.${name}.draft`, new Date(NOW - age), new Date(NOW - age))
+  }
+  const snapshot = { map: someMap(), key: KEY, positions: new Map([[0, 18]]), topicId: 'id', savedAt: NOW }
+  await writeSnapshot(diskFiles, folder, form, snapshot)
+  expect(readdirSync(folder).filter((name) => name.endsWith('.draft'))).toEqual(['entries.snapshot.two.1.draft'])
+})
 
 test('is read as it was written', async () => {
   const { folder } = await written()

@@ -37,6 +37,9 @@ export interface WorldOptions {
   readonly topics?: readonly Topic<string, any>[]
   /** Whether Kafka and the registry have answered. */
   readonly isConnected?: boolean
+  readonly retryUnreadableMs?: number
+  /** The clock of the process, epoch ms. */
+  readonly now?: () => number
 }
 
 /** Creates a publisher with a spool on an in-memory broker, which stops responding when `stop` is called. */
@@ -48,8 +51,9 @@ export async function spoolWorld(options: WorldOptions = {}) {
   if (options.broker === undefined)
     for (const { name } of topics)
       broker.createTopic({ name, partitions: PARTITIONS, config: { 'max.message.bytes': String(MAX_RECORD_BYTES) } })
-  const runtime = systemRuntime()
-  const spool = await Spool.open({ folder, maxBytes: options.maxBytes ?? 1_000_000, files: options.files ?? diskFiles, runtime })
+  const runtime = { ...systemRuntime(), ...(options.now !== undefined && { now: options.now }) }
+  const { maxBytes = 1_000_000, files = diskFiles, retryUnreadableMs } = options
+  const spool = await Spool.open({ folder, maxBytes, files, runtime, retryUnreadableMs })
   const publisher = memoryTransport(broker).publisher()
   const connection: { serdes: Serdes | undefined } = { serdes: undefined }
   async function connect(): Promise<void> {

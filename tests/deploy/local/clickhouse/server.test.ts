@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { clickhouseServer } from '../../../../deploy/local/clickhouse/server.ts'
 
@@ -31,8 +32,33 @@ async function served() {
     for await (const chunk of response) text += chunk
     return { status: response.statusCode, text }
   }
-  return { ran, post, port }
+  const responses: ServerResponse[] = []
+  server.on('request', (_request, response) => responses.push(response))
+  return { ran, post, port, responses }
 }
+
+test('a gzip that is cut off is refused with 400, and nothing of it runs', { timeout: 10_000 }, async () => {
+  const { ran, port } = await served()
+  const whole = gzipSync(`INSERT INTO t FORMAT TSV\n${'1\n'.repeat(10_000)}`)
+  for (const body of [whole.subarray(0, -1), whole.subarray(0, 12), Buffer.from('not gzip at all')]) {
+    const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: { ...key, 'content-encoding': 'gzip' }, body })
+    expect(response.status).toBe(400)
+    expect(await response.text()).toContain('ZLIB_INFLATE_FAILED')
+  }
+  expect(ran).toEqual([])
+})
+
+test('an upload with gzip whose connection breaks ends, and nothing of it runs', { timeout: 10_000 }, async () => {
+  const { ran, port, responses } = await served()
+  const headers = { ...key, 'content-encoding': 'gzip', 'content-length': '1000000' }
+  const sent = request({ port, host: '127.0.0.1', method: 'POST', path: '/', headers })
+  sent.on('error', () => undefined)
+  sent.write(gzipSync('INSERT INTO t FORMAT TSV\n1\n').subarray(0, 20))
+  await expect.poll(() => responses.length).toBe(1)
+  sent.destroy()
+  await expect.poll(() => responses[0].headersSent, { timeout: 5_000 }).toBe(true)
+  expect(ran).toEqual([])
+})
 
 const key = { 'x-clickhouse-user': 'default', 'x-clickhouse-key': PASSWORD }
 const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` })

@@ -172,6 +172,15 @@ test('a view of a topic that was deleted and filled again is rebuilt, even if th
   expect(cleared).toEqual(['things 3'])
 })
 
+test('a view of a compacted topic is rebuilt if it was confirmed at a time that is still to come', async () => {
+  const { target, state, cleared } = world({ 'cleanup.policy': 'compact' })
+  state.stored = { next: 5, at: NOW + HOUR_MS }
+  expect(await target.open(partition, facts)).toBe(5)
+  state.stored = { next: 5, at: NOW + HOUR_MS + 1 }
+  expect(await target.open(partition, facts)).toBeUndefined()
+  expect(cleared).toEqual(['things 3'])
+})
+
 test('a view of a compacted topic is rebuilt if it was not confirmed within the retention of tombstones', async () => {
   const usual = world({ 'cleanup.policy': 'compact' })
   usual.state.stored = { next: 5, at: NOW - 24 * HOUR_MS }

@@ -1,0 +1,138 @@
+import { join } from 'node:path'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { SpoolFiles } from './files.ts'
+import { lockFolder } from './folder-lock.ts'
+import { isSegmentName, Segment } from './segment.ts'
+
+/** Prefix of the names that no process adopts: folders that their process has not locked yet, and damaged files. */
+const HIDDEN_PREFIX = '.'
+/** The folder of damaged files. */
+const KEPT_FOLDER = `${HIDDEN_PREFIX}damaged`
+/** Suffix of a file whose copy is not complete. */
+const PARTIAL_SUFFIX = '.partial'
+/** Number of digits of the number with which the name of a folder begins. */
+const NUMBER_DIGITS = 15
+const NUMBERED = new RegExp(`^[${HIDDEN_PREFIX}]?(\\d{${NUMBER_DIGITS}})-`)
+
+/** A folder that this process has locked. */
+export interface Folder {
+  readonly path: string
+  release(): void
+}
+
+interface Adopted {
+  readonly folder: Folder
+  /** The files with records that must be sent, in order. */
+  readonly segments: Segment[]
+  /** The counter of each record that must be sent. */
+  readonly counters: readonly number[]
+}
+
+interface AdoptOptions {
+  /** Holds one folder per process. */
+  readonly folder: string
+  readonly files: SpoolFiles
+  readonly runtime: Runtime
+}
+
+export function isProcessFolder(name: string): boolean {
+  return !name.startsWith(HIDDEN_PREFIX) && NUMBERED.test(name)
+}
+
+/**
+ * Returns the name of a folder that sorts after all others. The number is the time in epoch ms, or one more than the
+ * highest number if the clock has gone back.
+ */
+export function nameAfter(names: readonly string[], runtime: Runtime): string {
+  const highest = names.reduce((found, name) => Math.max(found, Number(NUMBERED.exec(name)?.[1] ?? 0)), 0)
+  return `${String(Math.max(runtime.now(), highest + 1)).padStart(NUMBER_DIGITS, '0')}-${runtime.id()}`
+}
+
+/** Creates and locks a folder under a name that no other process adopts, and then gives the folder its final name. */
+export async function makeOwn(files: SpoolFiles, parent: string, name: string): Promise<Folder> {
+  const unlocked = join(parent, `${HIDDEN_PREFIX}${name}`)
+  const path = join(parent, name)
+  await files.makeFolder(unlocked)
+  const release = lockFolder(unlocked)
+  if (release === undefined) throw new Error(`the folder ${unlocked} cannot be locked`)
+  await files.rename(unlocked, path)
+  await files.syncFolder(parent)
+  return { path, release }
+}
+
+/**
+ * Takes over the folder of a dead process, and keeps copies of its damaged files. Returns undefined if a process has
+ * locked the folder, or if nothing in it must be sent.
+ * @throws Error if a file cannot be read. Nothing is lost then, and a later call may succeed.
+ */
+export async function adopt(
+  options: AdoptOptions,
+  name: string,
+  counterOf: (topic: string, key: Buffer) => number,
+): Promise<Adopted | undefined> {
+  if (name.startsWith(HIDDEN_PREFIX)) return undefined
+  const { files, runtime } = options
+  const path = join(options.folder, name)
+  const lock = await lockUnlessGone(files, path)
+  if (lock === undefined) return undefined
+  const { names, release } = lock
+  const segments: Segment[] = []
+  const counters: number[] = []
+  try {
+    for (const file of names.filter(isSegmentName).toSorted()) {
+      const segment = await Segment.open(files, path, file)
+      segments.push(segment)
+      const torn = await segment.scan((topic, key) => void counters.push(counterOf(topic, key)))
+      if (segment.isDamaged) await keep(options, segment, `${name}-${file}`, torn)
+      else if (torn > 0) runtime.log.warn({ file: segment.path, bytes: torn }, 'spool_end_torn')
+    }
+    const unsent = segments.filter(({ unsettled }) => unsettled > 0)
+    for (const segment of segments) if (segment.unsettled === 0) await segment.remove()
+    if (unsent.length > 0) {
+      runtime.log.info({ folder: path, records: counters.length }, 'spool_adopted')
+      return { folder: { path, release }, segments: unsent, counters }
+    }
+    await files.remove(path)
+    release()
+    return undefined
+  } catch (error) {
+    await Promise.all(segments.map((segment) => segment.close()))
+    release()
+    throw error
+  }
+}
+
+/** Returns the number of damaged files that are kept. */
+export async function keptFiles(files: SpoolFiles, parent: string): Promise<number> {
+  const names = await files.list(join(parent, KEPT_FOLDER)).catch(() => [])
+  return names.filter((name) => !name.endsWith(PARTIAL_SUFFIX)).length
+}
+
+/** Locks a folder and lists its files; returns undefined if another process has the lock or has deleted the folder. */
+async function lockUnlessGone(files: SpoolFiles, path: string) {
+  let release: (() => void) | undefined
+  try {
+    release = lockFolder(path)
+    return release && { release, names: await files.list(path) }
+  } catch (error) {
+    release?.()
+    const gone = await files.list(path).then(
+      () => false,
+      ({ code }: NodeJS.ErrnoException) => code === 'ENOENT' || code === 'ENOTDIR',
+    )
+    if (gone) return undefined
+    throw error
+  }
+}
+
+/** Copies a damaged file to where only an operator deletes it. */
+async function keep({ files, folder, runtime }: AdoptOptions, segment: Segment, name: string, unread: number): Promise<void> {
+  const kept = join(folder, KEPT_FOLDER)
+  const path = join(kept, name)
+  await files.makeFolder(kept)
+  await files.copy(segment.path, `${path}${PARTIAL_SUFFIX}`)
+  await files.rename(`${path}${PARTIAL_SUFFIX}`, path)
+  await files.syncFolder(kept)
+  const damage = { bytes: segment.skipped + unread, records: segment.unsettled }
+  runtime.log.error({ file: segment.path, kept: path, ...damage }, 'spool_file_damaged')
+}

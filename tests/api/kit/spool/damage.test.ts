@@ -1,0 +1,120 @@
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { diskFiles, type SpoolFiles } from '../../../../api/kit/spool/files.ts'
+import { recordFrame, SEGMENT_HEADER, topicFrame } from '../../../../api/kit/spool/frames.ts'
+import { spoolProbe } from '../../../../api/kit/spool/observe.ts'
+import { plain, QUICK, SOON, spoolFolder, spoolWorld } from './spool-world.ts'
+
+const DEAD = '001700000000000-dead'
+const SEGMENT = '00000001.records'
+const LATER = '00000002.records'
+const KEPT = '.damaged'
+/** Position of the first byte of a frame's body. */
+const BODY = 8
+const declaration = topicFrame(0, { name: plain.name, schema: '' })
+const frames = ['1', '2', '3'].map((value) => recordFrame(0, { timestamp: 1, key: Buffer.from('a'), value: Buffer.from(value) }))
+const whole = Buffer.concat([SEGMENT_HEADER, declaration, ...frames])
+/** Position of the second record. */
+const SECOND = SEGMENT_HEADER.length + declaration.length + frames[0].length
+
+/** Creates a spool with the folder of a dead process. */
+async function deadFolder(segments: Readonly<Record<string, Buffer>>): Promise<string> {
+  const folder = await spoolFolder()
+  await mkdir(join(folder, DEAD))
+  for (const [name, bytes] of Object.entries(segments)) await writeFile(join(folder, DEAD, name), bytes)
+  return folder
+}
+
+function damagedAt(position: number): Buffer {
+  const bytes = Buffer.from(whole)
+  bytes[position] ^= 0xff
+  return bytes
+}
+
+const damages = [
+  { what: 'its header', bytes: damagedAt(3), values: ['1', '2', '3'] },
+  { what: 'a record in the middle', bytes: damagedAt(SECOND + BODY), values: ['1', '3'] },
+  { what: 'the last record', bytes: damagedAt(whole.length - 1), values: ['1', '2'] },
+  { what: 'the length of a record', bytes: damagedAt(SECOND + 3), values: ['1'] },
+  { what: 'the declaration of its topic', bytes: damagedAt(SEGMENT_HEADER.length + BODY), values: undefined },
+  { what: 'the version of its format', bytes: Buffer.concat([Buffer.from('MRSPOOL2'), whole.subarray(8)]), values: undefined },
+]
+
+test.for(damages)('a file that is damaged in $what is kept aside, and its sound records are sent', async ({ bytes, values }) => {
+  const folder = await deadFolder({ [SEGMENT]: bytes })
+  const { spool, logged } = await spoolWorld({ folder })
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
+  expect(logged().a).toEqual(values)
+  expect(spool.state.damagedFiles).toBe(1)
+  await expect.poll(() => readdir(folder), SOON).not.toContain(DEAD)
+  const kept = join(folder, KEPT, `${DEAD}-${SEGMENT}`)
+  expect(await readFile(kept)).toEqual(bytes)
+  expect((await stat(join(folder, KEPT))).mode & 0o077).toBe(0)
+})
+
+test('the end of a write that a crash has cut off is not kept, and neither is a file without records', async () => {
+  const cutOff = [whole.subarray(0, -1), whole.subarray(0, SECOND + 3), Buffer.concat([whole, Buffer.alloc(100)]), Buffer.from('MRS')]
+  const folder = await deadFolder(Object.fromEntries(cutOff.map((bytes, index) => [`0000000${index}.records`, bytes])))
+  const { spool, logged } = await spoolWorld({ folder })
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
+  expect(logged().a).toEqual(['1', '2', '1', '1', '2', '3'])
+  expect(spool.state.damagedFiles).toBe(0)
+})
+
+/** A disk on which the operation fails for paths that end with `end`, while `code` is set. */
+function brokenDisk(operation: 'open' | 'list' | 'copy', end: string) {
+  const state: { code: string | undefined } = { code: 'EIO' }
+  const failing = (path: string): void => {
+    if (state.code !== undefined && path.endsWith(end)) throw Object.assign(new Error(`${state.code}: ${path}`), { code: state.code })
+  }
+  const files: SpoolFiles = {
+    ...diskFiles,
+    async [operation](path: string, to: string) {
+      failing(path)
+      return await diskFiles[operation](path, to)
+    },
+  }
+  return { state, files }
+}
+
+test.for([
+  { operation: 'open', end: LATER },
+  { operation: 'open', end: '.sent' },
+  { operation: 'list', end: DEAD },
+  { operation: 'copy', end: LATER },
+] as const)('a folder of which the $operation of $end fails does not stop the start, is reported, and is sent later', async (fault) => {
+  const sent = Buffer.alloc(0)
+  const folder = await deadFolder({ [SEGMENT]: whole, '00000001.sent': sent, [LATER]: damagedAt(whole.length - 1) })
+  const { files, state } = brokenDisk(fault.operation, fault.end)
+  const { spool, facts, logged } = await spoolWorld({ folder, files, retryUnreadableMs: 5 })
+  expect(await facts.publishOrSpool(plain, 'b', 'new', { ...QUICK, withinMs: 60_000 })).toBe('acknowledged')
+  expect(spool.state).toMatchObject({ records: 0, unreadableFolders: [DEAD] })
+  expect(await spoolProbe(spool, Date.now).check()).toContain(DEAD)
+  expect((await readdir(join(folder, DEAD))).toSorted()).toEqual([SEGMENT, '00000001.sent', LATER, 'lock'])
+  state.code = undefined
+  await expect.poll(() => logged().a, SOON).toEqual(['1', '2', '3', '1', '2'])
+  expect(spool.state.unreadableFolders).toEqual([])
+  expect(await spoolProbe(spool, Date.now).check()).toBeUndefined()
+})
+
+test('a folder whose lock is damaged is reported, and folders of other programs are not', async () => {
+  const folder = await deadFolder({ [SEGMENT]: whole, lock: Buffer.alloc(4_096, 'x') })
+  await writeFile(join(folder, 'note.txt'), 'not a folder')
+  const { spool } = await spoolWorld({ folder })
+  expect(spool.state.unreadableFolders).toEqual([DEAD])
+})
+
+test('records keep the order of the processes if the clock goes back between them', async () => {
+  const folder = await spoolFolder()
+  for (const [index, at] of [2_000, 1_000, 1_500].entries()) {
+    const dead = await spoolWorld({ folder, isConnected: false, now: () => at })
+    await dead.facts.publishOrSpool(plain, `${index}`, 'v', QUICK)
+    await dead.facts.publishOrSpool(plain, 'a', `${index}`, QUICK)
+    await dead.close()
+    // Each process leaves its own folder, as it would if the others were still locked at its start.
+    await expect.poll(async () => (await readdir(folder)).length, SOON).toBe(index + 1)
+  }
+  const { logged } = await spoolWorld({ folder })
+  await expect.poll(() => logged().a, SOON).toEqual(['0', '1', '2'])
+})
