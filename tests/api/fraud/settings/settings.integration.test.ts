@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, onTestFailed, test } from 'vitest'
 import { waitUntil } from '../../../../deploy/local/wait.ts'
 import { fraudServices } from '../../../../pipelines/fraud/service.ts'
 import { fraudSchemas } from '../../../../schemas/fraud/topics.ts'
@@ -18,6 +18,8 @@ const run = promisify(execFile)
 const TOKEN_COMMAND = fileURLToPath(new URL('../../../../tools/token/main.ts', import.meta.url))
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 30_000, interval: 50 }
+/** Number of log lines of the worker that a failed test prints. */
+const LAST_LINES = 60
 const RULE = { rule_id: 'v', name: 'v', condition: 'txn.amount > 1', action: 'REVIEW', priority: 1 }
 
 /** Starts servers, the workers of fraud scoring, and two APIs. */
@@ -42,6 +44,10 @@ async function settingsSystem() {
     PIPELINES: 'fraud-settings,fraud-records',
   }
   const worker = await startWorkerProcess(folder.path, env)
+  onTestFailed(() => {
+    const said = worker.lines.slice(-LAST_LINES).map((line) => JSON.stringify(line))
+    process.stderr.write(`the worker, exit code ${worker.child.exitCode}, said last:\n${said.join('\n')}\n`)
+  })
   const apis = await Promise.all([0, 1].map(() => startApiProcess(folder.path, env)))
   await waitUntil(worker.isReady, { what: 'the worker', ...READY })
   const options = { env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: folder.path } }
