@@ -20,7 +20,7 @@ export const fraudErrors = defineErrors({
   blocklist_entry_exists: {
     status: 409,
     when: 'the entity is on the blocklist with another reason, analyst or lifetime; `entry_id` names the entry',
-    message: 'The entity is already on the blocklist with other attributes. Use PUT to change its entry.',
+    message: 'The entity is already on the blocklist with different attributes. Use PUT to change its entry.',
   },
   blocklist_entry_not_found: {
     status: 404,

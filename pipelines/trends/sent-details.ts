@@ -19,7 +19,9 @@ const MOST_KEPT = 3
 /** Reports with a smaller total size are kept in any case. */
 const LEAST_KEPT_BYTES = 4_096
 
-/** What is reported of a region: the numbers of the terms, best first, and the candidates whose details may be due. */
+/**
+ * What is reported about a region: the numbers of the terms, best first, and the candidates whose details may be due.
+ */
 export interface Reported {
   readonly terms: readonly number[]
   readonly looks: Looks
@@ -73,7 +75,7 @@ export class SentDetails {
 
   #referenceOf(renewal: number): ReportReference {
     const kept = this.#kept.find(({ reference }) => reference.windowEnd === renewal * RENEWAL_MS)
-    if (kept === undefined) throw new Error('a candidate that was never sent must be whole')
+    if (kept === undefined) throw new Error('a candidate that was never sent must be complete')
     return kept.reference
   }
 

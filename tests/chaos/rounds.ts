@@ -46,11 +46,11 @@ export const settings = chaosConfig()
 export function chosenFaults<K extends string>(all: readonly K[]): readonly K[] {
   const { parts } = settings
   const unknown = (parts ?? []).filter((part) => !all.includes(part as K))
-  if (unknown.length > 0) throw new Error(`CHAOS_PARTS has ${unknown.join(', ')}; choose from ${all.join(', ')}`)
+  if (unknown.length > 0) throw new Error(`CHAOS_PARTS contains the unknown faults ${unknown.join(', ')}; choose from ${all.join(', ')}`)
   return (parts as readonly K[] | undefined) ?? all
 }
 
-/** Plays all rounds, even if one of them is judged to be wrong, and keeps the evidence of wrong rounds. */
+/** Runs all rounds, even if one of them is judged to be wrong, and keeps the evidence of the wrong rounds. */
 export async function playRounds<P extends Plan, R extends Result>(
   draw: (seed: number, number: number) => P,
   { name, play, keepLogs }: FaultRounds<P, R>,
@@ -61,7 +61,7 @@ export async function playRounds<P extends Plan, R extends Result>(
     const folder = join(chaosHome(), `${name}-${plan.seed}`)
     say(`seed ${plan.seed}: ${plan.faults.map(({ kind, overlaps }) => (overlaps ? `+${kind}` : kind)).join(', ')}`)
     const result = await play(plan, number).catch(async (error: Error) => {
-      // Saving the logs may fail as well, and must not hide the original error.
+      // Saving the logs may fail as well, so the original error is printed first.
       say(`seed ${plan.seed}: ${error.stack}`)
       say(`logs: ${await keepLogs(folder)}`)
       throw error
@@ -75,7 +75,7 @@ export async function playRounds<P extends Plan, R extends Result>(
   expect(failed).toEqual({})
 }
 
-/** Plays one round, and keeps the evidence if the test fails. */
+/** Runs one round, and keeps the evidence if the test fails. */
 export async function playShortRound<P extends Plan, R extends Result>(
   { name, play, keepLogs }: FaultRounds<P, R>,
   plan: P,

@@ -88,7 +88,7 @@ export const BulkSchema = z
       z.object({
         status: z.enum(['created', 'exists', 'conflict', 'invalid']).openapi({
           description:
-            '`exists`: the entity already has an equal entry. `conflict`: the entity has an entry with other attributes, which is unchanged. `invalid`: see `details`.',
+            '`exists`: the entity already has an equal entry. `conflict`: the entity has an entry with different attributes, which is unchanged. `invalid`: see `details`.',
         }),
         entry_id: z.string().nullable().openapi({ description: 'Id of the entry; null if the entry is invalid.' }),
         details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),

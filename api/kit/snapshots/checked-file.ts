@@ -13,7 +13,7 @@ const PREFIX_BYTES = 8
 /** Approximate size up to which small blocks are collected for one write. */
 const WRITE_BYTES = 1_048_576
 const DRAFT_SUFFIX = '.draft'
-/** Age of the last write after which a draft has no writer. A writer writes several times a second. */
+/** A draft that was last written longer ago than this has no writer, because a writer writes several times a second. */
 const ABANDONED_MS = 3_600_000
 
 /**
@@ -66,7 +66,10 @@ export async function writeCheckedFile(
   }
 }
 
-/** Removes the drafts of this file that killed processes have left. A new container has a different host name. */
+/**
+ * Removes the drafts of this file that killed processes have left. They are recognised by their age and not by their
+ * name, because a new container has a different host name.
+ */
 async function removeAbandoned(files: SpoolFiles, folder: string, path: string, before: number): Promise<void> {
   const start = `${basename(path)}.`
   for (const name of await files.list(folder)) {
@@ -150,7 +153,7 @@ async function* readBlocks(file: SpoolFile, start: number, size: number): AsyncG
   for (;;) {
     const { body, next } = await readFrame(file, at, size)
     if (body.length === 0) {
-      if (next !== size) throw new SnapshotError(`the file goes on after its last block at ${at}`)
+      if (next !== size) throw new SnapshotError(`the file continues after its last block at ${at}`)
       return
     }
     yield { body, at }

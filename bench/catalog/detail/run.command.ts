@@ -9,7 +9,7 @@ export default command({
     seconds: integer('Duration of the measurement of each kind of request.', { default: 10, min: 1 }),
     connections: integer('Connections.', { default: 64, min: 1 }),
     products: integer('Products that are requested with equal probability.', { default: 10_000, min: 1 }),
-    changes: integer('Changes of stock per second, in the round that has them.', { default: 500, min: 1 }),
+    changes: integer('Stock changes per second, in the round that has such changes.', { default: 500, min: 1 }),
     prof: text('Writes a .cpuprofile of the API process into this folder.', { placeholder: 'FOLDER' }),
   },
 })

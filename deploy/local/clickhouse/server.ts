@@ -17,7 +17,7 @@ const ZLIB_INFLATE_FAILED = 354
 const INTERNAL = 1002
 const ACCESS_DENIED = 497
 const AUTHENTICATION_FAILED = 516
-/** HTTP status of a request whose address is no URL, such as `//`. */
+/** HTTP status of a request whose address is not a valid URL, such as `//`. */
 const BAD_REQUEST = 400
 /**
  * Time for which client sockets stay open between requests. ClickHouse's default is also 10 s, and ClickHouse's client
@@ -95,13 +95,13 @@ async function* inflated(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
     if (!code.startsWith('Z_')) throw error
     throw new EngineError(
       ZLIB_INFLATE_FAILED,
-      refused(ZLIB_INFLATE_FAILED, `The body is no complete gzip: ${message}`, 'ZLIB_INFLATE_FAILED'),
+      refused(ZLIB_INFLATE_FAILED, `The body is not complete gzip data: ${message}`, 'ZLIB_INFLATE_FAILED'),
     )
   }
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  // Unlike `pipe`, `pipeline` ends the reading with an error if the connection breaks during the upload.
+  // Unlike `pipe`, `pipeline` makes the read fail if the connection breaks during the upload.
   const source = request.headers['content-encoding'] === 'gzip' ? pipeline(request, createGunzip(), () => undefined) : request
   const chunks: Buffer[] = []
   let bytes = 0

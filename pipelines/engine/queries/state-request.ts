@@ -10,7 +10,9 @@ const MAX_KEY_BYTES = 1_024
  * the head of a request.
  */
 const MAX_CURSOR_KEY_BYTES = 6_144
-/** A partition and the encoded key after which the page begins; without a key, the page begins the partition. */
+/**
+ * A partition and the encoded key after which the page begins; without a key, it begins at the start of the partition.
+ */
 const CURSOR = /^(\d{1,6})\.(([0-9a-f]{2})*)$/
 const FOR_ONE_KEY = ['key', 'key_hex']
 const FOR_RANGES = ['from', 'from_hex', 'to', 'to_hex', 'prefix', 'prefix_hex', 'limit', 'reverse', 'cursor']
@@ -25,7 +27,7 @@ export interface KeyRequest {
 /** A request for a page of a range. */
 export interface RangeRequest {
   readonly range: StateRange
-  /** Whether the range is limited to one partition. If it is not, it goes on in the next partition. */
+  /** Whether the range is limited to one partition. If it is not, it continues in the next partition. */
   readonly inOnePartition: boolean
   readonly options: RangeOptions
 }
@@ -51,9 +53,9 @@ export function stateRequest(parameters: URLSearchParams): KeyRequest | RangeReq
 function rangeOf(parameters: URLSearchParams, partition: number | undefined): Omit<RangeRequest, 'options'> {
   const cursor = cursorOf(parameters.get('cursor'))
   if (cursor !== undefined && partition !== undefined && cursor.partition !== partition)
-    throw new QueryError('invalid_range', `the cursor belongs to partition ${cursor.partition}`)
+    throw new QueryError('invalid_range', `the cursor belongs to partition ${cursor.partition}, not to the requested partition`)
   const limit = parameters.get('limit')
-  if (limit !== null && !/^\d{1,6}$/.test(limit)) throw new QueryError('invalid_range', 'the limit is a number')
+  if (limit !== null && !/^\d{1,6}$/.test(limit)) throw new QueryError('invalid_range', 'the limit must be a number')
   const range: StateRange = {
     partition: cursor?.partition ?? partition ?? 0,
     gte: bytesOf(parameters, 'from'),
@@ -88,13 +90,13 @@ function bytesOf(parameters: URLSearchParams, name: string): Buffer | undefined 
 }
 
 function limited(name: string, key: Buffer, maxBytes = MAX_KEY_BYTES): Buffer {
-  if (key.length > maxBytes) throw new QueryError('invalid_key', `${name} has at most ${maxBytes} bytes`)
+  if (key.length > maxBytes) throw new QueryError('invalid_key', `${name} may have at most ${maxBytes} bytes`)
   return key
 }
 
 function partitionOf(text: string | null): number | undefined {
   if (text === null) return undefined
-  if (!/^\d{1,6}$/.test(text)) throw new QueryError('invalid_partition', 'a partition is a number')
+  if (!/^\d{1,6}$/.test(text)) throw new QueryError('invalid_partition', 'a partition must be a number')
   return Number(text)
 }
 

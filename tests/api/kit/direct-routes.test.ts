@@ -309,19 +309,19 @@ test('a direct GET or PATCH has exactly one parameter, at its end, and a direct 
   expect(() => directRoutes().addPost('/a/{b}', serve, 1)).toThrow(/parameters/)
 })
 
-test('a Host header with which the address is no URL does not end the process', async () => {
+test('a Host header that makes the address an invalid URL does not end the process', async () => {
   const api = await served()
   const ask = (path: string, more: string) =>
     raw(api.servers[0], `GET ${path} HTTP/1.1\r\nHost: 1.2.3.4.5\r\n${more}Connection: close\r\n\r\n`)
   expect(await ask('/numbers/1', '')).toMatch(/^HTTP\/1\.1 200 /)
-  // The page of another origin is anonymous.
+  // A request from a page of another origin is anonymous.
   expect(await ask('/numbers/1', 'Cookie: millrace-session=x\r\nOrigin: http://a\r\n')).toMatch(/^HTTP\/1\.1 200 /)
   expect(await ask('/numbers/1', 'Cookie: millrace-session=x\r\n')).toMatch(/^HTTP\/1\.1 401 /)
   expect(api.started).toEqual(['/numbers/1', '/numbers/1', '/numbers/1'])
   expect(await ask('/nothing', '')).toMatch(/^HTTP\/1\.1 400 /)
 })
 
-test('a fault in reading a call is a 500, because a rejection would end the process', async () => {
+test('an error while a call is read becomes a 500, because a rejection would end the process', async () => {
   const serves: ServeCall[] = []
   const service = { name: 'numbers', description: '', errors: [], isUserId: isDecimalUserId, probes: [] }
   const direct = { ...directRoutes(), addGet: (_path: string, serve: ServeCall) => void serves.push(serve) }

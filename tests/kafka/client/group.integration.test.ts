@@ -181,7 +181,7 @@ test('a member whose process was killed is removed by another member, long befor
   const starting = startWorker([brokers, groupId, randomUUID(), topic, uniqueName('producer')], lines)
   await ownPartitions(member, 1)
   const worker = await starting
-  await waitUntil(() => lines.includes('asked'), { what: 'the first look at the process', timeoutMs: DEADLINE_MS })
+  await waitUntil(() => lines.includes('asked'), { what: 'the first check of the process', timeoutMs: DEADLINE_MS })
   const killedAt = Date.now()
   worker.kill('SIGKILL')
   await ownPartitions(member, 2)

@@ -129,7 +129,7 @@ test('a session ends after half an hour, and a visit is forgotten after seven da
   expect(look().history.length).toBeGreaterThan(0)
 })
 
-test('what is kept for a while of users without events is forgotten as well', () => {
+test('data that is kept for a while about users without events is forgotten as well', () => {
   send(1, { event_type: 'NOT_INTERESTED' })
   const other = ADA + 1n
   const serve = (at: number) => driver.pipe(recommendationsServed, other, served([1n, 2n], at))

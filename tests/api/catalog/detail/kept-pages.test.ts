@@ -129,7 +129,7 @@ test('a page that was read earlier is recent while the views have reported no ch
   expect(pages.recent(5, TREE)).toBeUndefined()
 })
 
-test('a page is read again if the read that it is from has changed, even if an earlier read has not', () => {
+test('a page is read again if its own read has changed, even if an earlier read has not', () => {
   const { pages, pass } = opened()
   const first = pages.page(5, texts(), TREE, { startedAt: NOON, unchangedAt: () => NOON + 5_000 })
   expect(pages.page(5, texts(), TREE, readAt(NOON + 1))).toBe(first)

@@ -73,7 +73,7 @@ test('a cart is released, or expires once', async () => {
   expect(await stock()).toEqual([5, 0, 5, 0])
 })
 
-test('a request after the end of a cart names the cart expired, even before its stock has returned', async () => {
+test('a request after the end of a cart gets the status EXPIRED, even before the stock of the cart has returned', async () => {
   const { send, stock, pass } = await stocked()
   const { reservation_id } = (await send('POST', 'reservations', { items: ITEMS })).body
   await pass(RESERVATION_MS + 200)

@@ -69,7 +69,7 @@ test('a file that ends anywhere is recognised', async () => {
   }
 })
 
-test('a file that goes on after its last block is recognised', async () => {
+test('a file that continues after its last block is recognised', async () => {
   const { folder, path, bytes } = await written()
   writeFileSync(path, Buffer.concat([bytes, bytes.subarray(-16)]))
   await expect(loaded(folder)).rejects.toMatchObject({ name: 'SnapshotError' })

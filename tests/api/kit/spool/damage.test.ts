@@ -41,7 +41,7 @@ const damages = [
   { what: 'the version of its format', bytes: Buffer.concat([Buffer.from('MRSPOOL2'), whole.subarray(8)]), values: undefined },
 ]
 
-test.for(damages)('a file that is damaged in $what is kept aside, and its sound records are sent', async ({ bytes, values }) => {
+test.for(damages)('a file that is damaged in $what is kept aside, and its intact records are sent', async ({ bytes, values }) => {
   const folder = await deadFolder({ [SEGMENT]: bytes })
   const { spool, logged } = await spoolWorld({ folder })
   await expect.poll(() => spool.state.records, SOON).toBe(0)

@@ -37,7 +37,7 @@ async function served() {
   return { ran, post, port, responses }
 }
 
-test('a gzip that is cut off is refused with 400, and nothing of it runs', { timeout: 10_000 }, async () => {
+test('gzip data that is cut off is refused with 400, and no part of it runs', { timeout: 10_000 }, async () => {
   const { ran, port } = await served()
   const whole = gzipSync(`INSERT INTO t FORMAT TSV\n${'1\n'.repeat(10_000)}`)
   for (const body of [whole.subarray(0, -1), whole.subarray(0, 12), Buffer.from('not gzip at all')]) {
@@ -48,7 +48,7 @@ test('a gzip that is cut off is refused with 400, and nothing of it runs', { tim
   expect(ran).toEqual([])
 })
 
-test('an upload with gzip whose connection breaks ends, and nothing of it runs', { timeout: 10_000 }, async () => {
+test('if the connection of a gzip upload breaks, the upload ends, and no part of it runs', { timeout: 10_000 }, async () => {
   const { ran, port, responses } = await served()
   const headers = { ...key, 'content-encoding': 'gzip', 'content-length': '1000000' }
   const sent = request({ port, host: '127.0.0.1', method: 'POST', path: '/', headers })
@@ -96,7 +96,7 @@ test.each([
   expect(ran).toHaveLength(1)
 })
 
-test('an address that is no URL gets an answer, because a rejection would end the process', async () => {
+test('an address that is not a URL gets an answer, because a rejection would end the process', async () => {
   const { ran, post } = await served()
   expect((await post(key, '//')).status).toBe(400)
   expect(ran).toEqual([])

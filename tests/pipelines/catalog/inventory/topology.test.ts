@@ -72,7 +72,7 @@ test('a reservation expires once, a second after its end, and a deduction in tim
 test.each([
   ['RESERVE', null],
   ['RESERVE_PART', CART],
-] as const)('a %s that is repeated after a day, while its reservation is still open, reserves nothing more', (action, reservation_id) => {
+] as const)('a %s that is repeated after a day, while its reservation is still open, reserves nothing again', (action, reservation_id) => {
   const { ask, row, driver } = world()
   ask('RECEIVE', 5)
   const asked = { reservation_id, held_ms: DAY_MS }

@@ -161,7 +161,7 @@ const onlyTimers = topology('only-timers', (t) => {
   t.source(big).process('store', { stores: [due] }, (time, ctx) => due.schedule(ctx.key, time))
 })
 
-test('pages go on behind keys that are longer than those that clients may ask for', async () => {
+test('pages continue after keys that are longer than those that clients may ask for', async () => {
   const at = bench()
   const { get, ready } = await hosted(at, {}, onlyTimers)
   await ready()

@@ -5,7 +5,7 @@ import { suggester } from '../../../../../api/catalog/search/suggest/suggest.ts'
 
 const MOST_AT_ONCE = 100
 
-test('at most 100 suggestions run at once, and further ones are 503 unavailable', async () => {
+test('at most 100 suggestions run at once, and further ones get 503 unavailable', async () => {
   const answering: (() => void)[] = []
   const nothing = { hits: { hits: [] }, aggregations: { brands: { buckets: [] } } }
   const search = () => new Promise((resolve) => answering.push(() => resolve(nothing)))
