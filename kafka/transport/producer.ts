@@ -78,7 +78,7 @@ export interface WorkerProducer {
    * current transaction has ended, and `abort` drops them too.
    *
    * Throws FencedError when the broker has fenced the producer or the member, or has abandoned the transaction. In that
-   * case nothing of the transaction is or will be committed.
+   * case, no part of the transaction is or will be committed.
    *
    * Without a transactional id, `commit` sends everything and then commits the offsets through the member.
    *   @returns for every appended partition the next offset after the records of this transaction (`partitionKey` →

@@ -73,8 +73,8 @@ export class Contenders {
   #unknown = 0
 
   /**
-   *   @param keep must be greater than the number that `best` requests. The surplus terms may fall below the floor
-   *   before all terms must be offered again
+   *   @param keep must be greater than the number of terms that `best` is asked for. The surplus terms may fall below
+   *   the floor before all terms must be offered again
    *   @param table numbers the terms
    */
   constructor(keep: number, table: TermTable, listener?: ContendersListener) {

@@ -13,11 +13,11 @@ export interface Look {
   readonly tracked: boolean
   /** The usual counts of the term; undefined if it has no baseline. */
   readonly usual: HourlyUsual | undefined
-  /** True if the candidate has its drawn tweets. */
+  /** True if the candidate contains its drawn tweets (see drawn-tweets.ts). */
   readonly hasDrawn: boolean
 }
 
-/** Number of integers per term, and what they are. */
+/** Number of integers per term, and the position of each. */
 const NUMBERS = 8
 const FLAGS = 0
 const COUNT = 1
@@ -32,7 +32,7 @@ const PRESENT = 1
 const TRACKED = 2
 const DRAWN = 4
 const KNOWN = 8
-/** Number of usual counts per term, and what they are. */
+/** Number of usual counts per term, and the position of each. */
 const USUALS = 4
 const BASELINE = 0
 const BEFORE = 1

@@ -32,7 +32,7 @@ export class RegionContenders {
     this.known = new Contenders(known.keep, this.table, known.listener)
   }
 
-  /** Offers a term whose contributions have changed. The numbers of terms may change. */
+  /** Offers a term whose contributions have changed. This may change the numbers of all terms. */
   offer(kind: Kind, term: TermBytes, bound: number): void {
     const number = this.table.find(term)
     if (number >= 0) this.looks.forget(number)

@@ -47,7 +47,7 @@ export class TermTable {
   #count = 0
   #bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #fields = new Int32Array(FIRST_TERMS * FIELDS)
-  /** Numbers plus one, so that 0 is a free slot. */
+  /** The numbers of the terms plus one. A 0 marks a free slot. */
   #slots = new Int32Array(FIRST_TERMS * SLOTS_PER_TERM)
 
   get count(): number {
@@ -81,7 +81,7 @@ export class TermTable {
     return this.#fields[term * FIELDS + 1]
   }
 
-  /** Returns the number of a term, which is added if the table does not have it. */
+  /** Returns the number of a term. Adds the term if the table does not have it. */
   add(bytes: TermBytes): number {
     const known = this.find(bytes)
     if (known >= 0) return known
@@ -102,7 +102,7 @@ export class TermTable {
     return this.#bytes.toString('utf8', this.#start(term), this.#end(term))
   }
 
-  /** Returns a term as part of the table, valid until the next term is added. */
+  /** Returns the bytes of a term. They are part of the table, and valid until the next term is added. */
   bytesOf(term: number): TermBytes {
     return { record: this.#bytes, termStart: this.#start(term), termEnd: this.#end(term), hash: this.#fields[term * FIELDS] }
   }

@@ -29,7 +29,7 @@ export function sortForDatabase<E extends Keyed>(entries: E[]): E[] {
   return sorted
 }
 
-/** Returns the number of characters with which all keys begin. */
+/** Returns the length of the prefix that all keys share, in characters. */
 function commonStart(entries: readonly Keyed[]): number {
   const first = entries[0].key as string
   let { length } = first

@@ -200,7 +200,7 @@ export class PackedRows {
     return rows
   }
 
-  /** Returns the number of bytes with which all keys begin. */
+  /** Returns the length of the prefix that all keys share, in bytes. */
   #commonPrefix(): number {
     const bytes = this.#bytes
     const first = this.keyStart(0)

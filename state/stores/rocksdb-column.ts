@@ -37,7 +37,9 @@ const SCRATCH_BYTES = 4096
 const FIRST_FETCH = 8
 const GROWTH = 8
 const MOST_PER_FETCH = 512
-/** A fetch ends after the row with which it exceeds this size. It limits the memory of a scan of large rows. */
+/**
+ * A fetch ends after the row with which it exceeds this size. This limits the memory that a scan of large rows takes.
+ */
 const FETCH_BYTES = 256 * 1024
 /**
  * Length in bytes up to which a loop copies faster than a function call. Above this length, Buffer's copy is faster and

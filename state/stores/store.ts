@@ -116,7 +116,7 @@ export interface ChangelogWriter {
 /** Keys in one buffer: key i occupies `bytes` from `starts[i]` to `ends[i]`. */
 export interface PackedKeys {
   readonly bytes: Buffer
-  /** Undefined if each key begins where the previous one ends, and the first key at 0. */
+  /** Undefined if the first key begins at 0, and each other key begins where the previous one ends. */
   readonly starts?: readonly number[]
   readonly ends: readonly number[]
 }

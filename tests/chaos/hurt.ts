@@ -25,7 +25,7 @@ export async function restarted(killable: Killable, whileDown: () => Promise<unk
   await ('start' in killable ? killable.start() : killable.restart())
 }
 
-/** Suspends a server. In the middle of this time, another part suffers as well. */
+/** Suspends a server. Halfway through the suspension, another part fails as well. */
 export async function stoppedDuring(
   pid: number | undefined,
   hold: () => Promise<unknown>,

@@ -7,7 +7,7 @@ export interface Trouble {
 export interface ApiTrouble extends Trouble {
   readonly api: number
   /**
-   * True if the API was killed, false if it was suspended. A killed API is in trouble until it is ready again; a
+   * True if the API was killed, false if it was suspended. A killed API is affected until it is ready again; a
    * suspended API answers its requests when it is resumed.
    */
   readonly isKilled: boolean
@@ -26,7 +26,7 @@ export interface FaultHands<F> {
   isReady(api: number): boolean
 }
 
-/** Collects the troubles of a round. */
+/** Records which parts were affected by faults during a round, and when. */
 export function troubleLog() {
   const apis: ApiTrouble[] = []
   const redis: Trouble[] = []
@@ -40,7 +40,7 @@ export function troubleLog() {
 
   return {
     troubles: { apis, redis, kafka } satisfies Inflicted,
-    /** Records a trouble of an API that ends now. */
+    /** Records that an API was affected from the given time until now. */
     apiTrouble: (api: number, from: number, isKilled: boolean) => void apis.push({ api, from, to: Date.now(), isKilled }),
     withoutRedis: (incident: () => Promise<unknown>) => during(redis, incident),
     withoutKafka: (incident: () => Promise<unknown>) => during(kafka, incident),

@@ -55,8 +55,8 @@ export interface Plan {
   /** How long clients wait for an answer, ms. If absent, they wait for the default time. */
   readonly requestTimeoutMs?: number
   /**
-   * If given, workers watch each other and remove members of ended processes from their groups. It is the probability
-   * with which a check mistakes a live process for an ended one, as long as faults happen.
+   * The probability that a check mistakes a live process for an ended one, as long as faults happen. If this is given,
+   * workers watch each other, and remove members of ended processes from their groups.
    */
   readonly mistakenlyEnded?: number
   /** Period in which records are sent and faults begin, ms. */

@@ -32,7 +32,9 @@ export interface SlotDeps {
   /** How long clients wait for an answer, ms; undefined for the default of the client. */
   readonly requestTimeoutMs: number | undefined
   readonly guarantee: Guarantee
-  /** Returns whether a worker takes a live process for an ended one; undefined if workers do not watch each other. */
+  /**
+   * Returns whether a worker mistakes a live process for an ended one; undefined if workers do not watch each other.
+   */
   readonly isMistaken: ((chance: number) => boolean) | undefined
   /** The addresses of the ended processes of all slots. */
   readonly ended: Set<string>

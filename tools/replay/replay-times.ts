@@ -21,7 +21,8 @@ export function replayTimes(speed: number, longestGapMs: number): ReplayTimes {
       const gap = before === undefined ? 0 : Math.min(Math.max(0, recordedAt - before), longestGapMs)
       before = recordedAt
       played += gap
-      // The speed is 0 or not a number if it was computed from the length of a recording whose tweets have equal times.
+      // If all tweets of a recording have the same time, a speed that was computed from its length is 0 or not a
+      // number.
       return played === 0 ? 0 : played / speed
     },
   }

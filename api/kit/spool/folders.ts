@@ -24,7 +24,7 @@ interface Adopted {
   readonly folder: Folder
   /** The files with records that must be sent, in order. */
   readonly segments: Segment[]
-  /** The counter of each record that must be sent. */
+  /** For each record that must be sent, the counter of its key. */
   readonly counters: readonly number[]
 }
 
@@ -63,7 +63,7 @@ export async function makeOwn(files: SpoolFiles, parent: string, name: string): 
 /**
  * Takes over the folder of a dead process, and keeps copies of its damaged files. Returns undefined if a process has
  * locked the folder, or if nothing in it must be sent.
- * @throws Error if a file cannot be read. Nothing is lost then, and a later call may succeed.
+ * @throws Error if a file cannot be read. In that case, nothing is lost, and a later call may succeed.
  */
 export async function adopt(
   options: AdoptOptions,

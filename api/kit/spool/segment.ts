@@ -33,7 +33,7 @@ export class Segment {
   #unmarked: number[] = []
   /** Position after the last whole record. */
   end = SEGMENT_HEADER.length
-  /** Whether `scan` has found bytes that a crash alone does not explain. */
+  /** Whether `scan` has found bytes that a crash alone cannot explain. */
   isDamaged = false
   /** Number of bytes of damaged records before `end`. */
   skipped = 0

@@ -38,7 +38,7 @@ interface Watched {
  * forgotten, and every result is read once more.
  */
 const MAX_KEYS = 250_000
-/** Age of the last confirmation from which the next one is requested. */
+/** The next confirmation is requested when the last one is older than this. */
 const CONFIRM_AFTER_MS = 300
 
 /**

@@ -109,7 +109,8 @@ async function scan(transport: Transport, partition: TopicPartition, visit: (rec
 
 /**
  * Returns the dead letter; undefined for a note. Producers of source topics choose the headers of their records freely,
- * so only the headers after the last header with the source topic are those that were added to the dead letter.
+ * so only the last header with the name of the source-topic header, and those after it, belong to the dead letter
+ * itself.
  */
 function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLetterRecord | undefined {
   const names = DEAD_LETTER_HEADERS

@@ -83,8 +83,9 @@ function cursorOf(text: string | null): { partition: number; after: Buffer | und
 /** Reads bytes that are given as text (`name`) or in hexadecimal digits (`name_hex`). */
 function bytesOf(parameters: URLSearchParams, name: string): Buffer | undefined {
   const [text, hex] = [parameters.get(name), parameters.get(`${name}_hex`)]
-  if (text !== null && hex !== null) throw new QueryError('invalid_key', `${name} and ${name}_hex exclude each other`)
-  if (hex !== null && !/^([0-9a-f]{2})*$/i.test(hex)) throw new QueryError('invalid_key', `${name}_hex must be pairs of hexadecimal digits`)
+  if (text !== null && hex !== null) throw new QueryError('invalid_key', `give either ${name} or ${name}_hex, not both`)
+  if (hex !== null && !/^([0-9a-f]{2})*$/i.test(hex))
+    throw new QueryError('invalid_key', `${name}_hex must consist of pairs of hexadecimal digits`)
   if (hex !== null) return limited(name, Buffer.from(hex, 'hex'))
   return text === null ? undefined : limited(name, Buffer.from(text, 'utf8'))
 }

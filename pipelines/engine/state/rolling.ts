@@ -3,7 +3,10 @@
  * stay open.
  */
 export const ROLL_EVERY_MS = 300_000
-/** How long after the last erasure records that close segments are sent. After this time, everything is compacted. */
+/**
+ * For this long after the last erasure, records that make the broker close segments are sent. By then, all erased
+ * records have been compacted.
+ */
 const ROLL_FOR_MS = 3_600_000
 
 /** Decides when a topology must add records that make the broker compact erased records (see `KeyedStore.roll`). */

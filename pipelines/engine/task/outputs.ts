@@ -38,7 +38,7 @@ export interface Outputs {
   /**
    * Copies key and value of a record unchanged. Without `partition`, the key determines the partition, and a record
    * without a key keeps the number of the partition from which it was read.
-   * @param options what differs from the record; by default the copy is complete
+   * @param options the ways in which the copy differs from the record; by default, the copy is complete
    */
   copy(
     topic: string,

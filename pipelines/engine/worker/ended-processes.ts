@@ -21,9 +21,9 @@ const HTTP_PORT = 80
 type Answer = 'accepted' | 'refused' | 'none'
 
 /**
- * Returns a function that reports whether the process that listened at an HTTP address has certainly ended: the address
- * accepted a connection from this process earlier, and now its machine refuses connections, because no process listens
- * there any more. A machine that has failed or cannot be reached gives no answer, so nothing is known about its
+ * Returns a function that reports whether the process at an HTTP address has certainly ended. This is the case if the
+ * address accepted a connection from this process earlier, and its machine now refuses connections, because no process
+ * listens there. A machine that has failed or cannot be reached gives no answer, so nothing is known about its
  * processes.
  *
  * The condition that the address accepted a connection earlier excludes addresses that mean something else here. For

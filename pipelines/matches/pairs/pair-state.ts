@@ -119,7 +119,10 @@ export function withoutOldSwipes(row: PairRow, before: number): PairRow {
 
 const NO_MATCH = { match_id: null, matched_at: null, ended_at: null }
 
-/** Returns whether a row may be deleted, because swipes up to this time have no effect anyway. */
+/**
+ * Returns whether a row may be deleted, because it contains nothing that is still needed.
+ * @param until swipes up to this time have no effect anyway
+ */
 export function isBlank({ a, b, match_id, counts_from }: PairRow, until: number): boolean {
   return a.swiped_at === 0 && b.swiped_at === 0 && !a.blocks && !b.blocks && match_id === null && counts_from <= until
 }

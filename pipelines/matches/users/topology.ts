@@ -316,7 +316,7 @@ export const matchUsers = topology(
       return false
     }
 
-    /** Removes old swipes, and what their users' states contain of them. */
+    /** Removes old swipes, and all traces of them in the states of their users. */
     function forgetSwipes(now: number): void {
       forgetBefore = now - SWIPE_KEPT_MS
       const period = Math.floor(now / WALK_EVERY_MS)

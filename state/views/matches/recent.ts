@@ -137,7 +137,10 @@ export function isSeveredNote(value: string | null): boolean {
   return value !== null && !value.endsWith(LIFTED)
 }
 
-/** Returns the version up to which a sink removes a note. @param at up to when the view includes decisions, epoch ms */
+/**
+ * Returns the version up to which a sink removes a note.
+ * @param at the view includes all decisions up to this time, epoch ms
+ */
 export function severedVersion(at: number): FieldVersion {
   return { number: at, text: '1' }
 }

@@ -55,7 +55,7 @@ export function storedRelation({ match_id, matched_at, has_ended, blocks, is_blo
 }
 
 /**
- * Returns the score of a relation in the sorted set `likes`; null if the relation is no like, or has an entry in
+ * Returns the score of a relation in the sorted set `likes`; null if the relation is not a like, or has an entry in
  * `relations`. Scores are whole numbers, for which Redis has a short form. They sort by time, and super-likes have odd
  * scores.
  */

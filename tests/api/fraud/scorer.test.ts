@@ -129,7 +129,7 @@ test('half a day after the first answer, a repeated request is no longer logged,
   expect([world.logged.length, world.state.calls.includes('withdraw')]).toEqual([2, true])
 })
 
-test('a conflict that is found only when the answer is kept leaves no transaction in flight', async () => {
+test('a conflict that is found only when the answer is stored leaves no transaction in flight', async () => {
   const world = worldWithModels()
   await world.score(pay({ id: 't1', amount: 1 }))
   Object.assign(world.state, { redis: 'fails', models: 'hangs' })

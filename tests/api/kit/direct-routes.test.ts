@@ -321,7 +321,7 @@ test('a Host header that makes the address an invalid URL does not end the proce
   expect(await ask('/nothing', '')).toMatch(/^HTTP\/1\.1 400 /)
 })
 
-test('an error while a call is read becomes a 500, because a rejection would end the process', async () => {
+test('an error while a call is being read is answered with 500, because a rejection would end the process', async () => {
   const serves: ServeCall[] = []
   const service = { name: 'numbers', description: '', errors: [], isUserId: isDecimalUserId, probes: [] }
   const direct = { ...directRoutes(), addGet: (_path: string, serve: ServeCall) => void serves.push(serve) }

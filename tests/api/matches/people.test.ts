@@ -91,7 +91,7 @@ test('a swipe counts only after the creation of both profiles, and from the lift
   expect((await known.swiper(swiper, target)).countsFrom).toBe(3_000)
 })
 
-test('a list of users is not ready while the part of the view in which one of them is missing is being built', async () => {
+test('a list of users is not ready while the part of the view that lacks one of them is being built', async () => {
   const [ann, bob, cat]: readonly string[] = [randomUUID(), randomUUID(), randomUUID()]
   const values = new Map([[caughtUpKey(MATCH_USERS_VIEW, 0), '1']])
   const known = people({

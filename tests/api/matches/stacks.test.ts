@@ -105,7 +105,7 @@ test('a process runs 32 searches at once, and refuses further ones', async () =>
   expect((await feed('late')).left).toEqual([])
 })
 
-test('a search omits a user whom the viewer has swiped or blocked while it ran, also from its own answer', async () => {
+test('a search omits a user whom the viewer has swiped or blocked while it ran, even from its own answer', async () => {
   const described = { birthDate: '1990-05-01', gender: undefined, seekingGender: [], minAge: 18, maxAge: 99, elo: 1_500 }
   const member = formatMember({ userId: BOB, place: PLACE, ...described, lastActiveAt: NOW, completeness: 0, version: NOW })
   for (const leftOut of [[], [BOB]]) {

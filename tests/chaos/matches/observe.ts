@@ -108,8 +108,8 @@ export async function listsOf(user: Client, api: number, place: string): Promise
     for (;;) {
       const { status, body } = await user.ask({ kind, api, path: `${kind}${query}` })
       if (status === 200) return body
-      // A 503 is not a fault here, because Redis may have just come back or the machine may be busy. A 429 is none
-      // either, because lists are read again every second until they are right.
+      // A 503 is not a fault here, because Redis may have just come back or the machine may be busy. A 429 is not a
+      // fault either, because lists are read again every second until they are right.
       if ((status !== 503 && status !== 429) || Date.now() > until)
         throw new Error(`${kind} of ${user.id}: ${status} ${JSON.stringify(body)}`)
       await delay(READ_AGAIN_MS)

@@ -185,7 +185,7 @@ test('a member whose process was killed is removed by another member, long befor
   const killedAt = Date.now()
   worker.kill('SIGKILL')
   await ownPartitions(member, 2)
-  // The session ends six seconds after the last heartbeat, of which there is one every second.
+  // Heartbeats are sent every second, and the session ends six seconds after the last one.
   expect(Date.now() - killedAt).toBeLessThan(SESSION_TIMEOUT_MS - 1_500)
 })
 

@@ -5,11 +5,11 @@ import { manualRuntime } from '../../../runtime/manual.ts'
 
 const MEMBERS_MAX_AGE_MS = 10_000
 
-/** A group of members `a`, `b`, ..., of which each has an address, and the watch of one of them. */
+/** A group of members `a`, `b`, ..., each with an address, and the neighbour watch of one of them. */
 function group(ids: string, own: string) {
   const runtime = manualRuntime()
   const ended = new Set<string>()
-  /** Addresses that are mistaken once for those of ended processes. */
+  /** Addresses of live processes that a check mistakes once for ended processes. */
   const mistakenOnce = new Set<string>()
   const asked: string[] = []
   let members = [...ids].map((id) => peer(id))
@@ -60,7 +60,7 @@ test.each([
   expect(asked).toEqual([address])
 })
 
-test('a member alone, or beside one without an address, watches nobody', async () => {
+test('a member that is alone, or whose neighbour has no address, watches nobody', async () => {
   const alone = group('a', 'a')
   expect(await alone.watch.look()).toBe(false)
   const beside = group('ab', 'a')
@@ -80,7 +80,7 @@ test('members whose processes ended together are removed one after another, and 
   expect(ids()).toBe('ad')
 })
 
-test('a process that has been started again, and has another address, is not removed', async () => {
+test('a process that has been restarted with another address is not removed', async () => {
   const { watch, ended, ids, replace } = group('ab', 'a')
   await watch.look()
   ended.add('http://b')
@@ -97,7 +97,7 @@ test('a single wrong answer removes nobody', async () => {
   expect(ids()).toBe('ab')
 })
 
-test('the members of the group are read again only after a while, or when they have changed', async () => {
+test('the members of the group are read again only after some time, or when the group has changed', async () => {
   const { watch, runtime, reads } = group('ab', 'a')
   await watch.look()
   await watch.look()

@@ -143,7 +143,7 @@ test('a verdict after a suspicion needs no note, and the same verdict again is r
   expect(view()?.version).toBe(4)
 })
 
-test('a correction takes the fraud back from the time at which the verdict was first given, however often it was repeated', () => {
+test('a correction subtracts the fraud at the time of the first verdict, however often the verdict was repeated', () => {
   const { driver, open, change, view, feedback } = casesDriver()
   open()
   change({ verdict: 'CONFIRMED_FRAUD' })

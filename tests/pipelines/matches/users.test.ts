@@ -313,7 +313,7 @@ test('swipes are forgotten after 90 days', () => {
   expect([...driver.store<KeyedStore<string, unknown>>('swipes').scan()]).toHaveLength(0)
 })
 
-test('the last swipe and the rewound targets of a user are forgotten after 90 days, and the view shows it', () => {
+test('the last swipe and the rewound targets of a user are forgotten after 90 days, and the view reflects this', () => {
   const { profile, swiped, user, driver } = usersDriver()
   const rewound = swipe(ANN, CAT, 'LEFT', driver.now)
   profile(ANN)

@@ -52,7 +52,7 @@ test('a product that comes before its category gets the path of the category whe
   expect(paths()).toEqual(['', 'Tools'])
 })
 
-test('products whose category never arrives do not keep other products from their paths', () => {
+test('products whose category never arrives do not prevent other products from getting their paths', () => {
   const { driver, addCategory, addProduct, paths } = shop()
   for (let id = 1_000; id < 1_600; id++) addProduct({ ...saw(99), product_id: id })
   addProduct({ ...saw(1), product_id: 2_000 })

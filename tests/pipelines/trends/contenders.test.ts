@@ -24,7 +24,7 @@ interface Evaluation {
   readonly bound: number
 }
 
-/** Contenders that are offered and returned by name. */
+/** Offers terms to contenders by name, and returns the names of the best terms. */
 function contenders(keep: number) {
   const table = new TermTable()
   const subject = new Contenders(keep, table)

@@ -4,7 +4,7 @@ import { conversationIdOf, matchIdOf, rewindIdOf, swipeIdOf } from '../../../sch
 const ANN = '11111111-1111-4111-8111-111111111111'
 const BOB = '22222222-2222-4222-8222-222222222222'
 
-// Stored matches and swipes contain these ids, so no version may compute others.
+// Stored matches and swipes contain these ids, so no version may compute different ones.
 test('ids of matches, conversations, swipes and rewinds never change', () => {
   expect([matchIdOf(ANN, BOB), matchIdOf(BOB, ANN)]).toEqual(Array(2).fill('b978f49d-e474-5154-93cc-7f8b43980424'))
   expect(conversationIdOf(BOB, ANN)).toBe('6807beaa-4e4d-5fb4-9a89-2d6b1fdb10ed')

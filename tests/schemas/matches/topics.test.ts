@@ -41,7 +41,7 @@ test('events are kept for a week, rows of swipes for 90 days, and rows of matche
   expect(matchesTable.ttl).toBeUndefined()
 })
 
-test('topics with profiles and places keep nothing of a deleted user for an hour, and others only ids for a week', () => {
+test('no data about a deleted user stays for an hour in topics with profiles or places, and only ids stay for a week in others', () => {
   const specs = new Map(topicSpecs('local').map((spec) => [spec.name, spec]))
   const minutes = (name: string, setting: string) => Number(specs.get(name)?.config?.[setting]) / 60_000
   const places = ['match-profile-commands', 'location-updates', 'match-users-located-repartition']

@@ -64,7 +64,7 @@ test('operations are applied in order, together with the offset after them', asy
     { op: 'zadd', key: `${tag}:z`, score: 1_700_000_000_000.5, member: 'one' },
     { op: 'zrem', key: `${tag}:z`, member: 'gone' },
     ...[1, 5, 3, 4].map((score): ViewOperation => ({ op: 'zadd', key: `${tag}:newest`, score, member: `m${score}`, newest: 3 })),
-    // An older member than all others does not stay.
+    // A member that is older than all others is not kept.
     { op: 'zadd', key: `${tag}:newest`, score: 2, member: 'm2', newest: 3 },
     { op: 'publish', channel: view, message: 'hello' },
   ]

@@ -50,7 +50,7 @@ test('interactions before the time are in chronological order, without those of 
   ])
 })
 
-test('a user with more interactions than a person has is left out', async () => {
+test('a user with more interactions than a person can have is left out', async () => {
   const ofProgram = [1, 2, 3].map((ago) => [7n, 1n, ago] as const)
   expect(await exported([...ofProgram, [8n, 1n, 4], [8n, 2n, 2]], 2)).toEqual([
     [8n, 1n, 4],

@@ -9,8 +9,8 @@ import { type History, historyBuilder } from './history.ts'
 const MOST_INTERACTIONS = 10_000_000
 /**
  * Maximum number of interactions of one user in the table, which is 550 a day for 90 days. Training leaves out users
- * with more, because a program that posts events could otherwise displace the interactions of all other users within
- * days.
+ * with more interactions. Otherwise, a program that posts events could displace the interactions of all other users
+ * within a few days.
  */
 const MOST_OF_USER = 50_000
 const QUERY_SECONDS = 600

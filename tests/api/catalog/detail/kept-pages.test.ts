@@ -34,7 +34,7 @@ function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
   }
 }
 
-/** A read whose texts the views do not watch. */
+/** A read that the views do not watch. */
 const readAt = (startedAt: number): PageRead => ({ startedAt, unchangedAt: () => undefined })
 
 const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.answer.body))

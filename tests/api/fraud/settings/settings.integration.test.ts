@@ -46,7 +46,7 @@ async function settingsSystem() {
   const worker = await startWorkerProcess(folder.path, env)
   onTestFailed(() => {
     const said = worker.lines.slice(-LAST_LINES).map((line) => JSON.stringify(line))
-    process.stderr.write(`the worker, exit code ${worker.child.exitCode}, said last:\n${said.join('\n')}\n`)
+    process.stderr.write(`the last log lines of the worker (exit code ${worker.child.exitCode}):\n${said.join('\n')}\n`)
   })
   const apis = await Promise.all([0, 1].map(() => startApiProcess(folder.path, env)))
   await waitUntil(worker.isReady, { what: 'the worker', ...READY })

@@ -53,7 +53,7 @@ test.for(damages)('a file that is damaged in $what is kept aside, and its intact
   expect((await stat(join(folder, KEPT))).mode & 0o077).toBe(0)
 })
 
-test('the end of a write that a crash has cut off is not kept, and neither is a file without records', async () => {
+test('neither a write that a crash has cut off nor a file without records is kept as damaged', async () => {
   const cutOff = [whole.subarray(0, -1), whole.subarray(0, SECOND + 3), Buffer.concat([whole, Buffer.alloc(100)]), Buffer.from('MRS')]
   const folder = await deadFolder(Object.fromEntries(cutOff.map((bytes, index) => [`0000000${index}.records`, bytes])))
   const { spool, logged } = await spoolWorld({ folder })
@@ -83,7 +83,7 @@ test.for([
   { operation: 'open', end: '.sent' },
   { operation: 'list', end: DEAD },
   { operation: 'copy', end: LATER },
-] as const)('a folder of which the $operation of $end fails does not stop the start, is reported, and is sent later', async (fault) => {
+] as const)('if the $operation of $end fails, the spool starts, reports the folder, and sends its records later', async (fault) => {
   const sent = Buffer.alloc(0)
   const folder = await deadFolder({ [SEGMENT]: whole, '00000001.sent': sent, [LATER]: damagedAt(whole.length - 1) })
   const { files, state } = brokenDisk(fault.operation, fault.end)
@@ -105,7 +105,7 @@ test('a folder whose lock is damaged is reported, and folders of other programs 
   expect(spool.state.unreadableFolders).toEqual([DEAD])
 })
 
-test('records keep the order of the processes if the clock goes back between them', async () => {
+test('records are sent in the order of the processes, even if the clock goes back between two of them', async () => {
   const folder = await spoolFolder()
   for (const [index, at] of [2_000, 1_000, 1_500].entries()) {
     const dead = await spoolWorld({ folder, isConnected: false, now: () => at })

@@ -28,7 +28,7 @@ async function readOf(keys: WatchedKeys) {
   return read
 }
 
-/** Asks for a confirmation and returns the time that the next question gets. */
+/** Causes a confirmation, and returns the time up to which the read is then confirmed. */
 async function confirmed(read: { unchangedAt(): number | undefined }): Promise<number | undefined> {
   read.unchangedAt()
   await setImmediate()
@@ -45,7 +45,7 @@ test('before changes are reported, reads are not watched', async () => {
   expect(state.asked).toBe(0)
 })
 
-test('a read is confirmed for the time at which the confirmation was requested', async () => {
+test('a confirmation covers the time until it was requested', async () => {
   const { keys, state } = opened()
   keys.start()
   const read = await readOf(keys)

@@ -94,7 +94,7 @@ test.each<[string, (content: Buffer) => Buffer]>([
   ['gram.f64', (content) => Buffer.alloc(content.length, Buffer.from(Float64Array.of(-1).buffer))],
   ['items.f16', (content) => Buffer.alloc(content.length, Buffer.from([0, 0x7c]))],
   ['trees.txt', (content) => Buffer.from(content.toString().replace('decision_type=2', 'decision_type=1'))],
-])('a bundle whose %s cannot be used is a damaged bundle, and leaves its factors closed', async (name, damage) => {
+])('if the %s of a bundle cannot be used, the bundle is reported as damaged, and its factors are closed', async (name, damage) => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, damage: { [name]: damage } })
   await expect(openModel(folder)).rejects.toBeInstanceOf(BundleError)
   const descriptors = existsSync(OPEN_FILES) ? readdirSync(OPEN_FILES) : []

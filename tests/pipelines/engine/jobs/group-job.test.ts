@@ -199,7 +199,7 @@ test('if one record of several cannot be published, later transactions do not co
   expect(reported()).toEqual(['three'])
 })
 
-test('a turn finds all requests of a backlog without a wait for new ones', async () => {
+test('a turn finds all requests of a backlog without waiting for new ones', async () => {
   const { start, order } = world()
   const count = 250
   for (let number = 0; number < count; number++) order(`order ${number}`)

@@ -226,7 +226,7 @@ test('queries require the token if one is set, and are otherwise accepted only f
   expect(await exposed.get(path)).toMatchObject({ status: 403, body: { error: 'queries_off' } })
 })
 
-test('while the brokers do not say who owns a partition, it is not ready', async () => {
+test('a partition is not ready while the brokers do not say who owns it', async () => {
   const at = bench()
   const one = await hosted(at)
   await one.ready()

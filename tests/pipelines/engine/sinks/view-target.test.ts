@@ -172,7 +172,7 @@ test('a view of a topic that was deleted and filled again is rebuilt, even if th
   expect(cleared).toEqual(['things 3'])
 })
 
-test('a view of a compacted topic is rebuilt if it was confirmed at a time that is still to come', async () => {
+test('a view of a compacted topic is rebuilt if it was confirmed at a time in the future', async () => {
   const { target, state, cleared } = world({ 'cleanup.policy': 'compact' })
   state.stored = { next: 5, at: NOW + HOUR_MS }
   expect(await target.open(partition, facts)).toBe(5)

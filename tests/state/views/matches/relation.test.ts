@@ -44,7 +44,7 @@ test.each<[string, Partial<MatchRelation>]>([
   })
 })
 
-test('a like by somebody blocked is no like, and comes back when the block is lifted', () => {
+test('a like by a blocked user does not count, and counts again when the block is lifted', () => {
   expect(likeScore({ ...NOTHING, liked_at: TIME, is_blocked: true })).toBeNull()
   expect(likeScore({ ...NOTHING, liked_at: TIME })).toBe(2 * TIME)
 })

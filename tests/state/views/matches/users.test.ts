@@ -17,7 +17,7 @@ test('a deletion removes what the API has stored, but a user who leaves and retu
   expect(windowMs).toBeLessThanOrEqual(3_600_000)
 })
 
-test('the note of a match goes when the view includes the match, because the notes of an active user never expire', () => {
+test('the note of a match is removed when the view includes the match, because the notes of an active user never expire', () => {
   const { recent } = userKeys(0, ANN)
   const removal = { op: 'hdel', key: recent, field: matchedFieldName(BOB) }
   const operationsFor = (relation: object) => matchUsersView.operationsFor(0, relationKey(ANN, BOB), relation as never)
@@ -26,7 +26,7 @@ test('the note of a match goes when the view includes the match, because the not
     expect(operationsFor({ liked_at: null, match_id: 'm', matched_at: 5, has_ended })).toContainEqual(removal)
 })
 
-test('only the newest likes of a user are stored, and a match or a block is in their place', () => {
+test('only the newest likes of a user are stored, and a match or a block replaces a like', () => {
   const keys = userKeys(0, ANN)
   const none = { liked_at: 5, match_id: null, blocks: false, is_blocked: false, has_ended: false, blocked_at: null, changed_at: 9 }
   const operationsFor = (relation: object | null) =>
@@ -45,7 +45,7 @@ test('only the newest likes of a user are stored, and a match or a block is in t
   )
 })
 
-test('notes about a block and an ended match go when the view includes them, up to the time that the view includes', () => {
+test('when the view includes a block or an ended match, the notes about it are removed, but not those about later changes', () => {
   const { recent } = userKeys(0, ANN)
   const none = { liked_at: null, match_id: null, blocks: false, is_blocked: false, has_ended: false, blocked_at: null, changed_at: 9 }
   const removals = (relation: object | null) =>

@@ -5,7 +5,9 @@ import { exclusionsOf, readForSwipe, readPair, readRelations, readUser } from '.
 import { NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 
-/** A reader between whose commands a sink adds a block to the relations, and removes the note about it. */
+/**
+ * A reader of Redis. Between its commands, a sink adds a block to the relations, and removes the note about the block.
+ */
 function readerDuringApply() {
   const keys = userKeys(0, ANN)
   let isApplied = false
