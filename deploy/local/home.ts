@@ -124,11 +124,12 @@ export function resetHome(path: string): void {
 
 /**
  * Locks the folder for this process.
+ * @param guardWaitMs how long to wait for another process that is taking the lock
  * @returns a function that releases the lock
  * @throws HomeError when another running process holds the lock
  */
-export function lockHome(home: Home): () => void {
-  const release = guard(home)
+export function lockHome(home: Home, guardWaitMs = GUARD_WAIT_MS): () => void {
+  const release = guard(home, guardWaitMs)
   try {
     return takeLock(home)
   } finally {
@@ -140,8 +141,8 @@ export function lockHome(home: Home): () => void {
  * Lets only one process at a time take the lock. Without this guard, a process could remove the lock of another one
  * that has just replaced the same stale lock. The kernel releases the guard when the process ends, however it ends.
  */
-function guard(home: Home): () => void {
-  const database = new DatabaseSync(join(home.run, GUARD), { timeout: GUARD_WAIT_MS })
+function guard(home: Home, waitMs: number): () => void {
+  const database = new DatabaseSync(join(home.run, GUARD), { timeout: waitMs })
   try {
     database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE')
   } catch (error) {

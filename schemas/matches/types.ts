@@ -126,10 +126,12 @@ export interface MatchRelation {
   is_blocked: boolean
   /** when the user blocked the other one */
   blocked_at: null | number
-  /** a deletion has lifted all blocks by the other one up to this time */
+  /** blocks by the other one up to this time no longer hold */
   unblocked_until: null | number
   /** a deletion has removed the match, so that ends of it up to this time no longer hold */
   reopened_until: null | number
+  /** blocks by the user up to this time no longer hold */
+  released_until: null | number
   changed_at: number
 }
 

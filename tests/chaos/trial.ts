@@ -50,6 +50,9 @@ export interface TrialResult {
   readonly skipped: readonly string[]
 }
 
+const OFFSETS_TOPIC = '__consumer_offsets'
+/** Longer than a run. Brokers do not compact the segment to which they append. */
+const NEVER_ROLLED_MS = 7 * 24 * 3_600_000
 const PAYMENTS = 4_000
 /** Duration of the input. It continues after the last fault begins, so that the fault affects some of it. */
 const INPUT_MS = FAULTS_WITHIN_MS + 1_000
@@ -71,6 +74,16 @@ const TOO_FAR_AHEAD_MS = 3_600_000
 /** Returns whether a worker may end after the fault, so that its supervisor must restart it. */
 function mayEndWorkers(fault: Fault): boolean {
   return fault.kind === 'disk-full' || fault.kind === 'damage' || (fault.kind === 'clock' && fault.offsetMs >= TOO_FAR_AHEAD_MS)
+}
+
+/**
+ * Excludes the committed offsets from the continuous compaction. A broker that compacts them while it loads a group
+ * coordinator may fail to load it, and the groups of the coordinator then stop (KAFKA-19862).
+ */
+async function keepOffsetsUncompacted(transport: Transport): Promise<void> {
+  const partitions = (await transport.partitionCounts([OFFSETS_TOPIC])).get(OFFSETS_TOPIC)
+  if (partitions === undefined) throw new Error(`the brokers have no topic ${OFFSETS_TOPIC}`)
+  await transport.ensureTopics([{ name: OFFSETS_TOPIC, partitions, config: { 'segment.ms': String(NEVER_ROLLED_MS) } }])
 }
 
 /** Runs a shop with three workers, its input and all faults of the schedule, and judges the output. */
@@ -97,6 +110,7 @@ export async function runTrial(schedule: Schedule, deps: TrialDeps, options: Tri
     const [input, output] = [inputReader(transport, topics), outputReader(transport, topics)]
     readers.push(input.reader, output.reader)
     await allReady(workers)
+    if (schedule.atVolume) await keepOffsetsUncompacted(transport)
     options.watch?.(workers)
     const { found, skipped } = await ordeal(schedule, {
       ...options,

@@ -33,6 +33,7 @@ export function relationOf(row: PairRow, people: Related, conversationId: string
     blocked_at: own.blocks ? blockedAt(row, side) : null,
     unblocked_until: null,
     reopened_until: null,
+    released_until: null,
     changed_at: now,
   }
 }
@@ -53,6 +54,7 @@ export function nothingOf({ userId, otherId }: Related, now: number): MatchRelat
     blocked_at: null,
     unblocked_until: null,
     reopened_until: null,
+    released_until: null,
     changed_at: now,
   }
 }

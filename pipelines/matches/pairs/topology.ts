@@ -52,6 +52,14 @@ const WALK_EVERY_MS = 3_600_000
  */
 const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
 
+/** Epoch ms; 0 for never. */
+interface Times {
+  /** When the former match ended. */
+  readonly endedAt: number
+  /** See `counts_from` of the changed row. */
+  readonly countsFrom: number
+}
+
 /**
  * The only topology that creates matches. One partition receives everything about a pair, so the likes, rewinds and
  * blocks of both users have a single order.
@@ -107,7 +115,7 @@ export const matchPairs = topology(
         if (isSameRelation(relation, former)) continue
         const key = relationKey(userId, people.otherId)
         const to = { partitionBy: userId, timestamp: ctx.now }
-        const lifted = former && liftedBy(former, relation, people, before.ended_at ?? 0)
+        const lifted = former && liftedBy(former, relation, people, { endedAt: before.ended_at ?? 0, countsFrom: after.counts_from })
         // A tombstone has no value, so a separate record before it says which notes are lifted.
         if (lifted) ctx.emit(matchRelations, key, { ...(relation ?? nothingOf(people, ctx.now)), ...lifted }, to)
         if (!lifted || relation === null) ctx.emit(matchRelations, key, relation, to)
@@ -115,19 +123,22 @@ export const matchPairs = topology(
     }
 
     /**
-     * Returns the times up to which a deletion lifts the API's notes about a block or an ended match of two users.
-     * Later notes are about new profiles and stay. Only this record can lift the notes, because the deletion itself is
-     * processed in the partition of the deleted user.
+     * Returns the times up to which a change lifts the API's notes about a block or an ended match of two users. Later
+     * notes are about later decisions and stay. An API process may store the note about a block only after the block
+     * was lifted, so the time must stay with the notes. When a user is deleted, only this record can lift the notes of
+     * the other user, because the deletion itself is processed in the partition of the deleted user.
      */
-    function liftedBy(former: MatchRelation, relation: MatchRelation | null, { userId, otherId }: Related, endedAt: number) {
-      const isUnblocked = former.is_blocked && !relation?.is_blocked
+    function liftedBy(former: MatchRelation, relation: MatchRelation | null, { userId, otherId }: Related, { endedAt, countsFrom }: Times) {
       const isReopened = former.has_ended && !relation?.has_ended
-      if (!isUnblocked && !isReopened) return undefined
-      const [otherLeft, ownLeft] = [deleted.get(otherId)?.deleted_at ?? null, deleted.get(userId)?.deleted_at ?? null]
-      if (otherLeft === null && ownLeft === null) return undefined
+      const isUnblocked = former.is_blocked && !relation?.is_blocked
+      const isReleased = former.blocks && !relation?.blocks
+      if (!isReopened && !isUnblocked && !isReleased) return undefined
+      const [otherLeft, ownLeft] = [deleted.get(otherId)?.deleted_at ?? 0, deleted.get(userId)?.deleted_at ?? 0]
       return {
-        unblocked_until: isUnblocked ? otherLeft : null,
-        reopened_until: isReopened ? Math.max(otherLeft ?? 0, ownLeft ?? 0, endedAt) : null,
+        unblocked_until: isUnblocked ? countsFrom : null,
+        // A user who has been deleted has no notes any more.
+        released_until: isReleased && ownLeft < countsFrom ? countsFrom : null,
+        reopened_until: isReopened ? Math.max(otherLeft, ownLeft, endedAt) : null,
       }
     }
 

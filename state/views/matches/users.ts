@@ -126,6 +126,7 @@ function relationOperations(keys: UserKeys, otherId: string, relation: MatchRela
     ...(relation?.match_id == null ? [] : [{ op: 'hdel', key: keys.recent, field: matchedFieldName(otherId) } as const]),
     ...(relation === null ? [] : includedCauses(keys, otherId, relation)),
     ...lifted(keys, severedField(otherId, 'blocked'), relation?.unblocked_until ?? null, now),
+    ...lifted(keys, severedField(otherId, 'blocks'), relation?.released_until ?? null, now),
     ...lifted(keys, severedField(otherId, 'ended'), relation?.reopened_until ?? null, now),
   ]
 }

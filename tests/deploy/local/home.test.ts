@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { processMark } from '../../../deploy/local/child.ts'
 import { assertNotForeign, findHome, HomeError, lockHolder, lockHome, openHome, resetHome } from '../../../deploy/local/home.ts'
@@ -95,6 +96,21 @@ test('a folder belongs to one process at a time', () => {
   unlock()
   expect(lockHolder(home)).toBeUndefined()
   lockHome(home)()
+})
+
+test('while another process takes over the lock of a process that has ended, the lock stays as it is', () => {
+  const home = openHome(folder())
+  const lock = join(home.path, 'lock')
+  const stale = JSON.stringify({ pid: 2 ** 22 + 1, startedAtTicks: '1' })
+  writeFileSync(lock, stale)
+  const rival = new DatabaseSync(join(home.run, 'lock-guard'))
+  rival.exec('BEGIN EXCLUSIVE')
+  expect(() => lockHome(home, 10)).toThrow(HomeError)
+  expect(readFileSync(lock, 'utf8')).toBe(stale)
+  rival.close()
+  const unlock = lockHome(home)
+  expect(lockHolder(home)).toBe(process.pid)
+  unlock()
 })
 
 test.each([

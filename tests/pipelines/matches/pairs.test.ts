@@ -221,7 +221,7 @@ test('a deletion lifts a block even if the other user has blocked since, and mak
   const deletedAt = driver.now
   driver.advanceWallClock(10)
   // The deletion comes through another topic. It therefore arrives after commands that were sent later.
-  command('block', BOB, ANN)
+  const { changed_at } = command('block', BOB, ANN)
   pipe(pairSwipe(ANN, CAT, 'RIGHT', 1_000), pairSwipe(CAT, ANN, 'RIGHT', 2_000))
   const endedAt = driver.now
   command('unmatch', CAT, ANN, matchIdOf(ANN, CAT))
@@ -230,10 +230,25 @@ test('a deletion lifts a block even if the other user has blocked since, and mak
   const records = driver.read(matchRelations).map(({ key, value }) => ({ key, value }))
   const of = (user: string, other: string) => records.filter(({ key }) => key === `${user}:${other}`).map(({ value }) => value)
   expect(of(ANN, BOB).at(-1)).toMatchObject({ blocks: false, is_blocked: true })
-  expect(of(BOB, ANN).at(-1)).toMatchObject({ blocks: true, is_blocked: false, unblocked_until: deletedAt })
+  expect(of(BOB, ANN).at(-1)).toMatchObject({ blocks: true, is_blocked: false, unblocked_until: changed_at })
   // A tombstone cannot contain the time up to which ends of the match are void, so a record with this time precedes the
   // tombstone.
   for (const one of [of(ANN, CAT), of(CAT, ANN)]) expect(one.slice(-2)).toMatchObject([{ reopened_until: endedAt, has_ended: false }, null])
+})
+
+test('the relations of both users contain the time up to which a lifted block no longer holds', () => {
+  const { command, driver } = pairsDriver()
+  command('block', ANN, BOB)
+  const { changed_at } = command('unblock', ANN, BOB)
+  const records = driver.read(matchRelations)
+  const last = (key: string) =>
+    records
+      .filter((record) => record.key === key)
+      .map(({ value }) => value)
+      .slice(-2)
+  const nothing = { blocks: false, is_blocked: false }
+  expect(last(`${ANN}:${BOB}`)).toMatchObject([{ ...nothing, released_until: changed_at, unblocked_until: null }, null])
+  expect(last(`${BOB}:${ANN}`)).toMatchObject([{ ...nothing, released_until: null, unblocked_until: changed_at }, null])
 })
 
 test('deletions of users with few pairs do not wait for each other', () => {

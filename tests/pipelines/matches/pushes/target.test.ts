@@ -106,6 +106,7 @@ const RELATION = {
   blocked_at: null,
   unblocked_until: null,
   reopened_until: null,
+  released_until: null,
   changed_at: 6,
 }
 

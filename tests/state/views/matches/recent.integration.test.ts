@@ -18,6 +18,7 @@ import {
   matchedField,
   matchedFieldName,
   NOTE_SEVERED,
+  parseRecent,
   RECENT_KEPT_MS,
   type RecentSwipe,
   severedArguments,
@@ -343,7 +344,7 @@ test('a block that the view includes needs no note, and hides both until it is l
   await apply(...lifting)
   expect([await reasons(), await notes()]).toEqual([
     ['blocks', 'blocked'],
-    [expect.any(String), expect.any(String)],
+    [severedField(BOB, 'blocks'), severedField(ann, 'blocked')],
   ])
   await apply(...relations())
   expect([await reasons(), await notes()]).toEqual([['blocks', 'blocked'], []])
@@ -407,7 +408,14 @@ test('an answer announces a match with users who like the caller or are matched,
   const keys = userKeys(PARTITION, annId)
   const store = viewStore(redis)
   const nothing = { liked_at: null, is_super_like: false, match_id: null, conversation_id: null, matched_at: null, has_ended: false }
-  const unblocked = { blocks: false, is_blocked: false, blocked_at: null, unblocked_until: null, reopened_until: null }
+  const unblocked = {
+    blocks: false,
+    is_blocked: false,
+    blocked_at: null,
+    unblocked_until: null,
+    reopened_until: null,
+    released_until: null,
+  }
   const base = { ...nothing, ...unblocked, user_id: annId, other_id: BOB, changed_at: 5_000 }
   const match = { match_id: 'm', conversation_id: 'c', matched_at: 4_000 }
   let position = 0
@@ -427,6 +435,32 @@ test('an answer announces a match with users who like the caller or are matched,
   expect(await announces({ ...match, has_ended: true })).toBe(false)
   expect(await announces({ blocks: true })).toBe(false)
   expect(await announces(null)).toBe(false)
+})
+
+test('a note about a block that an API stores only after the block was lifted hides nobody, but a later block does', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const annId = '0a000000-0000-4000-8000-000000000000'
+  const keys = userKeys(PARTITION, annId)
+  const relation: MatchRelation = {
+    ...{ user_id: annId, other_id: BOB, liked_at: null, is_super_like: false, match_id: null, conversation_id: null, matched_at: null },
+    ...{ has_ended: false, blocks: false, is_blocked: false, blocked_at: null, reopened_until: null },
+    unblocked_until: Date.now() - 1_000,
+    released_until: Date.now() - 1_000,
+    changed_at: Date.now() - 1_000,
+  }
+  const of = (value: MatchRelation | null) =>
+    matchUsersView.operationsFor(PARTITION, `${annId}:${BOB}`, value, { now: Date.now(), held: null })
+  const batch = { view: MATCH_USERS_VIEW, partition: PARTITION, topic: 'relations', viewTopics: [matchSeen.name] }
+  const operations = [...of(relation), ...of(null)]
+  await viewStore(redis).apply({ ...batch, operations, expected: undefined, next: 2, caughtUp: false, now: Date.now() })
+  const note = (cause: 'blocks' | 'blocked', at: number) =>
+    runScript(redis, NOTE_SEVERED, [keys.recent], severedArguments(severedField(BOB, cause), at, true))
+  const severed = async () => [...parseRecent(await redis.hgetall(keys.recent)).severed.values()]
+  for (const cause of ['blocks', 'blocked'] as const) await note(cause, Date.now() - 2_000)
+  expect(await severed()).toEqual([])
+  await note('blocked', Date.now())
+  expect(await severed()).toEqual(['blocked'])
 })
 
 test('a view of an earlier version is cleared and built again, and keeps the notes of the API', async () => {

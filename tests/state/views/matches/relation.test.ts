@@ -17,6 +17,7 @@ const NOTHING: MatchRelation = {
   blocked_at: null,
   unblocked_until: null,
   reopened_until: null,
+  released_until: null,
   changed_at: 1_767_323_046_200,
 }
 const TIME = 1_767_323_046_123
