@@ -56,7 +56,7 @@ async function runServices(config: PipelinesConfig, { backend, hasErasableState 
   const groupIds = sinkGroupIds(pipelineServices)
   const groups = new Map<string, SinkGroup>()
 
-  // A worker that keeps its place when it stops is expected to return, so the others leave its place to it.
+  // A worker that keeps its place when it stops is expected to return, so the other workers must not remove it.
   const hasEnded = config.keepPlaceOnStop ? undefined : endedProcesses(runtime)
 
   function seatOf(sink: string, address: string): SinkSeat {

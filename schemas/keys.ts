@@ -106,7 +106,7 @@ function notDecimal(buffer: Buffer, start: number, end: number): CodecError {
 
 /** Maximum number of bytes of a text that is kept. Comparing longer texts costs as much as decoding them. */
 const KEPT_BYTES = 24
-/** Number of kept texts, a power of two. With their 24 bytes at most, they take about 400 KB. */
+/** Number of kept texts, a power of two. With at most 24 bytes each, they take about 400 KB. */
 const KEPT_TEXTS = 8_192
 /** Odd factor of the FNV-1a hash. */
 const HASH_FACTOR = 0x01000193

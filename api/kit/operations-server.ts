@@ -25,7 +25,7 @@ export interface OperationsServer {
 const MAX_CONNECTIONS = 64
 /**
  * Time after which a connection without any traffic is closed. Without this limit, clients that send nothing or read no
- * answers could use up the connections, and probes would find the process dead.
+ * answers could use up the connections, and health probes would fail.
  */
 const SILENT_CONNECTION_MS = 30_000
 const PATHS = ['/livez', '/readyz', '/metrics']

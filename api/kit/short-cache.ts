@@ -16,7 +16,7 @@ export interface ShortCacheOptions<K, V> {
 export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K, V> {
   const entries = new Map<K, { readonly loading: Promise<V>; readonly startedAt: number }>()
 
-  /** An entry from the future has expired too, because the clock was set back. */
+  /** An entry with a time in the future has also expired, because the clock has been set back since. */
   function isExpired(startedAt: number, now: number): boolean {
     return now < startedAt || now - startedAt >= options.keptMs
   }

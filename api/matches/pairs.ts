@@ -17,9 +17,9 @@ import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblock
 
 /** Maximum length of the list of likes. Older likes are left out. */
 const MAX_LIKES = 1_000
-/** Number of likes or matches that are read at once. */
+/** Number of likes or matches that one request to the view reads. */
 const READ_AT_ONCE = 1_000
-/** Maximum number of matches that the list and its total include, the newest ones. */
+/** Maximum number of matches that the list and its total include. Older matches are left out. */
 const MAX_LISTED_MATCHES = 10_000
 
 export interface PairDeps {
@@ -90,8 +90,8 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     while (list.length <= MAX_LIKES && examined < MAX_KEPT_LIKES) {
       const next = await people.list(userId, 'likes', examined, examined + READ_AT_ONCE - 1)
       examined += next.length
-      // A like that arrives in the meantime moves the others, so some may be read twice. The view has no relation to
-      // these users apart from the like.
+      // A like that arrives in the meantime moves the others, so some may be read twice. No relation is looked up,
+      // because a user among the likes has no match with this user, and neither of them blocks the other.
       const liking = next.filter(({ member }) => !known.has(member) && exclusion(member, undefined) === undefined)
       const profiles = await people.listed(liking.map(({ member }) => member))
       for (const { member, score } of liking) {

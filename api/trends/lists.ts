@@ -53,7 +53,7 @@ const LIST_TTL_SECONDS = 60
  */
 const MAX_CANDIDATE_LISTS = 64
 /**
- * Maximum number of answers that are kept of a region's list. Most callers use the default limit. Answers of 8 KB for
+ * Maximum number of answers that are kept for a region's list. Most callers use the default limit. Answers of 8 KB for
  * each of the 30 limits of all regions would need up to 260 MB.
  */
 const MAX_RENDERED_LIMITS = 4

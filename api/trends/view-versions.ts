@@ -62,7 +62,7 @@ export function viewVersions(reader: ViewReader, now: () => number): ViewVersion
     return last !== undefined && isWithin(last.at, ms) ? last : look(partition)
   }
 
-  /** A read from the future does not count, because the clock was set back. */
+  /** A read with a time in the future does not count, because the clock has been set back since. */
   function isWithin(at: number, ms: number): boolean {
     const age = now() - at
     return age >= 0 && age < ms

@@ -66,7 +66,7 @@ const log = {
 const transport = kafkaTransport({ brokers: [given.brokers], clientId: given.name }, { runtime: systemRuntime(errors) })
 await transport.connect()
 const backend = await openRocksdbBackend({ folder: given.folder, memoryBudgetBytes: MEMORY_BUDGET_BYTES })
-// The other workers notice by this address that the process has ended.
+// The other workers connect to this address to notice when the process has ended.
 const listener = createServer((socket) => void socket.on('error', () => undefined).destroy()).listen(0, '127.0.0.1')
 await once(listener, 'listening')
 const address = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`

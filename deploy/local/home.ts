@@ -29,11 +29,11 @@ const MARKER = 'millrace-home'
 const LOCK = 'lock'
 /** Name of an empty database in the folder `run`, which SQLite locks. */
 const GUARD = 'lock-guard'
-/** How long to wait for another process that is taking the lock, which takes a few milliseconds. */
+/** How long to wait while another process is taking the lock. Taking it needs only a few milliseconds. */
 const GUARD_WAIT_MS = 5_000
 /** Names of entries that Millrace creates in the folder. */
 const OWN_ENTRIES = new Set([MARKER, LOCK, 'tools', 'data', 'state', 'logs', 'run', 'auth', 'compile-cache', 'chaos'])
-/** Matches the drafts of locks, which a killed process leaves behind. */
+/** Matches drafts of locks that killed processes have left. */
 const LOCK_DRAFT = /^lock\.\d+$/
 /** Minimum free disk space. Kafka accepts writes until the disk is completely full, and then stops permanently. */
 const LEAST_FREE_BYTES = 500e6
@@ -139,7 +139,7 @@ export function lockHome(home: Home, guardWaitMs = GUARD_WAIT_MS): () => void {
 
 /**
  * Lets only one process at a time take the lock. Without this guard, a process could remove the lock of another one
- * that has just replaced the same stale lock. The kernel releases the guard when the process ends in any way.
+ * that has just replaced the same stale lock. The kernel releases the guard when the process ends, however it ends.
  */
 function guard(home: Home, waitMs: number): () => void {
   const database = new DatabaseSync(join(home.run, GUARD), { timeout: waitMs })

@@ -132,11 +132,11 @@ test('every worker can answer for every key', async () => {
  *
  * `worker.queries.scan(store, range)` returns a page of one partition's keys in the order of their encoded bytes.
  * `gte`, `lt` and `prefix` limit the range. A page has at most `limit` entries (100 by default, at most 1,000) and ends
- * early if its rows exceed 1 MiB. If the range goes on, `next` is set; pass it as `after`. All entries of a page belong
- * to one commit, but the next page may belong to a later commit.
+ * early if its rows exceed 1 MiB. If the range continues, `next` is set; pass it as `after`. All entries of a page
+ * belong to one commit, but the next page may belong to a later commit.
  *
- * Over HTTP, a request without a key is a request for a range. Its parameters are `from`, `to`, `prefix` (each also
- * with `_hex`), `limit` and `reverse=1`. Follow `next` until it is null:
+ * Over HTTP, a request without a key asks for a range. Its parameters are `from`, `to`, `prefix` (each also with
+ * `_hex`), `limit` and `reverse=1`. Follow `next` until it is null:
  *
  *     curl -L 'localhost:9400/state/station-totals/totals?prefix=pier&limit=50'
  *

@@ -20,7 +20,7 @@ const SMALL_LIMIT_SHARE = 7 / 8
 const EARLY_BATCH_BYTES = 256 * 1_024
 /** Maximum memory that the pool keeps for reuse after batches are acknowledged. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
-/** Number of buffers given back after which the pool drops the buffers that were not needed meanwhile. */
+/** Each time this many buffers have been returned, the pool drops the buffers that were not needed in the meantime. */
 const GIVEN_BEFORE_DROP = 256
 /** Number of different sequence numbers, which are unsigned 31-bit integers and wrap around to 0. */
 export const SEQUENCE_SPAN = 2 ** 31
@@ -49,7 +49,7 @@ export interface BufferPool {
 export function bufferPool(): BufferPool {
   const free: Buffer[] = []
   let bytes = 0
-  /** The smallest number of free buffers since buffers were dropped last. */
+  /** The smallest number of free buffers since the pool last dropped buffers. */
   let unneeded = 0
   let given = 0
 
@@ -68,7 +68,7 @@ export function bufferPool(): BufferPool {
     if (++given === GIVEN_BEFORE_DROP) dropUnneeded()
   }
 
-  /** The buffers at the front were free all the time, because the last buffer is always taken first. */
+  /** The buffers at the front were never used, because the pool always takes the last buffer first. */
   function dropUnneeded(): void {
     for (const buffer of free.splice(0, unneeded)) bytes -= buffer.length
     unneeded = free.length

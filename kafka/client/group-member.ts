@@ -116,8 +116,8 @@ export function openGroupMember(
   }
 
   /**
-   * Watches the neighbour after a heartbeat, when the process is awake anyway. A member that owns all partitions has
-   * nothing to take over.
+   * Checks the neighbour after a heartbeat, because the process is awake anyway. A member that owns all partitions
+   * checks nobody, because it has nothing to take over.
    */
   function watchNeighbour(): void {
     if (watch === undefined || watching || !isMember() || ownsAll()) return

@@ -1,9 +1,9 @@
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { GroupPeer } from '../transport.ts'
 
-/** How long a member may use the members that it last read. Changes of the group are rare. */
+/** How long a list of members is used before it is read again. Groups rarely change. */
 const MEMBERS_MAX_AGE_MS = 10_000
-/** Pause before the second check of a process. A single wrong answer thus removes no member. */
+/** Pause before a process is checked a second time, so that a single wrong answer removes no member. */
 const CONFIRM_AFTER_MS = 100
 
 export interface NeighbourWatchOptions {
@@ -22,9 +22,10 @@ export interface NeighbourWatchOptions {
 }
 
 /**
- * Watches one other member: the next one in the order of ids, after which the first one follows. Every member is thus
- * watched by one other member, whatever the size of the group. If a neighbour has been removed, its own neighbour is
- * next, so members whose processes ended together are removed one after another.
+ * Watches one other member: the one with the next higher id. The member with the highest id watches the one with the
+ * lowest id. Every member is thus watched by exactly one other member, however large the group is. After a member has
+ * removed its neighbour, it watches the next one, so members whose processes ended together are removed one after
+ * another.
  */
 export interface NeighbourWatch {
   /**
@@ -32,7 +33,7 @@ export interface NeighbourWatch {
    * @returns whether it removed a member
    */
   look(): Promise<boolean>
-  /** Reads the members again at the next look, because the group has changed. */
+  /** Makes the next check read the members again, because the group has changed. */
   forgetMembers(): void
 }
 

@@ -24,8 +24,8 @@ export interface GroupOptions {
   readonly address?: string
   /**
    * Returns whether the process that published an address has certainly ended. If it is given, the members watch each
-   * other, and remove a member whose process has ended from the group. Its partitions then move within a heartbeat
-   * interval or two, and not only when its session times out. Removing a live member is safe: like a member whose
+   * other, and remove a member whose process has ended from the group. Its partitions then move within one or two
+   * heartbeat intervals instead of after the session time-out. Removing a live member is safe: like a member whose
    * session has timed out, it is fenced and joins again.
    */
   readonly hasEnded?: (address: string) => Promise<boolean>

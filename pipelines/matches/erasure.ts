@@ -7,8 +7,8 @@ import { periodicJob, type Runner } from '../engine/index.ts'
 import type { SinkContext } from '../sinks.ts'
 
 /**
- * How often Redis' files are rewritten after the last deletion of a user. In the meantime, other users' stacks and the
- * results of commands expire.
+ * Number of times that Redis' files are rewritten after the last deletion of a user. Stacks of other users and results
+ * of commands expire in the meantime, so the last rewrite no longer contains them.
  */
 const REWRITES_AFTER_DELETION = 4
 

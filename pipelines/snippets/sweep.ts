@@ -29,7 +29,7 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     zrange: (key: string, start: number, stop: number) => redis.zrange(key, String(start), String(stop), 'WITHSCORES'),
     zrem: (key: string, member: string) => redis.zrem(key, member),
   }
-  /** Set at the first run that can connect. */
+  /** Undefined until a run has been able to connect. */
   let blobs: BlobStore | undefined
   let runs = 0
   let swept = 0

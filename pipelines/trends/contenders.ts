@@ -52,8 +52,8 @@ let values = new Float64Array(FIRST_TERMS)
  * Tracks the terms that may rank among the best in one region, without remembering all of its terms.
  *
  * Remembers at most 2 × `keep` terms. Values fall as the window advances, and grow only by contributions, which are
- * offered. A term that was below the floor when it was last offered is therefore still below it, and the best terms
- * above the floor are exact.
+ * reported with `offer`. A term that was below the floor when it was last offered is therefore still below it, and the
+ * best terms above the floor are exact.
  */
 export class Contenders {
   readonly #keep: number
@@ -251,7 +251,7 @@ export class Contenders {
     this.#unknown = this.#size
   }
 
-  /** Continues with another table. @param numbers the new number of each term; all remembered terms have one */
+  /** Switches to another table. @param numbers the new number of each term; all remembered terms have one */
   renumber(table: TermTable, numbers: Int32Array): void {
     const bounds = this.#bounds
     const order = this.#order.filter((term) => this.remembers(term))

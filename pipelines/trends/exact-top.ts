@@ -1,6 +1,6 @@
 /**
  * Selects the best terms from any number of distinct terms. Terms are ranked by value and then by the order of their
- * UTF-8 bytes, like everywhere in trends.
+ * UTF-8 bytes, as everywhere in trends.
  */
 export interface ExactTop {
   add(term: string, value: number): void

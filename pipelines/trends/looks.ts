@@ -2,7 +2,7 @@ import { type HourlyUsual, usualInWindow } from './baseline.ts'
 import { trendScore } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
-/** The evaluation of a term. It is valid until something changes. */
+/** The evaluation of a term. It is valid as long as none of the values on which it is based changes. */
 export interface Look {
   /** Contributions in the window. */
   readonly count: number
@@ -42,13 +42,13 @@ const FIRST_TERMS = 16
 
 /**
  * The evaluations of the leading terms of a region, and what was sent about them, by number of the term. Most of them
- * are unchanged at the next renewal. They are numbers and not objects, because a partition has hundreds of thousands of
- * them, all of which survive every garbage collection.
+ * are unchanged at the next renewal. They are stored as numbers, because a partition has hundreds of thousands of
+ * evaluations, and as objects they would survive every garbage collection.
  */
 export class Looks {
   #size = 0
   #numbers = new Int32Array(0)
-  /** The usual counts of terms with a baseline. It has no length as long as there are none. */
+  /** The usual counts of terms with a baseline. The array is empty as long as no term has a baseline. */
   #usuals = new Float64Array(0)
 
   /** Number of evaluated terms. */
@@ -191,7 +191,7 @@ export class Looks {
     this.#numbers[at + SENT_UNTIL] = sent.until
   }
 
-  /** Continues with other numbers. @param numbers the new number of each term; all evaluated terms have one */
+  /** Renumbers the terms. @param numbers the new number of each term; all evaluated terms have one */
   renumber(numbers: Int32Array): void {
     const old = { numbers: this.#numbers, usuals: this.#usuals }
     const terms = old.numbers.length / NUMBERS

@@ -11,7 +11,9 @@ interface ContendersOptions {
 
 /** Number of evaluations kept per region in addition to the evaluations of the candidates. */
 const MAX_SPARE_LOOKS = 128
-/** The table of terms is replaced when it has this many times as many terms as are needed, and some more. */
+/**
+ * The table of terms is replaced when its number of terms exceeds this multiple of the needed terms, plus SPARE_TERMS.
+ */
 const MAX_TABLE_FACTOR = 2
 const SPARE_TERMS = 256
 

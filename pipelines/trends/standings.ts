@@ -338,8 +338,8 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   }
 
   /**
-   * At the beginning of an hour, a term may have got or lost its baseline. It was then offered among the terms of its
-   * new kind, and has no value among the terms of the other kind.
+   * At the beginning of an hour, a term may gain or lose its baseline. It is then offered among the terms of its new
+   * kind, and has no value among the terms of the other kind.
    */
   function evaluatorOf(woeid: number, region: RegionContenders, kind: Kind): Evaluator {
     const { looks } = region

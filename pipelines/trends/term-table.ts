@@ -39,9 +39,9 @@ const SLOTS_PER_TERM = 2
 const FIELDS = 2
 
 /**
- * Numbers the terms of a region from 0. Its thousands of tables have few objects, so that neither the terms nor what is
- * known about them cost the garbage collector anything. Terms are never removed; a smaller table replaces a table in
- * which most terms are no longer needed.
+ * Numbers the terms of a region from 0. A worker has thousands of these tables. Each of them consists of only a few
+ * objects, so the garbage collector spends no time on single terms. Terms are never removed; a smaller table replaces a
+ * table in which most terms are no longer needed.
  */
 export class TermTable {
   #count = 0

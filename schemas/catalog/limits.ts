@@ -12,8 +12,8 @@ export const CATALOG_LIMITS: readonly LimitRule[] = [
     endpoint_pattern: 'POST /api/v1/seller/products',
     limit_count: CREATIONS_PER_MINUTE,
     window_seconds: 60,
-    // The subject of the token is the seller. A seller with and without an API key has one counter, and the sellers of
-    // one API key have separate counters.
+    // The subject of the token is the seller. A seller has one counter, with or without an API key. Sellers who use the
+    // same API key have separate counters.
     key: ['user'],
   }),
   perMinute('catalog-replace', 'PUT /api/v1/seller/products/*', REPLACEMENTS_PER_MINUTE),

@@ -3,7 +3,7 @@ import { matchPairCommands, matchPairDecisions, matchProfileCommands, matchProfi
 import type { MatchProfile, MatchProfileCommand, PairCommand, PairRow } from './types.ts'
 
 /**
- * The answer to a command about a profile. It contains nothing of the profile, because answers are kept for a day, and
+ * The answer to a command about a profile. It contains no part of the profile, because answers are kept for a day, and
  * the user may delete the profile in that time. `bad_ages`: the minimum age would exceed the maximum age.
  */
 export interface ProfileAnswer {

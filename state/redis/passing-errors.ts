@@ -4,7 +4,10 @@
  */
 const PASSING = /^(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
 
-/** Errors of the program itself, which the same command causes again. Failures of connections have other names. */
+/**
+ * Names of errors in the program itself. If the same command is repeated, it fails again. Failures of connections have
+ * different names.
+ */
 const BUGS: ReadonlySet<string> = new Set(['RangeError', 'TypeError', 'ReferenceError', 'SyntaxError'])
 
 /**

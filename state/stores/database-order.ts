@@ -1,4 +1,4 @@
-/** What is sorted: the entries of a store's cache. */
+/** The part of a cache entry that sorting needs. */
 interface Keyed {
   readonly key: unknown
 }
@@ -42,7 +42,7 @@ function commonStart(entries: readonly Keyed[]): number {
   return length
 }
 
-/** Returns a number by which keys are sorted by their characters from `from` on. */
+/** Returns a number that has the same order as the characters of the key from `from` on. */
 function rankOf(key: string, from: number): number {
   let rank = 0
   for (let unit = from; unit < from + COMPARED_UNITS; unit++)

@@ -101,8 +101,8 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   /** The prefetched entries of each batch. They stay in the cache until the batch ends. */
   let batches: Entry<K, V>[][] = []
   /**
-   * For each batch, the entry that the record in each slot announced last. These entries are in the batch, so the cache
-   * keeps them.
+   * For each batch and slot, the entry that the record in the slot announced last. The entries belong to the batch, so
+   * the cache does not evict them.
    */
   let slots: Entry<K, V>[][] = []
   /** The slots of the batch whose reads are being announced; undefined outside of a batch. */

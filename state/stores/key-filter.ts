@@ -16,9 +16,9 @@ export interface KeyFilter<K> {
   clear(): void
 }
 
-/** V8 stores integers of this size without an object. */
+/** V8 stores integers of this size without allocating an object. */
 const HASH_BITS = 0x3fff_ffff
-/** Number of removed keys that always may stay in the filter. */
+/** Number of removed keys that may always stay in the filter. */
 const REMOVED_KEPT = 1_000
 /** Maximum number of hashes, which take about 200 MB. A Set throws an error beyond 16.7 million. */
 const MAX_HASHES = 8_000_000

@@ -26,7 +26,7 @@ const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
 /** A table is hardly used if its rows fill less than one part in this number of its memory. */
 const SMALL_USE = 4
 /**
- * Number of consecutive clears after which a table that was hardly used each time returns memory. A burst, such as the
+ * If a table was hardly used before each of this number of consecutive clears, it returns memory. A burst, such as the
  * first lists or a backlog, would otherwise leave large tables in every store and partition forever. At a commit per
  * second, this number covers two renewals of the trends, so a table does not shrink and grow between two renewals.
  */
@@ -184,7 +184,8 @@ export class PackedRows {
 
   /**
    * Returns the rows in the order of the first four bytes in which their keys differ, unless there are too many rows to
-   * sort. A database inserts neighbouring keys with half the work. Nothing depends on a more precise order.
+   * sort. Inserting neighbouring keys one after another halves the work of the database. Nothing depends on a more
+   * precise order.
    */
   roughlySorted(): Float64Array {
     const rows = new Float64Array(this.#count)

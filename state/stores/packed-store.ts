@@ -57,14 +57,16 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   let young = new PackedRows()
   let old = new PackedRows()
   const announced = new PackedRows()
-  /** The row that is read alone, because it was not announced. */
+  /** A row that was not announced, so that it is read on its own. */
   const single = new PackedRows()
   /** The row that was found last. */
   const found: ByteSpan = { buffer: changed.buffer, start: 0, end: 0 }
   let values: Codec<V>
   let column: StateColumn
   let generationBytes = 0
-  /** The text key in `keyBytes` and its hash, because most keys are written right after they were read. */
+  /**
+   * The text key in `keyBytes` and its hash. They are reused, because most keys are written right after they were read.
+   */
   let lastKey: K | undefined
   let lastHash = 0
   /** The ids of the schemas whose values can be decoded. */

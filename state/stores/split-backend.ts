@@ -1,7 +1,7 @@
 import { sessionsOf } from './sessions.ts'
 import type { StateBackend, StateBatch, StateSession } from './store.ts'
 
-/** The stores of a topology that lie in the small database. */
+/** The stores of a topology that are in the small database. */
 export interface ApartStores {
   hasStore(store: string): boolean
   /** Returns whether a position belongs to such a store, so that it must be written together with the store. */
@@ -38,7 +38,7 @@ export function splitBackend({ main, apart, apartOf, isNew }: SplitOptions): Sta
     session: sessionsOf(opener('session')).session,
     copySession: sessionsOf(opener('copySession')).copySession,
     async scrub() {
-      // One attempt is enough, because the rows are deleted, and compactions remove them from the files in any case.
+      // One attempt is enough: the rows have been deleted, so compactions eventually remove them from the files anyway.
       const scrubsMain = mustScrubMain
       mustScrubMain = false
       const isRewritten = await apart.scrub()

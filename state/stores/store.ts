@@ -93,8 +93,8 @@ export interface StoreContext {
 }
 
 /**
- * The place of the record whose reads are announced, or which is processed. A record is processed in the slot in which
- * its reads were announced, so a store finds its entry there without a search.
+ * The place of the record whose reads are being announced, or which is being processed. A record is processed in the
+ * slot in which its reads were announced, so a store finds the record's entry there without a search.
  */
 export interface RecordSlot {
   /** Number of the record's source. It is also the number of the source's batch (`prefetchFor`). */

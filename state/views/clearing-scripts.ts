@@ -10,8 +10,8 @@ export const CLEARING_FIELD = ':clearing'
 const CLEARED_FIELD = ':cleared'
 
 /**
- * Begins a clearing, or continues one that another process has begun. KEYS: from 2 on, caught-up flags. ARGV: 1 the
- * mark.
+ * Begins a clearing, or continues one that another process has begun. KEYS: 1 the positions, from 2 on caught-up flags.
+ * ARGV: 1 the mark.
  */
 export const BEGIN_CLEARING = `
 redis.call('DEL', unpack(KEYS, 2))

@@ -32,7 +32,7 @@ test(
   rounds * ROUND_TIMEOUT_MS,
 )
 
-/** The transactions of a round begin with this prefix. */
+/** The ids of a round's transactions begin with this prefix. */
 function prefixOf(seed: number, number: number): string {
   return `s${seed}-${number}`
 }

@@ -87,7 +87,8 @@ const pythonTweet = (sequence: number, user: number, hashtag: string, createdAt:
 })
 
 beforeAll(async () => {
-  // An environment that is installed only when it is used may take so long that the tweet is no longer early.
+  // The environment is installed before the tweet gets its time. Otherwise, the installation might take so long that
+  // the tweet is no longer early.
   await pythonEnvironment('confluent')
   system = await startSystem({ workers: 2, apis: 2 })
   const now = Date.now()

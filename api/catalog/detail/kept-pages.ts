@@ -29,7 +29,7 @@ interface Kept {
   readonly createdAt: number
   readonly badges: string
   readonly rendered: Rendered
-  /** The read of the latest texts. */
+  /** The read that returned the latest texts. */
   read: PageRead
   /** Latest known time at which the page was current, in epoch ms. */
   currentAt: number
@@ -63,9 +63,9 @@ const PUBLIC = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' 
 const OWN = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-cache' } as const
 /** Memory for all kept pages, enough for some 10,000 pages with descriptions of ordinary length. */
 const MOST_BYTES = 80 * 2 ** 20
-/** Includes the keys whose changes are watched. */
+/** Memory of a page in addition to its texts. It includes the keys that are watched for changes. */
 const BYTES_BESIDE_TEXTS = 2_000
-/** How old a page may be that is shown to anybody but the seller and administrators. */
+/** Maximum age of a page that is shown to callers other than its seller and administrators. */
 const RECENT_MS = 1_000
 /**
  * Time after which the views are read again even if they have reported no change. If a report gets lost for an unknown
@@ -88,7 +88,7 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
     return kept.tree === tree && sameSources(kept.sources, sources) && kept.badges === badgesNow(sources.details, kept.createdAt)
   }
 
-  /** Updates `currentAt` from the reports of changes. */
+  /** Moves `currentAt` to the latest time at which, according to the reports, nothing had changed. */
   function confirm(kept: Kept): void {
     const unchangedAt = kept.read.unchangedAt()
     if (unchangedAt === undefined || unchangedAt <= kept.currentAt || unchangedAt - kept.read.startedAt > READ_AGAIN_MS) return

@@ -36,7 +36,7 @@ export function detailPart(deps: DetailDeps): CatalogPart {
     // wasted.
     const { tree } = categories
     const startedAt = now()
-    // To watch a page costs as much as to read it, so only pages that are requested repeatedly are watched.
+    // Watching a page costs as much as reading it, so only pages that are requested repeatedly are watched.
     const watched = pages.isKept(productId) ? watchedViews.begin() : undefined
     const texts = await readTexts(productId, pages.isKnown(productId), watched ?? sharedViews)
     return texts === undefined ? undefined : pages.page(productId, texts, tree, { startedAt, unchangedAt: () => watched?.unchangedAt() })
@@ -56,7 +56,7 @@ export function detailPart(deps: DetailDeps): CatalogPart {
   function pageFor(productId: number, caller: Caller | undefined): Rendered | Promise<Rendered | undefined> {
     const recent = pages.recent(productId, categories.tree)
     if (recent !== undefined && !seesWritesAtOnce(caller, recent)) return recent
-    // A page that is not kept could belong to the caller.
+    // A shared read may have begun before the caller's last write, and the caller could be the seller of the page.
     return caller === undefined ? shared(productId) : rendered(productId)
   }
 
@@ -65,7 +65,7 @@ export function detailPart(deps: DetailDeps): CatalogPart {
     return found.answer
   }
 
-  /** Returns whether the caller may have just changed what the page shows. */
+  /** Returns whether the caller may just have changed what the page shows. */
   function seesWritesAtOnce(caller: Caller | undefined, { seller_id }: Rendered): boolean {
     return caller !== undefined && (caller.subject === seller_id || caller.scopes.has('admin'))
   }

@@ -53,7 +53,7 @@ function changedCart(answer: CartAnswer): Cart {
       return answer.cart
     case 'ended': {
       const { status } = answer.cart
-      // Shortly after its end, the expiry of a cart has not been decided yet.
+      // Just after the end of a cart, its expiry has not been decided yet.
       throw new ApiError(catalogErrors.reservation_ended, { fields: { status: status === 'OPEN' ? 'EXPIRED' : status } })
     }
     case 'extended_before':

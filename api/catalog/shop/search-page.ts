@@ -122,7 +122,7 @@ ${attributes.map(({ name, values }) =>
 )}`
 }
 
-/** Returns the first values, and the chosen ones among the others, whose links remove them from the choice. */
+/** Returns the first values and all chosen values. The link of a chosen value removes it from the choice. */
 function frequent(most: number, values: readonly Value[]): readonly Value[] {
   return values.filter(({ isChosen }, place) => place < most || isChosen)
 }

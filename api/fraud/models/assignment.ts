@@ -25,8 +25,8 @@ export interface ModelAssignments {
   assign(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
   /**
    * Makes models the challenger, in place of the current challenger.
-   * @param asked the versions in the request, which identify the request. The other versions and the policy depend on
-   * the champion, which may have changed when the request is repeated.
+   * @param asked the versions in the request. A repeated request is recognised by these versions only, because the
+   * other versions and the policy depend on the champion, which may have changed in the meantime.
    */
   setChallenger(from: CommandRequest, models: ModelsWithPolicy, asked: ModelVersions): Promise<FraudModels>
   /** Throws `no_challenger`. */

@@ -33,8 +33,8 @@ import type { ObserveStage, Stage } from './stages.ts'
  */
 export const MODELS_MS = 30
 /**
- * Maximum age of an answer whose event a repeated request logs again. Profiles recognise a repeated transaction for 24
- * hours, and the event may wait in the spool for some of them.
+ * Maximum age of an answer for which a repeated request logs the event again. Profiles recognise a repeated transaction
+ * for 24 hours, and the event may wait in the spool for some of these hours.
  */
 const LOGGED_AGAIN_FOR_MS = 12 * 3_600_000
 
@@ -126,8 +126,8 @@ export function scorer(deps: ScorerDeps): Scorer {
 
   /**
    * Logs the event of a repeated request again, because the first process may have been killed before it logged the
-   * event. If consumers might no longer recognise the event as a duplicate, it is not logged. No profile then includes
-   * the transaction again, so nothing else would remove it from the transactions in flight.
+   * event. An event that consumers might no longer recognise as a duplicate is not logged. In this case, no profile
+   * will include the transaction again, so this function removes it from the transactions in flight.
    */
   async function repeated(scored: TxnScored, withdraw: Evaluated['withdraw']): Promise<Scored> {
     if (now() - scored.scored_at < LOGGED_AGAIN_FOR_MS) return { scored: await logged(scored), isRepeat: true }

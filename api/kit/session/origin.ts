@@ -18,7 +18,7 @@ export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string)
   if (origin === undefined) return false
   if (!URL.canParse(origin)) return true
   const { host } = new URL(origin)
-  // The Host header of a program may be no valid host, such as `1.2.3.4.5`. The address is then no URL.
+  // A program may send an invalid Host header, such as `1.2.3.4.5`. The address is then not a valid URL.
   return host !== URL.parse(url)?.host && host !== new URL(publicUrl).host
 }
 

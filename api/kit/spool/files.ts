@@ -9,7 +9,10 @@ export interface SpoolFiles {
   syncFolder(path: string): Promise<void>
   makeFolder(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
-  /** Copies a file. The copy survives a loss of power, except for its name. Replaces a file that exists. */
+  /**
+   * Copies a file, and replaces an existing file. The content of the copy survives a loss of power, but its name may
+   * not.
+   */
   copy(from: string, to: string): Promise<void>
   list(path: string): Promise<string[]>
   /** Returns when the file was last written, epoch ms; undefined if it does not exist. */

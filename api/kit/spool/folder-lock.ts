@@ -8,8 +8,8 @@ const CODE_MASK = 0xff
 
 /**
  * Locks a folder for this process. Node has no file locks, so SQLite locks an empty database in the folder. The kernel
- * releases the lock when the process ends in any way. The lock also excludes processes of other containers that mount
- * the same volume.
+ * releases the lock when the process ends, however it ends. The lock also excludes processes of other containers that
+ * mount the same volume.
  * @returns a function that releases the lock; undefined if another process has the lock
  * @throws Error if the folder does not exist or the lock file cannot be used
  */

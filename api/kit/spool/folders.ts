@@ -4,13 +4,13 @@ import type { SpoolFiles } from './files.ts'
 import { lockFolder } from './folder-lock.ts'
 import { isSegmentName, Segment } from './segment.ts'
 
-/** Prefix of the names that no process adopts: folders that their process has not locked yet, and damaged files. */
+/** Prefix of the names that no process adopts: folders that are not locked yet, and the folder of damaged files. */
 const HIDDEN_PREFIX = '.'
-/** The folder of damaged files. */
+/** The folder that contains the damaged files. */
 const KEPT_FOLDER = `${HIDDEN_PREFIX}damaged`
 /** Suffix of a file whose copy is not complete. */
 const PARTIAL_SUFFIX = '.partial'
-/** Number of digits of the number with which the name of a folder begins. */
+/** Number of digits in the number at the beginning of a folder's name. */
 const NUMBER_DIGITS = 15
 const NUMBERED = new RegExp(`^[${HIDDEN_PREFIX}]?(\\d{${NUMBER_DIGITS}})-`)
 
@@ -125,7 +125,7 @@ async function lockUnlessGone(files: SpoolFiles, path: string) {
   }
 }
 
-/** Copies a damaged file to where only an operator deletes it. */
+/** Copies a damaged file into the folder of damaged files. Only an operator deletes the copy. */
 async function keep({ files, folder, runtime }: AdoptOptions, segment: Segment, name: string, unread: number): Promise<void> {
   const kept = join(folder, KEPT_FOLDER)
   const path = join(kept, name)

@@ -83,7 +83,7 @@ export class FrameReader {
   #windowAt = 0
   /** Position after the last whole frame. */
   position = SEGMENT_HEADER.length
-  /** Number of bytes of damaged frames that were passed over, because a whole frame follows them. */
+  /** Number of bytes in damaged frames that were skipped, because an intact frame follows them. */
   skipped = 0
 
   constructor(file: SpoolFile) {
@@ -91,8 +91,8 @@ export class FrameReader {
   }
 
   /**
-   * Returns the next record before `end`; undefined at the end and at an incomplete or damaged frame after which no
-   * whole frame begins. A later call tries the same position again.
+   * Returns the next record before `end`. Returns undefined at the end, and at an incomplete or damaged frame that no
+   * intact frame follows. A later call tries the same position again.
    */
   async next(end: number): Promise<FoundRecord | undefined> {
     for (;;) {
@@ -132,7 +132,7 @@ export class FrameReader {
   }
 
   /**
-   * Moves to the next whole frame, if the lengths of the damaged frames lead to one. No other position is tried,
+   * Moves to the next intact frame, if the lengths of the damaged frames lead to one. No other position is tried,
    * because a value may contain bytes that look like a frame.
    */
   async #skipDamaged(end: number): Promise<boolean> {

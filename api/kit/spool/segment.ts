@@ -116,7 +116,7 @@ export class Segment {
       // A crash while the segment was being created leaves a file without a header and without records.
       if (size <= SEGMENT_HEADER.length) return size
       this.isDamaged = true
-      // Only the format of this version is known.
+      // The file was written by a different version, and only the format of this version is known.
       if (header.subarray(0, FORMAT_NAME_BYTES).equals(SEGMENT_HEADER.subarray(0, FORMAT_NAME_BYTES))) return size - this.end
     }
     for (;;) {

@@ -17,7 +17,7 @@ const MARK_EVERY_MS = 50
 const MAX_PUBLISHED_BYTES = 4 * 1_048_576
 /** Number of counters for keys. Records of two keys with the same counter wait for each other, which is harmless. */
 const KEY_COUNTERS = 65_536
-/** How often the folders that could not be read are tried again. */
+/** Interval at which the process tries again to read unreadable folders. */
 const RETRY_UNREADABLE_MS = 30_000
 /** Number of bytes that a record needs in the file and in memory, in addition to its key and value. */
 const RECORD_OVERHEAD_BYTES = 64
@@ -148,7 +148,9 @@ export class Spool {
     return this.#options.retryUnreadableMs ?? RETRY_UNREADABLE_MS
   }
 
-  /** Adopts the folders of dead processes, in order. A folder that cannot be read is only remembered. */
+  /**
+   * Adopts the folders of dead processes, in order. A folder that cannot be read is remembered, and tried again later.
+   */
   async #adopt(names: readonly string[]): Promise<void> {
     const { files, folder, runtime } = this.#options
     const found: Segment[] = []

@@ -54,7 +54,9 @@ function opened({ url, cluster, unwatched, log, now, setTimer }: WatchedRedisOpt
     else keys.changed(key)
   }
 
-  /** A connection without reports could read values, so no read counts as watched until all connections have them. */
+  /**
+   * A connection without reports could serve a read, so no read counts as watched until all open connections have them.
+   */
   function onLinks(): void {
     const states = [...links.values()].map(({ state }) => state)
     if (states.includes('reporting') && !states.includes('connecting')) keys.start()
@@ -124,7 +126,7 @@ class Link {
     try {
       await this.#reports.ping()
     } catch (error) {
-      // The connection may be dead although it is not closed.
+      // The connection may be dead although nobody has closed it.
       this.#reports?.disconnect()
       throw error
     }

@@ -1,6 +1,6 @@
 import type { SharedReader } from '../shared-reads.ts'
 
-/** Reads values, and knows later whether they are still current. */
+/** Reads values, and can later tell whether they are still current. */
 export interface WatchedRead extends SharedReader {
   /**
    * Returns the latest known time at which everything that was read was still current, in epoch ms. Returns undefined
@@ -9,7 +9,7 @@ export interface WatchedRead extends SharedReader {
   unchangedAt(): number | undefined
 }
 
-/** Views whose store reports changes of what was read. */
+/** Views in a store that reports when a value that was read has changed. */
 export interface WatchedViews {
   /** Starts a read. Use the same read for all values that one result depends on. */
   begin(): WatchedRead
@@ -34,8 +34,8 @@ interface Watched {
 }
 
 /**
- * Maximum number of watched keys, each of which takes some 150 bytes. If there were more, all of them would be
- * forgotten, and every result would be read once more.
+ * Maximum number of watched keys, each of which takes some 150 bytes. When this limit is exceeded, all keys are
+ * forgotten, and every result is read once more.
  */
 const MAX_KEYS = 250_000
 /** Age of the last confirmation from which the next one is requested. */
@@ -63,13 +63,13 @@ export class WatchedKeys implements WatchedViews {
     return this.#period === undefined ? this.#unwatched : new Read(this, this.#options.watched, this.#period)
   }
 
-  /** From now on, changes are reported. */
+  /** Call this when the store begins to report changes. */
   start(): void {
     this.stop()
     this.#period = { hasChanged: false }
   }
 
-  /** Changes may be missed from now on, so everything that was read counts as changed. */
+  /** Call this when changes may be missed from now on. Everything that was read then counts as changed. */
   stop(): void {
     if (this.#period !== undefined) this.#period.hasChanged = true
     this.#period = undefined
@@ -77,7 +77,7 @@ export class WatchedKeys implements WatchedViews {
     this.#confirmedAt = Number.NEGATIVE_INFINITY
   }
 
-  /** Everything that was read may have changed. */
+  /** Call this when everything that was read may have changed. */
   changedAll(): void {
     if (this.#period !== undefined) this.start()
   }

@@ -153,7 +153,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     addListed(sources.editorialFor(request.context), EDITORIAL, 'editorial')
   }
   if (!isAbout) addListed(sources.trendingFor(user), recType === 'trending' ? BY_ITEMS : TRENDING, 'trending')
-  // A user may state a hundred preferences, whose items must not take the places of all others.
+  // A user may state a hundred preferences. Their items must not displace all other candidates.
   if (recType !== 'trending' && !isAbout) addPreferences()
   // Popular items fill the list if there are no events yet, or if the user has seen everything that is trending.
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')

@@ -52,7 +52,7 @@ export function byVector(items: ItemTable, model: RecommendationModel | undefine
 
 /**
  * Returns the most popular items of the same genre.
- * @param row of the item; -1 if it is unknown, and therefore has no genre
+ * @param row the row of the item; -1 if the item is unknown and therefore has no genre
  * @param leaders returns the rows of the most popular items of a genre
  */
 export function byCategory(items: ItemTable, leaders: (genre: number) => readonly number[], row: number, count: number): SimilarItem[] {

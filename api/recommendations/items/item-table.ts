@@ -90,11 +90,14 @@ const ITEM_COLUMNS = {
   created: Uint32Array,
   updated: Float64Array,
   given: Float32Array,
-  /** The row of the statistics, because most items of a large catalogue have none. */
+  /**
+   * The row of the item's statistics. They have a table of their own, because most items of a large catalogue have
+   * none.
+   */
   stats: Uint32Array,
   traits: Uint32Array,
 }
-/** The row 0 stands for items without statistics, and contains only zeros. */
+/** All items without statistics share row 0, which contains only zeros. */
 const STATS_COLUMNS = {
   at: Uint32Array,
   popularity: Float32Array,

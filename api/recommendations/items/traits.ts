@@ -32,7 +32,9 @@ export function traitOf(name: string, value: string): Trait {
   return hashed(separated, value) >>> 0 || 1
 }
 
-/** Continues a hash with the UTF-8 bytes of a text. Only a text with other than ASCII characters is encoded. */
+/**
+ * Continues a hash with the UTF-8 bytes of a text. Only a text that contains other characters than ASCII is encoded.
+ */
 function hashed(start: number, text: string): number {
   let hash = start
   for (let at = 0; at < text.length; at++) {

@@ -140,8 +140,8 @@ function cosine(one: Float32Array, other: Float32Array): number {
 }
 
 /**
- * Puts the items at their places. Explored items get places of their own. The limit per genre applies to them as well,
- * so it moves other items later, but never more explored items into the first places.
+ * Puts the items at their places. Certain places belong to explored items. The limit per genre counts explored items as
+ * well. It may move other items to later places, but it never moves more explored items into the first places.
  */
 function placed(items: ItemTable, ordered: readonly Arranged[], explored: readonly Scored[]): ArrangedList {
   const counts = new Map<number, number>()
@@ -161,7 +161,7 @@ function placed(items: ItemTable, ordered: readonly Arranged[], explored: readon
     list.push(one)
   }
 
-  /** Puts an explored item at the next place, if that place belongs to one. */
+  /** Puts an explored item at the next place, if that place belongs to explored items. */
   function explore(isAllowed: (one: Scored) => boolean): boolean {
     const found = EXPLORED_PLACES.includes(list.length % TOP) ? waiting.findIndex(isAllowed) : -1
     if (found < 0) return false

@@ -15,7 +15,7 @@ import { applyLoad, requireWrk } from '../../trends-read/load.ts'
 import declaration from './run.command.ts'
 import { changeStock, fillViews } from './views.ts'
 
-/** In this time, each page is requested more than once. Only then does Redis report its changes. */
+/** During this time, each page is requested more than once. Only then does Redis report its changes. */
 const WARM_UP_SECONDS = 8
 const MS_PER_SECOND = 1_000
 const TOKEN_SECONDS = 3_600

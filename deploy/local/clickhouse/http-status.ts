@@ -20,7 +20,7 @@ const STATUS = new Map<number, number>(
 
 /**
  * Returns the HTTP status that ClickHouse's HTTP interface uses for an error code: 4xx for errors of the client, and
- * 500 for all others. A body that cannot be inflated (354) is an error of the client here.
+ * 500 for all others. A body that cannot be inflated (354) counts as an error of the client here.
  */
 export function statusOfError(code: number): number {
   return STATUS.get(code) ?? 500

@@ -14,8 +14,8 @@ const HEALTHY_TIMEOUT_MS = 90_000
 /** Time limit for a server to end. The JVM takes 3-7 s to write the archive after the server's last log line. */
 const EXIT_TIMEOUT_MS = 60_000
 /**
- * Age at which a lock must come from a killed process. It exceeds the time that creating an archive may take, which
- * includes preparing the server.
+ * A lock that is older than this must come from a killed process. The limit exceeds the time that preparing the server
+ * and creating the archive may take.
  */
 const STALE_LOCK_MS = 10 * 60_000
 const HASH_CHARACTERS = 12

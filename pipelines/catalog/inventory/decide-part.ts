@@ -6,9 +6,9 @@ import type { Ending, StockLedger } from './ledger.ts'
 import type { InventoryFacts, StockReader } from './stock.ts'
 
 /**
- * Decides the commands about a part of a cart. A part consists of everything that the cart reserves of one product. A
- * cart that is extended may outlive the memory of its commands, so a repeated RESERVE_PART may be decided again while
- * its part is open.
+ * Decides the commands about a part of a cart. A part consists of everything that the cart reserves of one product. An
+ * extended cart may stay open for longer than its commands are remembered, so a repeated RESERVE_PART may be decided
+ * again while its part is open.
  */
 export function decidePart(command: InventoryCommand, facts: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
   if (command.reservation_id === null) throw new RangeError(`${command.action} names no cart`)

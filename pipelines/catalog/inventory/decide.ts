@@ -92,7 +92,7 @@ function reserve(
 ): InventoryAnswer {
   const before = ledger.row(line)
   const reservation_id = reservationIdOf(commandId)
-  // A reservation of a day is still open when its command is no longer remembered.
+  // A reservation that lasts a day is still open when its command is no longer remembered.
   const open = read.reservation(reservation_id)
   if (open !== undefined)
     return { outcome: 'done', row: before, reservations: [{ reservation_id, quantity: open.lines[0].quantity, ends_at: open.ends_at }] }

@@ -41,7 +41,10 @@ export function runPeriods(state: CatalogProductState, now: number): RunPeriods 
   })
   return { state: { product: { ...state.product, variants }, pricing }, causes }
 
-  /** A period that begins when another one ends is the cause of the only change. */
+  /**
+   * If a period begins at the moment when another one ends, the price changes only once, and the new period is the
+   * cause.
+   */
   function because(index: number, cause: Cause): void {
     const same = [...causes.values()].find(
       ({ actor, isForced, reason }) => actor === cause.actor && isForced === cause.isForced && reason === cause.reason,

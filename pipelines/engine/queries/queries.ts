@@ -63,7 +63,7 @@ export type QueryAnswer<V> = Answer<V | undefined>
 /** The value is a page of the range. */
 export type RangeAnswer<K, V> = Answer<StatePage<K, V>>
 
-/** A range of keys of a partition, with the keys as the store's author writes them. */
+/** A range of keys of a partition. The bounds are keys as the topology uses them, not encoded keys. */
 export interface QueryRange<K> extends Omit<StateRange, 'gte' | 'lt'> {
   readonly gte?: K
   readonly lt?: K

@@ -129,7 +129,8 @@ function notHere(url: URL, asked: object, answer: Exclude<StateAnswer<unknown>, 
   const { partition } = answer
   if (answer.outcome === 'not-ready') return notReady(`partition ${partition}: ${answer.reason}`)
   const { memberId, address, standbys } = answer
-  // Every client that may join the group chooses its address, and Node throws if a header contains anything but ASCII.
+  // A client that may join the group can publish any text as its address, and Node throws if a header contains anything
+  // but ASCII.
   const location = `${address}${url.pathname}${url.search}`
   if (address === undefined || !URL.canParse(location))
     return notReady(`partition ${partition} belongs to worker ${memberId}, which has no address`)

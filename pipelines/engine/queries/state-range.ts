@@ -20,7 +20,7 @@ export interface StateRange {
   /** End key, exclusive. */
   readonly lt?: Buffer
   readonly prefix?: Buffer
-  /** `next` of the previous page. The page begins behind this key. */
+  /** `next` of the previous page. The page begins after this key. */
   readonly after?: Buffer
   /** Maximum number of entries, from 1 to 1,000. Default: 100. */
   readonly limit?: number
@@ -58,7 +58,7 @@ export function readPage(
   const { key, rowPrefix } = lookup
   const entries: StateEntry<unknown, unknown>[] = []
   let bytes = 0
-  // One entry more than the page holds shows whether the range goes on.
+  // The scan reads one entry more than the page can hold, to find out whether the range continues.
   for (const [row, value] of column.scan({ ...rowBounds(rowPrefix, range), reverse, limit: limit + 1 })) {
     if (entries.length === limit || bytes > MAX_PAGE_BYTES) return { entries, next: entries.at(-1)?.keyBytes }
     const keyBytes = row.subarray(rowPrefix.length)

@@ -23,8 +23,8 @@ interface FactsToCompare {
 }
 
 /**
- * How far ahead of this machine's clock the time of a view may be. If the time is later, the clock that set it was
- * wrong, so nobody knows whether the view has missed tombstones. Clocks that NTP keeps differ by less than a second.
+ * How far the time of a view may be ahead of this machine's clock. If it is further ahead, the clock that set it was
+ * wrong, so nobody knows whether the view has missed tombstones. Clocks that use NTP differ by less than a second.
  */
 const MAX_AHEAD_MS = 3_600_000
 /** Limits of a batch. The script call for a batch of this size blocks Redis' only thread for about a millisecond. */
@@ -65,7 +65,8 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   function reasonToClear(stored: ViewPosition, { end, topicId, retentionMs }: FactsToCompare) {
     if (stored.topicId !== undefined && topicId !== undefined && stored.topicId !== topicId) return 'topic_recreated'
     if (stored.next > end) return 'ahead_of_log'
-    // No tombstone follows the end of the log, and a topic without tombstones has an infinite retention.
+    // A view that has reached the end of the log has missed no tombstone. A topic without tombstones has an infinite
+    // retention.
     if (stored.next >= end || !Number.isFinite(retentionMs)) return undefined
     const age = runtime.now() - stored.at
     if (age < -MAX_AHEAD_MS) return 'confirmed_in_future'

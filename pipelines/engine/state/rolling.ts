@@ -1,12 +1,12 @@
 /**
- * Interval of the records that make the broker close segments. It is a fraction of the time for which segments may stay
- * open.
+ * Interval of the records that make the broker close segments. It is a fraction of the time for which a segment may
+ * stay open.
  */
 export const ROLL_EVERY_MS = 300_000
 /** How long after the last erasure records that close segments are sent. After this time, everything is compacted. */
 const ROLL_FOR_MS = 3_600_000
 
-/** Shows when a topology must add records that make the broker compact erased ones (see `KeyedStore.roll`). */
+/** Decides when a topology must add records that make the broker compact erased records (see `KeyedStore.roll`). */
 export interface Rolling {
   /** Notes that something was erased. */
   erased(now: number): void
@@ -15,7 +15,7 @@ export interface Rolling {
 }
 
 export function rolling(): Rolling {
-  /** Time of the last erasure; undefined after a start, when it is not known yet. */
+  /** Time of the last erasure; undefined after a start, because the time is not known then. */
   let erasedAt: number | undefined
   return {
     erased(now) {

@@ -51,7 +51,7 @@ export interface Outputs {
 }
 
 interface CopyOptions {
-  /** Where key and value are cut. */
+  /** The positions at which key and value are cut off. */
   readonly keyEnd: number
   readonly valueEnd: number
   /** Epoch ms. */
@@ -72,7 +72,8 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   const valueBytes = byteWriter()
   const partitionBytes = byteWriter()
   /**
-   * The output and the text whose bytes `keyBytes` contains. Authors often emit several records of a key in succession.
+   * `keyBytes` contains the key `encodedKey` in the encoding of this output. Processors often emit several records with
+   * the same key in succession, so the bytes are reused.
    */
   let encodedFor: Output | undefined
   let encodedKey: unknown
@@ -109,7 +110,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     keyBytes.length = 0
     output.key.encode(key, keyBytes)
     keyPartition = -1
-    // An object may change between two records.
+    // The bytes of an object are not reused, because the object may change between two records.
     if (typeof key !== 'string') return
     encodedFor = output
     encodedKey = key

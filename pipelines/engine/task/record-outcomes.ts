@@ -80,8 +80,8 @@ export function recordOutcomes({ topology, context, outputs, metrics, failed }: 
       message,
       erases: queue.stream.topic.erases,
     })
-    // The retention of dead letters begins now. With the timestamp of the record, which a header contains, the broker
-    // would soon delete the dead letter of an old record.
+    // The retention of a dead letter begins now. If the dead letter of an old record had the record's timestamp, the
+    // broker would soon delete it. A header contains the record's timestamp.
     outputs.copy(deadLetters, DEAD_LETTER_PARTITION, chunk, queue.row, headers, { ...ends, timestamp: context.now })
   }
 

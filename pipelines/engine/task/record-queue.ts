@@ -28,7 +28,7 @@ function decodeFault(code: FaultCode, message: string): Fault {
 }
 
 export interface RecordQueueOptions {
-  /** Number of the source among the sources of its task. */
+  /** Index of the source among the sources of its task. */
   readonly source: number
   readonly partition: number
   readonly keyCodec: Codec<unknown>

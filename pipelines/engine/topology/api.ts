@@ -22,7 +22,7 @@ export interface TopologyBuilder {
   repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V>
 }
 
-/** `config` replaces the engine's configuration of the topic where both have a value. */
+/** If `config` and the engine's own configuration of the topic set the same property, `config` takes precedence. */
 export type RepartitionOptions<K, V> = Omit<Topic<K, V>, 'name'>
 
 interface Keyless {

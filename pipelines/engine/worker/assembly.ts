@@ -38,12 +38,12 @@ const LONGEST_COLLECTING_MS = 50
 const OLDEST_NEWS_MS = 5_000
 /**
  * Default memory for the decoded objects of all stores in all tasks of a topology. The stores share it equally, so a
- * topology with few stores keeps more objects of each.
+ * topology with few stores keeps more objects per store.
  */
 const DEFAULT_SHARED_CACHE_BYTES = 32 * 1024 * 1024
 /**
- * Least default memory for the decoded objects of one store in one task. It is enough for about 12,000 objects of 150
- * encoded bytes.
+ * Lower limit of the default memory for the decoded objects of one store in one task. It is enough for about 12,000
+ * objects of 150 encoded bytes.
  */
 const LEAST_DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
 /**
@@ -124,8 +124,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     onMemberId: identity.keepMemberId,
     onEvent: fetcher.wake,
     address: deps.address,
-    // Without a copy of the state, another worker would have to restore it, which usually takes longer than the restart
-    // of the ended process. A worker that keeps its place is expected to return, too.
+    // Without a copy of the state, another worker would have to restore the state. That usually takes longer than the
+    // restart of the ended process. A worker that keeps its place is expected to return, so it is not removed either.
     hasEnded: (copies > 0 || changelogs.length === 0) && !config.keepPlaceOnStop ? deps.hasEnded : undefined,
     topics,
   })

@@ -4,14 +4,14 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 /** Time limit of a connection attempt. Without an answer, nothing is known about the process. */
 const CONNECT_TIMEOUT_MS = 1_000
 /**
- * How long one answer is used. All groups of a process look at the same moment, and often at the same process. It is
- * shorter than the time between the two checks of one look.
+ * How long an answer is reused. All group members of a process make their checks at the same moment, and often check
+ * the same process. The time is shorter than the pause between the first and the second check of a process.
  */
 const ANSWER_MAX_AGE_MS = 20
 /**
- * How long an address that refuses connections counts as the address of an ended process. After this time, it must have
- * accepted a connection again. If it only refuses this process, for example because of a firewall, its members are
- * therefore not removed again and again.
+ * How long an address that refuses connections counts as the address of an ended process. After this time, it must
+ * accept a connection before it can count again. Otherwise, if an address refused only this process, for example
+ * because of a firewall, its members would be removed again and again.
  */
 const ENDED_FOR_MS = 10_000
 const MAX_KNOWN = 1_000
@@ -30,7 +30,10 @@ type Answer = 'accepted' | 'refused' | 'none'
  * example, processes on other machines may have published their loopback addresses.
  */
 export function endedProcesses(runtime: Pick<Runtime, 'monotonic' | 'setTimer'>): (address: string) => Promise<boolean> {
-  /** The addresses that accepted a connection, with the monotonic time (ms) since when they refuse connections. */
+  /**
+   * The addresses that have accepted a connection, and the monotonic time (ms) at which they began to refuse
+   * connections.
+   */
   const known = new Map<string, { refusedSince: number | undefined }>()
   const asked = new Map<string, { readonly at: number; readonly answer: Promise<Answer> }>()
 
@@ -60,7 +63,7 @@ export function endedProcesses(runtime: Pick<Runtime, 'monotonic' | 'setTimer'>)
   }
 }
 
-/** Makes room for another entry. The oldest entry goes first. */
+/** Makes room for another entry, by removing the oldest entry if necessary. */
 function makeRoom(entries: Map<string, unknown>): void {
   if (entries.size < MAX_KNOWN) return
   for (const [first] of entries) {

@@ -74,8 +74,8 @@ const TEXT = 'text/plain; charset=utf-8'
 const MAX_CONNECTIONS = 256
 /**
  * Time after which a connection without any traffic is closed. Without this limit, clients that send nothing or read no
- * answers could use up the connections, and probes would find the process dead. No request takes this long while the
- * brokers respond.
+ * answers could use up the connections, and health probes would fail. No request takes this long while the brokers
+ * respond.
  */
 const SILENT_CONNECTION_MS = 30_000
 const NOT_FOUND = { error: 'not_found', message: 'the paths are /livez, /readyz, /metrics, /topology, /tasks and /state' }

@@ -124,8 +124,8 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
     ...values,
     version: before.version + 1,
     verdict: given ?? before.verdict,
-    // Profiles count a fraud at the time of its verdict. A verdict that is repeated keeps its first time, because a
-    // correction must take the fraud back from that time.
+    // Profiles count a fraud at the time of its verdict. A repeated verdict keeps the time of the first one, because a
+    // correction must subtract the fraud at that time.
     verdict_at: given === null || given === before.verdict ? before.verdict_at : now,
     updated_at: now,
     resolved_at: isClosed ? (given === null ? before.resolved_at : now) : null,

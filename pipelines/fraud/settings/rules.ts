@@ -84,8 +84,8 @@ function nextVersion(
 }
 
 /**
- * Returns the rules of an earlier version. A rule that differs from the current version is dated now, because the
- * roll-back is its most recent change.
+ * Returns the rules of an earlier version. A rule that differs from the current version gets the current time as its
+ * date, because the roll-back is its most recent change.
  */
 function restored(current: readonly FraudRule[], target: readonly FraudRule[], now: number): FraudRule[] {
   const known = new Map(current.map((rule) => [rule.rule_id, rule]))

@@ -38,7 +38,10 @@ const PAIRS_PER_TICK = 500
 const PAIRS_PER_STEP = 100
 /** A scan that finds no pairs counts as this number of cleared pairs, because it takes as long as clearing them. */
 const PAIRS_PER_SCAN = 5
-/** Number of pairs that each tick checks for old swipes. It is limited, because swipes and commands wait for a tick. */
+/**
+ * Number of pairs that each tick checks for old swipes. It is limited, because swipes and commands wait while a tick
+ * runs.
+ */
 const CHECKED_PER_TICK = 1_000
 const CHECK_EVERY_MS = 1_000
 /** Minimum time between the starts of two passes over all pairs. */
@@ -64,7 +67,7 @@ interface Times {
 export const matchPairs = topology(
   'match-pairs',
   function declarePairs(t) {
-    // Most rows are written once and rarely read again, so they stay bytes.
+    // Most rows are written once and rarely read again, so they are kept as bytes.
     const pairs = packedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
     /**
      * Index of pairs, keyed by the user with the higher id. The key of a pair starts with the lower id, so the user

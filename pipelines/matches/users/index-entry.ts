@@ -39,7 +39,7 @@ export function indexEntry(userId: string, user: MatchUser, now: number, before?
 }
 
 /**
- * Returns the end of the step in which a user was last active. With the beginning of the step, searches would stop
+ * Returns the end of the step in which a user was last active. If it returned the beginning, searches would stop
  * finding the user up to a step too early. The timers of inactive users remove the entry in time.
  */
 function activityStep(lastActiveAt: number): number {

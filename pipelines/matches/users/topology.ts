@@ -170,7 +170,7 @@ export const matchUsers = topology(
       if (user.has_profile && !known.has_profile) takeWaiting(view.user_id, ctx)
     }
 
-    /** Takes the swipes that a user made before the user's profile was known, oldest first. */
+    /** Removes and returns the swipes that a user made before the user's profile was known, oldest first. */
     function takeWaiting(userId: string, ctx: RecordContext<string>): void {
       const found = [...waiting.scan(waitingOf(userId))]
       for (const [key] of found) waiting.delete(key)
@@ -282,7 +282,7 @@ export const matchUsers = topology(
       ctx.broadcast(matchIndex, ROLL_KEY, null, { timestamp: now })
     }
 
-    /** Drops swipes of users who have still no profile. */
+    /** Drops swipes of users who still have no profile. */
     function giveUp(now: number): void {
       const [first] = waitingUsers.due(now, 1)
       if (first === undefined) return

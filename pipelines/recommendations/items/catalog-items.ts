@@ -32,7 +32,7 @@ export function declareCatalogItems(
    */
   const awaited = keyedStore('awaited-categories', { key: utf8, value: avroValue<number>('int') })
   const stores = [known, tree, awaited]
-  /** The product at which the next retry begins; undefined at the first. */
+  /** The product at which the next retry begins; undefined to begin at the first product. */
   let retriedFrom: string | undefined
 
   /**

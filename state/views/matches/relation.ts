@@ -56,7 +56,8 @@ export function storedRelation({ match_id, matched_at, has_ended, blocks, is_blo
 
 /**
  * Returns the score of a relation in the sorted set `likes`; null if the relation is no like, or has an entry in
- * `relations`. Scores are whole numbers, for which Redis has a short form. They sort by time, and super-likes are odd.
+ * `relations`. Scores are whole numbers, for which Redis has a short form. They sort by time, and super-likes have odd
+ * scores.
  */
 export function likeScore(relation: MatchRelation): number | null {
   if (relation.liked_at === null || storedRelation(relation) !== null) return null

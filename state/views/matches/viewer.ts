@@ -55,7 +55,7 @@ export async function readUser(
     reader.get(keys.profile),
     reader.get(keys.self),
     // A sink adds an event to the other keys in the same step in which it removes the note about it. The notes are
-    // therefore read first, also before relations, so that no event is missing from both.
+    // therefore read first, even before the relations, so that no event is missing from both.
     reader.hgetall(keys.recent),
     reader.hgetallBuffer(keys.seen),
     reader.hgetall(keys.stack),

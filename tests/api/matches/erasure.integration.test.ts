@@ -10,7 +10,7 @@ import { type MatchesSystem, matchesSystem, type TestUser } from './system.ts'
 const SETUP_TIMEOUT_MS = 120_000
 /** Time limit of the test, which takes less than a minute on an idle machine. */
 const TEST_TIMEOUT_MS = 240_000
-/** Takes the place of an hour. */
+/** Replaces the hour within which everything must be erased, so that the test is short. */
 const ERASE_WITHIN_SECONDS = 10
 const SOON = { timeoutMs: 60_000, intervalMs: 200 }
 /** Time within which everything must be erased. A user may send 30 places a minute. */

@@ -107,7 +107,7 @@ test('a list of users is not ready while the part of the view in which one of th
   create(bob, false)
   expect([...(await known.listed([ann, bob])).keys()]).toEqual([ann])
   await expect(known.listed([ann, cat])).rejects.toMatchObject({ definition: errors.not_ready })
-  // A feed shows whom it can.
+  // A feed shows the users whom it finds, and leaves out the others.
   expect([...(await known.shown([ann, cat])).keys()]).toEqual([ann])
   create(cat)
   expect([...(await known.listed([ann, cat])).keys()]).toEqual([ann, cat])

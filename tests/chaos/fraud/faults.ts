@@ -20,7 +20,7 @@ function partsOf({ kind, api }: FraudFault): string[] {
   return [part === 'api' || part === 'model' ? `api ${api}` : part]
 }
 
-/** An API is ready again after each of its faults. */
+/** After a fault of an API, the API is not only running again, but also ready. */
 export function faultHands(system: FraudSystem, say: (text: string) => void): FaultHands<FraudFault> {
   const { kafka, redis, clickhouse, apis } = system
   const [bulk, deciding] = system.workers

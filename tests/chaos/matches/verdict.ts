@@ -188,7 +188,7 @@ function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const text = ({ direction, ts }: { direction: string; ts: number }) => `${direction} ${ts}`
   const scoredOf = Map.groupBy(logs.scored, ({ key }) => key)
   const unsure = logs.swipeEvents.map(({ value }) => value).filter((swipe) => mayBeVoid(swipe, certainFrom(evidence)))
-  // A swipe in the direction of an earlier swipe does not score, so it is unsure as well if the earlier swipe is.
+  // A swipe in the direction of an earlier swipe does not score, so it is uncertain as well if the earlier swipe is.
   const unsurePairs = new Set(unsure.map(({ swiper_id, target_id }) => swipeKey(swiper_id, target_id)))
   const follows = ({ swiper_id, target_id }: SwipeEvent) => unsurePairs.has(swipeKey(swiper_id, target_id))
   const scoringOf = Map.groupBy(

@@ -28,7 +28,7 @@ const SOURCE = [
 /** Scores every product that the query finds. */
 export function scoredByRelevance(query: Query, { now, salesPercentile }: RelevanceMoment): Query {
   const most = Math.log1p(salesAt(salesPercentile, now))
-  // A forged cursor may contain so low a percentile that the quotient is infinite, which JSON cannot represent.
+  // A forged cursor may contain a percentile so low that the quotient is infinite. JSON cannot represent infinity.
   const sales = most > 0 ? Math.min(1 / most, Number.MAX_VALUE) : 0
   const params = { recency: recencyScale(now), sales, age: now / SALES_HALF_LIFE_MS }
   return { function_score: { query, boost_mode: 'replace', script_score: { script: { lang: 'expression', source: SOURCE, params } } } }

@@ -13,7 +13,10 @@ const COUNTED_BRANDS = 50
  * the suggestions for the first letters.
  */
 const MOST_ENDINGS = 50
-/** Maximum number of suggestions that run at once. Further ones are refused, so that searches keep their share. */
+/**
+ * Maximum number of suggestions that run at once. Further suggestions are refused, so that searches are not crowded
+ * out.
+ */
 const MOST_AT_ONCE = 100
 
 export interface SuggestDeps {
@@ -27,8 +30,8 @@ interface Answer {
 }
 
 /**
- * Suggests titles, brands and categories for a query whose last word may be incomplete, the best products first. Throws
- * ApiError `unavailable` while too many suggestions are running.
+ * Suggests titles, brands and categories for a query whose last word may be incomplete. The best products come first.
+ * Throws ApiError `unavailable` while too many suggestions are running.
  */
 export function suggester({ index, categories }: SuggestDeps) {
   return atMost(MOST_AT_ONCE, async function suggest(q: string, limit: number) {
