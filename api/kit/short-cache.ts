@@ -1,3 +1,5 @@
+import { isWithin } from './age.ts'
+
 /** Caches loaded values for a short time. Callers that arrive during a load wait for the same load. */
 export interface ShortCache<K, V> {
   get(key: K): Promise<V>
@@ -16,11 +18,6 @@ export interface ShortCacheOptions<K, V> {
 export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K, V> {
   const entries = new Map<K, { readonly loading: Promise<V>; readonly startedAt: number }>()
 
-  /** An entry with a time in the future has also expired, because the clock has been set back since. */
-  function isExpired(startedAt: number, now: number): boolean {
-    return now < startedAt || now - startedAt >= options.keptMs
-  }
-
   function load(key: K): Promise<V> {
     const loading = options.load(key)
     const entry = { loading, startedAt: options.now() }
@@ -37,7 +34,7 @@ export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K
   /** Drops expired entries to free their memory. Entries are ordered by age. */
   function dropExpired(now: number): void {
     for (const [key, { startedAt }] of entries) {
-      if (!isExpired(startedAt, now)) return
+      if (isWithin(startedAt, options.keptMs, now)) return
       entries.delete(key)
     }
   }
@@ -45,7 +42,7 @@ export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K
   return {
     get(key) {
       const entry = entries.get(key)
-      return entry !== undefined && !isExpired(entry.startedAt, options.now()) ? entry.loading : load(key)
+      return entry !== undefined && isWithin(entry.startedAt, options.keptMs, options.now()) ? entry.loading : load(key)
     },
   }
 }

@@ -2,6 +2,7 @@ import { trendOutput, trendRenewals } from '../../schemas/trends/topics.ts'
 import { readAppliedOffsets } from '../../state/views/applied-offsets.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import { isWithin } from '../kit/age.ts'
 
 /**
  * The position of a partition of the view. If it is undefined, the position is unknown, and cached lists must not be
@@ -59,13 +60,7 @@ export function viewVersions(reader: ViewReader, now: () => number): ViewVersion
   /** Returns the last read if it is younger than `ms`, or else a new read. */
   function lookWithin(partition: number, ms: number): Look {
     const last = looks.get(partition)
-    return last !== undefined && isWithin(last.at, ms) ? last : look(partition)
-  }
-
-  /** A read with a time in the future does not count, because the clock has been set back since. */
-  function isWithin(at: number, ms: number): boolean {
-    const age = now() - at
-    return age >= 0 && age < ms
+    return last !== undefined && isWithin(last.at, ms, now()) ? last : look(partition)
   }
 
   return {
@@ -73,7 +68,7 @@ export function viewVersions(reader: ViewReader, now: () => number): ViewVersion
     isCurrent(partition, version) {
       lookWithin(partition, RENEW_AFTER_MS)
       const last = known.get(partition)
-      return version !== undefined && last !== undefined && last.version === version && isWithin(last.at, LOOK_EVERY_MS)
+      return version !== undefined && last !== undefined && last.version === version && isWithin(last.at, LOOK_EVERY_MS, now())
     },
   }
 }

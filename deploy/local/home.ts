@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { lockFile } from '../../runtime/file-lock.ts'
 import { type ProcessMark, processMark } from './child.ts'
 
 /** The data folder of one local stack. */
@@ -27,7 +27,7 @@ export class HomeError extends Error {
  */
 const MARKER = 'millrace-home'
 const LOCK = 'lock'
-/** Name of an empty database in the folder `run`, which SQLite locks. */
+/** Name of the file in the folder `run` that a process locks while it takes the lock. */
 const GUARD = 'lock-guard'
 /** How long to wait while another process is taking the lock. Taking it needs only a few milliseconds. */
 const GUARD_WAIT_MS = 5_000
@@ -139,17 +139,17 @@ export function lockHome(home: Home, guardWaitMs = GUARD_WAIT_MS): () => void {
 
 /**
  * Lets only one process at a time take the lock. Without this guard, a process could remove the lock of another one
- * that has just replaced the same stale lock. The kernel releases the guard when the process ends, however it ends.
+ * that has just replaced the same stale lock.
  */
 function guard(home: Home, waitMs: number): () => void {
-  const database = new DatabaseSync(join(home.run, GUARD), { timeout: waitMs })
+  let reason = 'another process is locking it'
   try {
-    database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE')
+    const release = lockFile(join(home.run, GUARD), waitMs)
+    if (release !== undefined) return release
   } catch (error) {
-    database.close()
-    throw new HomeError(`${home.path} cannot be locked (${(error as Error).message}): choose another folder with MILLRACE_HOME`)
+    reason = (error as Error).message
   }
-  return () => database.close()
+  throw new HomeError(`${home.path} cannot be locked (${reason}): choose another folder with MILLRACE_HOME`)
 }
 
 function takeLock(home: Home): () => void {

@@ -96,7 +96,6 @@ export function openGroupMember(
       },
       stopping: stopping.signal,
     })
-  let watching = false
   const heartbeat = heartbeatLoop({
     runtime,
     groupId,
@@ -117,21 +116,16 @@ export function openGroupMember(
 
   /**
    * Checks the neighbour after a heartbeat, because the process is awake anyway. A member that owns all partitions
-   * checks nobody, because it has nothing to take over.
+   * does not check any member, because it could not take over anything.
    */
-  function watchNeighbour(): void {
-    if (watch === undefined || watching || !isMember() || ownsAll()) return
-    watching = true
-    watch
-      .look()
-      .then((hasRemoved) => {
-        // The next heartbeat shows whether this member gets partitions of the removed member.
-        if (hasRemoved && isMember()) heartbeat.hurry()
-      })
-      .catch((error) => log.debug({ err: error, groupId }, 'kafka_neighbour_not_known'))
-      .finally(() => {
-        watching = false
-      })
+  async function watchNeighbour(): Promise<void> {
+    if (watch === undefined || !isMember() || ownsAll()) return
+    try {
+      // The next heartbeat shows whether this member gets partitions of the removed member.
+      if ((await watch.look()) && isMember()) heartbeat.hurry()
+    } catch (error) {
+      log.debug({ err: error, groupId }, 'kafka_neighbour_not_known')
+    }
   }
 
   async function exchange(): Promise<void> {
@@ -165,7 +159,7 @@ export function openGroupMember(
         watch?.forgetMembers()
         options.onEvent?.()
       }
-      watchNeighbour()
+      void watchNeighbour()
     } catch (error) {
       // After a lost answer, neither the member nor the coordinator knows what the other side has received, so the next
       // heartbeat and its response contain all fields.

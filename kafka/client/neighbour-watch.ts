@@ -1,4 +1,5 @@
 import type { Runtime } from '../../runtime/runtime.ts'
+import { groupView } from '../group-view.ts'
 import type { GroupPeer } from '../transport.ts'
 
 /** How long a list of members is used before it is read again. Groups rarely change. */
@@ -12,7 +13,7 @@ export interface NeighbourWatchOptions {
   /** Returns the current id of this member. */
   memberId(): string
   /** Reads the members of the group, sorted by id. */
-  members(): Promise<readonly GroupPeer[]>
+  members(): Promise<GroupPeer[]>
   /** See `GroupOptions.hasEnded`. */
   hasEnded(address: string): Promise<boolean>
   /** Removes another member from the group. @returns false if it was no longer in the group */
@@ -29,7 +30,7 @@ export interface NeighbourWatchOptions {
  */
 export interface NeighbourWatch {
   /**
-   * Removes the neighbour if its process has ended.
+   * Removes the neighbour if its process has ended. Does nothing while an earlier call is still running.
    * @returns whether it removed a member
    */
   look(): Promise<boolean>
@@ -38,42 +39,43 @@ export interface NeighbourWatch {
 }
 
 export function neighbourWatch({ runtime, groupId, memberId, members, hasEnded, remove, stopping }: NeighbourWatchOptions): NeighbourWatch {
-  let known: readonly GroupPeer[] = []
-  let knownAt = Number.NEGATIVE_INFINITY
+  const group = groupView({ members }, runtime)
+  let isLooking = false
 
-  async function currentMembers(maxAgeMs: number): Promise<readonly GroupPeer[]> {
-    const now = runtime.monotonic()
-    if (now - knownAt < maxAgeMs) return known
-    known = await members()
-    knownAt = now
-    return known
+  async function neighbour(): Promise<GroupPeer | undefined> {
+    const all = await group.members(MEMBERS_MAX_AGE_MS)
+    const own = memberId()
+    const next = all.find((member) => member.memberId > own) ?? all[0]
+    return next === undefined || next.memberId === own ? undefined : next
   }
 
-  async function neighbour(maxAgeMs: number): Promise<GroupPeer | undefined> {
-    const others = await currentMembers(maxAgeMs)
-    const own = memberId()
-    const next = others.find((member) => member.memberId > own) ?? others[0]
-    return next === undefined || next.memberId === own ? undefined : next
+  async function removeIfEnded(): Promise<boolean> {
+    const suspect = await neighbour()
+    if (suspect?.address === undefined || !(await hasEnded(suspect.address))) return false
+    await runtime.sleep(CONFIRM_AFTER_MS, stopping)
+    if (stopping.aborted) return false
+    // The process may have been started again since the members were read. It then has the same member id, but
+    // usually another address.
+    group.forget()
+    const current = await neighbour()
+    if (current?.address !== suspect.address || current.memberId !== suspect.memberId) return false
+    if (!(await hasEnded(current.address))) return false
+    group.forget()
+    if (!(await remove(current.memberId))) return false
+    runtime.log.warn({ groupId, memberId: current.memberId, address: current.address }, 'kafka_member_of_ended_process_removed')
+    return true
   }
 
   return {
     async look() {
-      const suspect = await neighbour(MEMBERS_MAX_AGE_MS)
-      if (suspect?.address === undefined || !(await hasEnded(suspect.address))) return false
-      await runtime.sleep(CONFIRM_AFTER_MS, stopping)
-      if (stopping.aborted) return false
-      // The process may have been started again since the members were read. It then has the same member id, but
-      // usually another address.
-      const current = await neighbour(0)
-      if (current?.address !== suspect.address || current.memberId !== suspect.memberId) return false
-      if (!(await hasEnded(current.address))) return false
-      knownAt = Number.NEGATIVE_INFINITY
-      if (!(await remove(current.memberId))) return false
-      runtime.log.warn({ groupId, memberId: current.memberId, address: current.address }, 'kafka_member_of_ended_process_removed')
-      return true
+      if (isLooking) return false
+      isLooking = true
+      try {
+        return await removeIfEnded()
+      } finally {
+        isLooking = false
+      }
     },
-    forgetMembers() {
-      knownAt = Number.NEGATIVE_INFINITY
-    },
+    forgetMembers: group.forget,
   }
 }

@@ -8,6 +8,7 @@
 
 export { ROLL_EVERY_MS, rolling } from './state/rolling.ts'
 export { type Sweep, sweep } from './state/sweep.ts'
+export { type Walk, walk } from './state/walk.ts'
 export { DEAD_LETTER_HEADERS, originalTimestamp } from './task/dead-letter.ts'
 export type {
   Context,

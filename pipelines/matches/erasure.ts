@@ -1,9 +1,6 @@
-import { erasureTimes } from '../../state/erasure.ts'
-import { connectSinkClickhouse } from '../../state/tables/connect.ts'
 import { userEraser } from '../../state/tables/matches/erase.ts'
-import { connectSinkRedis } from '../../state/views/connect.ts'
-import { rewriteRedisLogs } from '../../state/views/rewrite-log.ts'
-import { periodicJob, type Runner } from '../engine/index.ts'
+import type { Runner } from '../engine/index.ts'
+import { erasureJob } from '../erasure-job.ts'
 import type { SinkContext } from '../sinks.ts'
 
 /**
@@ -12,35 +9,27 @@ import type { SinkContext } from '../sinks.ts'
  */
 const REWRITES_AFTER_DELETION = 4
 
-/**
- * Removes the rows of deleted users from ClickHouse, and rewrites the files of Redis, because they keep replaced values
- * until Redis needs the space. The job runs in the first worker slot of each machine. Several machines may run it at
- * the same time, because repetitions have no further effect.
- */
-export function matchErasure({ config, runtime }: SinkContext): Runner {
-  const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
-  const client = connectSinkClickhouse(config.clickhouse)
-  const eraser = userEraser(client, { cluster: config.clickhouseCluster })
-
-  let lastDeletedAt = 0
-  let rewrites = 0
-
-  async function run(): Promise<void> {
-    const { removed, deletedAt } = await eraser.run(runtime.now())
-    if (removed > 0) runtime.log.info({ removed }, 'match_rows_erased')
-    if (deletedAt > lastDeletedAt) rewrites = REWRITES_AFTER_DELETION
-    lastDeletedAt = Math.max(lastDeletedAt, deletedAt)
-    if (rewrites === 0) return
-    await rewriteRedisLogs(redis)
-    rewrites--
-  }
-
-  function close(): void {
-    redis.disconnect()
-    void client.close()
-  }
-
-  const everyMs = erasureTimes(config.eraseWithinMs).scrubEveryMs
-  const job = periodicJob({ name: 'match-erasure', everyMs, run, close }, runtime)
-  return config.slot === 0 ? job : { ...job, start: async () => undefined }
+/** Removes the rows of deleted users from ClickHouse, and what Redis' files contain of these users. */
+export function matchErasure(context: SinkContext): Runner {
+  const { config, runtime } = context
+  return erasureJob(
+    {
+      name: 'match-erasure',
+      rewrites: REWRITES_AFTER_DELETION,
+      // The first run finds the deletions of the last days.
+      isUnknownAtStart: false,
+      open(client) {
+        const eraser = userEraser(client, { cluster: config.clickhouseCluster })
+        let lastDeletedAt = 0
+        return async function erase() {
+          const { removed, deletedAt } = await eraser.run(runtime.now())
+          if (removed > 0) runtime.log.info({ removed }, 'match_rows_erased')
+          const hasErased = deletedAt > lastDeletedAt
+          lastDeletedAt = Math.max(lastDeletedAt, deletedAt)
+          return hasErased
+        }
+      },
+    },
+    context,
+  )
 }

@@ -6,6 +6,7 @@ import { erasureTimes } from '../../state/erasure.ts'
 import { connectSinkRedis } from '../../state/views/connect.ts'
 import { forgetUnreferenced, referencedBlobs, type UnreferencedBlob, unreferencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
 import { periodicJob, type Runner } from '../engine/index.ts'
+import { inFirstSlot } from '../first-slot.ts'
 import type { SinkContext } from '../sinks.ts'
 
 const NAME = 'snippet-blobs-sweep'
@@ -80,5 +81,5 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     },
     runtime,
   )
-  return config.slot === 0 ? job : { ...job, start: async () => undefined }
+  return inFirstSlot(config, job)
 }

@@ -12,11 +12,11 @@ import {
   ROLL_EVERY_MS,
   ROLL_KEY,
   rolling,
-  sweep,
   type Topic,
   timerStore,
   topology,
   utf8,
+  walk,
 } from '../engine/index.ts'
 import { blobReferences } from './blob-references.ts'
 import { decideSnippet, gone, isGone } from './decide.ts'
@@ -54,8 +54,7 @@ export const snippets = topology(
     const references = blobReferences(blobs, snippetBlobs)
 
     const logs = rolling()
-    const old = sweep(records, { keysPerRun: CHECKED_PER_TICK, isExpired: isOldRemainder })
-    let remainders: Snippet[] = []
+    const remainders = walk(records, { keysPerRun: CHECKED_PER_TICK, isWanted: isOldRemainder })
 
     function changed({ key, before, after }: Change<Snippet>, ctx: Context): void {
       if (after === undefined) return
@@ -93,19 +92,13 @@ export const snippets = topology(
       }
     }
 
-    /**
-     * Finds snippets that an earlier version deleted without erasing them. Always returns false, so that the sweep
-     * removes no snippet from the store.
-     */
+    /** Returns whether an earlier version deleted a snippet without erasing it. */
     function isOldRemainder(_key: string, snippet: Snippet): boolean {
-      if (isGone(snippet) && snippet.gone_at === null) remainders.push(snippet)
-      return false
+      return isGone(snippet) && snippet.gone_at === null
     }
 
     function eraseRemainders(now: number, ctx: Context): void {
-      remainders = []
-      old.run(ONLY_ONCE)
-      for (const snippet of remainders) deciding.change(snippet.paste_id, gone(snippet, {}, now), ctx)
+      for (const [, snippet] of remainders.run(ONLY_ONCE)) deciding.change(snippet.paste_id, gone(snippet, {}, now), ctx)
     }
 
     /** Makes the broker compact erased records: see `KeyedStore.roll`. */

@@ -1,9 +1,11 @@
 import { join } from 'node:path'
+import { lockFile } from '../../../runtime/file-lock.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { SpoolFiles } from './files.ts'
-import { lockFolder } from './folder-lock.ts'
 import { isSegmentName, Segment } from './segment.ts'
 
+/** Name of the file in a folder that the owner of the folder locks. */
+const LOCK_FILE = 'lock'
 /** Prefix of the names that no process adopts: folders that are not locked yet, and the folder of damaged files. */
 const HIDDEN_PREFIX = '.'
 /** The folder that contains the damaged files. */
@@ -53,7 +55,7 @@ export async function makeOwn(files: SpoolFiles, parent: string, name: string): 
   const unlocked = join(parent, `${HIDDEN_PREFIX}${name}`)
   const path = join(parent, name)
   await files.makeFolder(unlocked)
-  const release = lockFolder(unlocked)
+  const release = lockFile(join(unlocked, LOCK_FILE))
   if (release === undefined) throw new Error(`the folder ${unlocked} cannot be locked`)
   await files.rename(unlocked, path)
   await files.syncFolder(parent)
@@ -112,7 +114,7 @@ export async function keptFiles(files: SpoolFiles, parent: string): Promise<numb
 async function lockUnlessGone(files: SpoolFiles, path: string) {
   let release: (() => void) | undefined
   try {
-    release = lockFolder(path)
+    release = lockFile(join(path, LOCK_FILE))
     return release && { release, names: await files.list(path) }
   } catch (error) {
     release?.()

@@ -126,7 +126,7 @@ class Link {
     try {
       await this.#reports.ping()
     } catch (error) {
-      // The connection may be dead although nobody has closed it.
+      // The connection may be dead without having been closed.
       this.#reports?.disconnect()
       throw error
     }

@@ -5,6 +5,7 @@ import { sweepBlobs } from '../../../state/blobs/sweep.ts'
 import { referencedImages } from '../../../state/views/catalog/catalog-images.ts'
 import { connectSinkRedis } from '../../../state/views/connect.ts'
 import { periodicJob, type Runner } from '../../engine/index.ts'
+import { inFirstSlot } from '../../first-slot.ts'
 import type { SinkContext } from '../../sinks.ts'
 
 const NAME = 'catalog-images-sweep'
@@ -50,7 +51,7 @@ export function imageSweep({ config, transport, runtime }: SinkContext): Runner 
     },
     runtime,
   )
-  return config.slot === 0 ? job : { ...job, start: async () => undefined }
+  return inFirstSlot(config, job)
 }
 
 type SweepImagesOptions = Omit<Parameters<typeof sweepBlobs>[0], 'blobs'>

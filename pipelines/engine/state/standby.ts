@@ -1,3 +1,4 @@
+import type { GroupView } from '../../../kafka/group-view.ts'
 import {
   type Fetcher,
   type GroupPeer,
@@ -9,7 +10,6 @@ import {
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
-import type { GroupView } from '../worker/group-view.ts'
 import { fetchChangelogOffsets } from './changelog-offsets.ts'
 import { changelogCopy } from './copy-changelog.ts'
 import { copiesNotice, type Makeup, makeupOf, NO_COPIES, nextMembers } from './makeup.ts'

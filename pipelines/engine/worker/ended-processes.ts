@@ -14,11 +14,23 @@ const ANSWER_MAX_AGE_MS = 20
  * because of a firewall, its members would be removed again and again.
  */
 const ENDED_FOR_MS = 10_000
+/** Maximum number of addresses that are remembered. Each member checks one address, so this limit is rarely reached. */
 const MAX_KNOWN = 1_000
 const HTTPS_PORT = 443
 const HTTP_PORT = 80
 
 type Answer = 'accepted' | 'refused' | 'none'
+const NO_ANSWER: Promise<Answer> = Promise.resolve('none')
+
+interface KnownAddress {
+  /** When the last connection attempt began, monotonic ms. */
+  askedAt: number
+  answer: Promise<Answer>
+  /** False if the address never accepted a connection, or has refused connections for too long since. */
+  hasAccepted: boolean
+  /** When the address began to refuse connections, monotonic ms; undefined while it accepts them. */
+  refusedSince: number | undefined
+}
 
 /**
  * Returns a function that reports whether the process at an HTTP address has certainly ended. This is the case if the
@@ -30,51 +42,39 @@ type Answer = 'accepted' | 'refused' | 'none'
  * example, processes on other machines may have published their loopback addresses.
  */
 export function endedProcesses(runtime: Pick<Runtime, 'monotonic' | 'setTimer'>): (address: string) => Promise<boolean> {
-  /**
-   * The addresses that have accepted a connection, and the monotonic time (ms) at which they began to refuse
-   * connections.
-   */
-  const known = new Map<string, { refusedSince: number | undefined }>()
-  const asked = new Map<string, { readonly at: number; readonly answer: Promise<Answer> }>()
+  const known = new Map<string, KnownAddress>()
 
-  function answerOf(address: string): Promise<Answer> {
-    const now = runtime.monotonic()
-    const last = asked.get(address)
-    if (last !== undefined && now - last.at <= ANSWER_MAX_AGE_MS) return last.answer
-    const answer = tryToConnect(address, runtime)
-    makeRoom(asked)
-    asked.set(address, { at: now, answer })
-    return answer
+  function addressOf(address: string): KnownAddress {
+    const found = known.get(address)
+    if (found !== undefined) return found
+    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!)
+    const added = { askedAt: Number.NEGATIVE_INFINITY, answer: NO_ANSWER, hasAccepted: false, refusedSince: undefined }
+    known.set(address, added)
+    return added
   }
 
   return async function hasEnded(address) {
-    const answer = await answerOf(address)
-    if (answer === 'accepted') {
-      known.delete(address)
-      makeRoom(known)
-      known.set(address, { refusedSince: undefined })
+    const one = addressOf(address)
+    const now = runtime.monotonic()
+    if (now - one.askedAt > ANSWER_MAX_AGE_MS) {
+      one.askedAt = now
+      one.answer = tryToConnect(address, runtime)
     }
-    const one = known.get(address)
-    if (answer !== 'refused' || one === undefined) return false
+    const answer = await one.answer
+    if (answer === 'accepted') {
+      one.hasAccepted = true
+      one.refusedSince = undefined
+    }
+    if (answer !== 'refused' || !one.hasAccepted) return false
     one.refusedSince ??= runtime.monotonic()
-    if (runtime.monotonic() - one.refusedSince <= ENDED_FOR_MS) return true
-    known.delete(address)
-    return false
-  }
-}
-
-/** Makes room for another entry, by removing the oldest entry if necessary. */
-function makeRoom(entries: Map<string, unknown>): void {
-  if (entries.size < MAX_KNOWN) return
-  for (const [first] of entries) {
-    entries.delete(first)
-    return
+    one.hasAccepted = runtime.monotonic() - one.refusedSince <= ENDED_FOR_MS
+    return one.hasAccepted
   }
 }
 
 function tryToConnect(address: string, runtime: Pick<Runtime, 'setTimer'>): Promise<Answer> {
   const url = URL.parse(address)
-  if (url === null) return Promise.resolve('none')
+  if (url === null) return NO_ANSWER
   const port = Number(url.port) || (url.protocol === 'https:' ? HTTPS_PORT : HTTP_PORT)
   const { promise, resolve } = Promise.withResolvers<Answer>()
   const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ''), port })

@@ -15,10 +15,10 @@ import {
   packedStore,
   type RecordContext,
   rawValue,
-  sweep,
   timerStore,
   topology,
   utf8,
+  walk,
 } from '../../engine/index.ts'
 import { decidePair } from './decide.ts'
 import { type Leaving, leavingKey, parseLeavingKey } from './leaving.ts'
@@ -271,21 +271,13 @@ export const matchPairs = topology(
     }
 
     let forgetBefore = 0
-    let outdated: [string, PairRow][] = []
-    const looking = sweep(pairs, { keysPerRun: CHECKED_PER_TICK, isExpired: rememberIfOutdated })
-
-    /** Always returns false, so that the sweep itself removes no pair. */
-    function rememberIfOutdated(key: string, row: PairRow): boolean {
-      if (withoutOldSwipes(row, forgetBefore) !== row) outdated.push([key, row])
-      return false
-    }
+    const outdated = walk(pairs, { keysPerRun: CHECKED_PER_TICK, isWanted: (_key, row) => withoutOldSwipes(row, forgetBefore) !== row })
 
     /** Removes old swipes from some pairs. */
     function forgetSwipes(now: number, ctx: Context): void {
       forgetBefore = now - SWIPE_KEPT_MS
-      outdated = []
-      looking.run(Math.floor(now / WALK_EVERY_MS))
-      for (const [key, row] of outdated) reduce(parsePairKey(key), row, withoutOldSwipes(row, forgetBefore), forgetBefore, ctx)
+      for (const [key, row] of outdated.run(Math.floor(now / WALK_EVERY_MS)))
+        reduce(parsePairKey(key), row, withoutOldSwipes(row, forgetBefore), forgetBefore, ctx)
     }
 
     function forget(now: number): void {

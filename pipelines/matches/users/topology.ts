@@ -40,6 +40,7 @@ import {
   timerStore,
   topology,
   utf8,
+  walk,
 } from '../../engine/index.ts'
 import { indexEntry } from './index-entry.ts'
 import { isNewPlace, isPlaceOrNone } from './places.ts'
@@ -170,7 +171,7 @@ export const matchUsers = topology(
       if (user.has_profile && !known.has_profile) takeWaiting(view.user_id, ctx)
     }
 
-    /** Removes and returns the swipes that a user made before the user's profile was known, oldest first. */
+    /** Applies the swipes that a user made before the user's profile was known, oldest first. */
     function takeWaiting(userId: string, ctx: RecordContext<string>): void {
       const found = [...waiting.scan(waitingOf(userId))]
       for (const [key] of found) waiting.delete(key)
@@ -307,23 +308,14 @@ export const matchUsers = topology(
 
     const forgetting = sweep(swipes, { keysPerRun: SWEPT_PER_TICK, isExpired: (_key, { ts }) => ts < forgetBefore })
     let forgetBefore = 0
-    const looking = sweep(users, { keysPerRun: SWEPT_PER_TICK, isExpired: rememberIfOutdated })
-    let outdated: [string, MatchUser][] = []
-
-    /** Always returns false, so that the sweep removes no user from the store. */
-    function rememberIfOutdated(userId: string, user: MatchUser): boolean {
-      if (withoutOldSwipes(user, forgetBefore) !== user) outdated.push([userId, user])
-      return false
-    }
+    const outdated = walk(users, { keysPerRun: SWEPT_PER_TICK, isWanted: (_id, user) => withoutOldSwipes(user, forgetBefore) !== user })
 
     /** Removes old swipes, and all traces of them in the states of their users. */
     function forgetSwipes(now: number): void {
       forgetBefore = now - SWIPE_KEPT_MS
       const period = Math.floor(now / WALK_EVERY_MS)
       forgetting.run(period)
-      outdated = []
-      looking.run(period)
-      for (const [userId, user] of outdated) {
+      for (const [userId, user] of outdated.run(period)) {
         users.put(userId, withoutOldSwipes(user, forgetBefore))
         show(userId)
       }

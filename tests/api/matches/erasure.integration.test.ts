@@ -1,10 +1,11 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
+import { contentOf } from '../../stack/content-of.ts'
 import { type MatchesSystem, matchesSystem, type TestUser } from './system.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
@@ -78,15 +79,6 @@ function hasAny(folder: string, needles: readonly Buffer[]): boolean {
     const bytes = contentOf(join(entry.parentPath, entry.name))
     return needles.some((needle) => bytes.includes(needle))
   })
-}
-
-/** Returns the content of a file, or nothing if a server has deleted the file since the test listed its folder. */
-function contentOf(file: string): Buffer {
-  try {
-    return readFileSync(file)
-  } catch {
-    return Buffer.alloc(0)
-  }
 }
 
 /** Encodes a number as Avro does. */

@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
+import { contentOf } from '../../stack/content-of.ts'
 import { type SnippetStack, snippetStack } from './stack.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
@@ -103,15 +104,6 @@ function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new S
     }
   }
   return found
-}
-
-/** Returns the content of a file, or nothing if a server has deleted the file since the test listed its folder. */
-function contentOf(file: string): Buffer {
-  try {
-    return readFileSync(file)
-  } catch {
-    return Buffer.alloc(0)
-  }
 }
 
 /** Encodes a 64-bit integer as Avro does. */

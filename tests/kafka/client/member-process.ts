@@ -1,6 +1,6 @@
 /**
  * A worker process, which tests kill. It joins a group, opens a transaction, prints its partitions and keeps sending
- * heartbeats. It publishes an address, and prints `asked` when somebody connects to it.
+ * heartbeats. It publishes an address, and prints `asked` when a client connects to it.
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'

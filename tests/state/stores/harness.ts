@@ -1,11 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
 import type { Codec } from '../../../schemas/codec.ts'
 import type { ValueFormat } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
-import type { ChangelogWriter, EngineStore, RecordSlot, StateBackend, StateSession } from '../../../state/stores/store.ts'
+import type { ChangelogWriter, EngineStore, RecordSlot, StateBackend, StateColumn, StateSession } from '../../../state/stores/store.ts'
 
 export const TOPOLOGY = 'orders'
 export const PARTITION = 3
@@ -60,6 +61,24 @@ export const testBackends: readonly (() => Promise<TestBackend>)[] = [
 
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'millrace-state-'))
+}
+
+/** Returns a new folder that is removed when the test has finished. */
+export function newFolder(): string {
+  const folder = temporaryFolder()
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export function put(column: StateColumn, key: string, value: string | null): void {
+  const [keyBytes, valueBytes] = [Buffer.from(key), value === null ? null : Buffer.from(value)]
+  column.put(keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes?.length ?? 0)
+}
+
+/** Returns whether any file in the folder contains the text. */
+export function isOnDisk(folder: string, text: string): boolean {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  return files.some((entry) => readFileSync(join(entry.parentPath, entry.name)).includes(text))
 }
 
 /** Creates a value format without a schema. */

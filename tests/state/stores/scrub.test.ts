@@ -1,34 +1,16 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { readdirSync } from 'node:fs'
+import { expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
 import type { StateBackend, StateColumn } from '../../../state/stores/store.ts'
-import { openStore, raw, TOPOLOGY, temporaryFolder } from './harness.ts'
+import { isOnDisk, newFolder, openStore, put, raw, TOPOLOGY } from './harness.ts'
 
 const SECRET = 'a secret that must vanish'
 /** Enough that copying takes several slices. */
 const ROWS = 60_000
 
-function newFolder(): string {
-  const folder = temporaryFolder()
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
-function put(column: StateColumn, key: string, value: string | null): void {
-  const [keyBytes, valueBytes] = [Buffer.from(key), value === null ? null : Buffer.from(value)]
-  column.put(keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes?.length ?? 0)
-}
-
 const all = (column: StateColumn) => new Map([...column.scan({})].map(([key, value]) => [String(key), String(value)]))
-
-/** Returns whether any file in the folder contains the bytes. */
-function isOnDisk(folder: string, text: string): boolean {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  return files.some((entry) => readFileSync(join(entry.parentPath, entry.name)).includes(text))
-}
 
 function session(backend: StateBackend) {
   const own = backend.session(TOPOLOGY)

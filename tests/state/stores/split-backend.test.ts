@@ -1,33 +1,17 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { erasableState } from '../../../pipelines/engine/index.ts'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
 import { withReplaceableState } from '../../../state/stores/replaceable-state.ts'
 import type { StateBackend, StateColumn } from '../../../state/stores/store.ts'
-import { temporaryFolder } from './harness.ts'
+import { isOnDisk, newFolder, put } from './harness.ts'
 
 const SECRET = 'a secret that must vanish'
 const USERS_POSITION = 'changelog/match-users-users-changelog-0'
 const SWIPES_POSITION = 'changelog/match-users-swipes-changelog-0'
 
-function newFolder(): string {
-  const folder = temporaryFolder()
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
-function put(column: StateColumn, key: string, value: string | null): void {
-  const [keyBytes, valueBytes] = [Buffer.from(key), value === null ? null : Buffer.from(value)]
-  column.put(keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes?.length ?? 0)
-}
-
 const all = (column: StateColumn) => [...column.scan({})].map(([key, value]) => [String(key), String(value)])
-
-function isOnDisk(folder: string, text: string): boolean {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  return files.some((entry) => readFileSync(join(entry.parentPath, entry.name)).includes(text))
-}
 
 /** Opens the state of match-users, whose store `users` is erasable and whose store `swipes` is not. */
 async function withState<Result>(

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { HttpMessage } from '../../../../pipelines/engine/index.ts'
 import { DELIVERED } from '../../../../pipelines/engine/index.ts'
+import { nothingOf } from '../../../../pipelines/matches/pairs/relation.ts'
 import { loggedPushes, pushTarget, webhookPushes } from '../../../../pipelines/matches/pushes/target.ts'
 import { silentLog } from '../../../../runtime/system.ts'
 import { checkMatch, type MatchVerdict, type PushCheckReader } from '../../../../state/views/matches/push-check.ts'
@@ -92,23 +93,7 @@ function view() {
   return { texts, hash, apply, verdict }
 }
 
-const RELATION = {
-  user_id: 'ann',
-  other_id: 'bob',
-  liked_at: null,
-  is_super_like: false,
-  match_id: 'm-1',
-  conversation_id: 'c-1',
-  matched_at: 5,
-  has_ended: false,
-  blocks: false,
-  is_blocked: false,
-  blocked_at: null,
-  unblocked_until: null,
-  reopened_until: null,
-  released_until: null,
-  changed_at: 6,
-}
+const RELATION = { ...nothingOf({ userId: 'ann', otherId: 'bob' }, 6), match_id: 'm-1', conversation_id: 'c-1', matched_at: 5 }
 
 test('nothing forbids a push before the view includes the match, or afterwards', async () => {
   const { apply, verdict } = view()

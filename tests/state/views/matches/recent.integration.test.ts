@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { viewTarget } from '../../../../pipelines/engine/sinks/view-target.ts'
 import { decisionDriver, testDriver } from '../../../../pipelines/engine/testing.ts'
+import { nothingOf } from '../../../../pipelines/matches/pairs/relation.ts'
 import { matchPairs } from '../../../../pipelines/matches/pairs/topology.ts'
 import { decideProfile } from '../../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../../pipelines/matches/users/topology.ts'
@@ -442,13 +443,8 @@ test('a note about a block that an API stores only after the block was lifted hi
   onTestFinished(() => redis.disconnect())
   const annId = '0a000000-0000-4000-8000-000000000000'
   const keys = userKeys(PARTITION, annId)
-  const relation: MatchRelation = {
-    ...{ user_id: annId, other_id: BOB, liked_at: null, is_super_like: false, match_id: null, conversation_id: null, matched_at: null },
-    ...{ has_ended: false, blocks: false, is_blocked: false, blocked_at: null, reopened_until: null },
-    unblocked_until: Date.now() - 1_000,
-    released_until: Date.now() - 1_000,
-    changed_at: Date.now() - 1_000,
-  }
+  const liftedAt = Date.now() - 1_000
+  const relation = { ...nothingOf({ userId: annId, otherId: BOB }, liftedAt), unblocked_until: liftedAt, released_until: liftedAt }
   const of = (value: MatchRelation | null) =>
     matchUsersView.operationsFor(PARTITION, `${annId}:${BOB}`, value, { now: Date.now(), held: null })
   const batch = { view: MATCH_USERS_VIEW, partition: PARTITION, topic: 'relations', viewTopics: [matchSeen.name] }

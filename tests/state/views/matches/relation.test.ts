@@ -1,25 +1,10 @@
 import { expect, test } from 'vitest'
+import { nothingOf } from '../../../../pipelines/matches/pairs/relation.ts'
 import type { MatchRelation } from '../../../../schemas/matches/types.ts'
 import { likeScore, matchScore, parseRelation, storedRelation } from '../../../../state/views/matches/relation.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 
-const NOTHING: MatchRelation = {
-  user_id: ANN,
-  other_id: BOB,
-  liked_at: null,
-  is_super_like: false,
-  match_id: null,
-  conversation_id: null,
-  matched_at: null,
-  has_ended: false,
-  blocks: false,
-  is_blocked: false,
-  blocked_at: null,
-  unblocked_until: null,
-  reopened_until: null,
-  released_until: null,
-  changed_at: 1_767_323_046_200,
-}
+const NOTHING = nothingOf({ userId: ANN, otherId: BOB }, 1_767_323_046_200)
 const TIME = 1_767_323_046_123
 const MATCH = { match_id: 'a', conversation_id: 'b', matched_at: TIME }
 /** The setting hash-max-listpack-value of Redis. A hash with a longer value takes three times the memory. */

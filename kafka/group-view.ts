@@ -1,5 +1,5 @@
-import type { GroupMember, GroupPeer } from '../../../kafka/transport.ts'
-import type { Runtime } from '../../../runtime/runtime.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { GroupMember, GroupPeer } from './transport.ts'
 
 /** Caches the members of the group, so that many readers cause few requests to the coordinator. */
 export interface GroupView {
@@ -7,7 +7,12 @@ export interface GroupView {
   members(maxAgeMs: number): Promise<readonly GroupPeer[]>
 }
 
-export function groupView(group: Pick<GroupMember, 'members'>, runtime: Pick<Runtime, 'monotonic'>): GroupView {
+interface GroupCache extends GroupView {
+  /** Makes the next call read the members again, because the group has changed. */
+  forget(): void
+}
+
+export function groupView(group: Pick<GroupMember, 'members'>, runtime: Pick<Runtime, 'monotonic'>): GroupCache {
   let known: readonly GroupPeer[] = []
   let knownAt = -Infinity
   let asking: Promise<readonly GroupPeer[]> | undefined
@@ -28,6 +33,9 @@ export function groupView(group: Pick<GroupMember, 'members'>, runtime: Pick<Run
       if (runtime.monotonic() - knownAt <= maxAgeMs) return known
       asking ??= ask()
       return asking
+    },
+    forget() {
+      knownAt = -Infinity
     },
   }
 }

@@ -1,0 +1,50 @@
+import type { ClickHouseClient } from '@clickhouse/client'
+import { erasureTimes } from '../state/erasure.ts'
+import { connectSinkClickhouse } from '../state/tables/connect.ts'
+import { connectSinkRedis } from '../state/views/connect.ts'
+import { rewriteRedisLogs } from '../state/views/rewrite-log.ts'
+import { periodicJob, type Runner } from './engine/index.ts'
+import { inFirstSlot } from './first-slot.ts'
+import type { SinkContext } from './sinks.ts'
+
+export interface Erasure {
+  readonly name: string
+  /**
+   * How often Redis' files are rewritten after the last erasure. What must not be in the last rewrite any more has to
+   * expire in the meantime.
+   */
+  readonly rewrites: number
+  /** Whether something may have been erased just before the start. */
+  readonly isUnknownAtStart: boolean
+  /**
+   * Returns a function that erases rows from ClickHouse. This function returns whether anything has been erased since
+   * it was last called.
+   */
+  open(client: ClickHouseClient): () => Promise<boolean>
+}
+
+/**
+ * Removes erased rows from ClickHouse, and rewrites the files of Redis, because they keep replaced values until Redis
+ * needs the space. Runs in the first worker slot of each machine.
+ */
+export function erasureJob({ name, rewrites, isUnknownAtStart, open }: Erasure, { config, runtime }: SinkContext): Runner {
+  const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
+  const client = connectSinkClickhouse(config.clickhouse)
+  const erase = open(client)
+  let left = isUnknownAtStart ? rewrites : 0
+
+  async function run(): Promise<void> {
+    if (await erase()) left = rewrites
+    if (left === 0) return
+    await rewriteRedisLogs(redis)
+    left--
+  }
+
+  function close(): void {
+    redis.disconnect()
+    void client.close()
+  }
+
+  const everyMs = erasureTimes(config.eraseWithinMs).scrubEveryMs
+  return inFirstSlot(config, periodicJob({ name, everyMs, run, close }, runtime))
+}

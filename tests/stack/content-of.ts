@@ -1,0 +1,10 @@
+import { readFileSync } from 'node:fs'
+
+/** Returns the content of a file, or nothing if a server has deleted the file since the test listed its folder. */
+export function contentOf(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch {
+    return Buffer.alloc(0)
+  }
+}
