@@ -37,6 +37,9 @@ export default defineConfig({
     pool: 'forks',
     setupFiles: 'tests/property-limit.ts',
     expect: { poll: { timeout: POLL_TIMEOUT_MS } },
+    // Test files share a process, and `performance` stays real. Otherwise a loop that another file has left behind, and
+    // that ends after a time, would block the process forever.
+    fakeTimers: { toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'clearImmediate', 'Date'] },
     // `groupOrder`: from the lowest number up; 0 would come last.
     projects: [
       {

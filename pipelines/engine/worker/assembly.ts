@@ -68,6 +68,8 @@ export interface WorkerContext {
   readonly metrics: TaskMetrics
   /** Fires when the worker stops. */
   readonly stopping: AbortSignal
+  /** Fires when the grace period of a stopping worker is over. */
+  readonly givenUp: AbortSignal
 }
 
 /** The parts of a running worker. */
@@ -96,7 +98,7 @@ export interface Assembly {
 export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: WorkerContext): Promise<Assembly> {
   const { topology } = config
   const { transport, runtime, identity } = deps
-  const { declaration, metrics, stopping } = worker
+  const { declaration, metrics, stopping, givenUp } = worker
   const serdes = await openSerdes(deps.registry, valueTopicsOf(declaration), { runtime })
   const codecs = topologyCodecs(topology.name, (topic) => serdes.codecFor(topic))
   const counts = partitionCounts(topology.name, topology.subTopologies, await prepareTopics(transport, topology, declaration))
@@ -147,7 +149,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     runtime,
   })
   const schemas = schemaWaits({ schemas: serdes.schemas, runtime, stopping, wake })
-  const tasks = taskSet({ fetcher, schemas, runtime, onClose: starts.drop })
+  const tasks = taskSet({ fetcher, schemas, runtime, onClose: starts.drop, givenUp })
   const { isMissing } = schemas
   const cacheBytes = config.cacheBytes ?? defaultCacheBytes(topology.subTopologies, counts)
   const failed = failedRecords({ topology: topology.name, metrics, runtime })

@@ -1,4 +1,4 @@
-import { type Fetcher, type PartitionData, partitionKey } from '../../../kafka/transport.ts'
+import { type Fetcher, type PartitionData, partitionKey, TransportError } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StreamTask } from '../task/task.ts'
 import type { SchemaWaits } from './schema-waits.ts'
@@ -41,7 +41,10 @@ export interface TaskSet {
   readonly closingDue: boolean
   /** True when any task waits for the next commit. */
   readonly commitDue: boolean
-  /** Finishes the running time handlers. Nothing can be committed before that. */
+  /**
+   * Finishes the running time handlers. Nothing can be committed before that.
+   * @throws TransportError if the worker gives up before they have finished
+   */
   comeToRest(): Promise<void>
   readonly waitingForSchemas: number[]
 }
@@ -52,9 +55,11 @@ export interface TaskSetDeps {
   readonly runtime: Runtime
   /** Called for every task that is closed. */
   readonly onClose: (task: StreamTask) => void
+  /** Fires when the grace period of a stopping worker is over. */
+  readonly givenUp: AbortSignal
 }
 
-export function taskSet({ fetcher, schemas, runtime, onClose }: TaskSetDeps): TaskSet {
+export function taskSet({ fetcher, schemas, runtime, onClose, givenUp }: TaskSetDeps): TaskSet {
   const tasks = new Map<string, StreamTask>()
   /** The task of each source partition. */
   const owners = new Map<string, StreamTask>()
@@ -151,6 +156,7 @@ export function taskSet({ fetcher, schemas, runtime, onClose }: TaskSetDeps): Ta
     },
     async comeToRest() {
       for (let busy = running().filter((task) => !task.atRest); busy.length > 0; busy = busy.filter((task) => !task.atRest)) {
+        if (givenUp.aborted) throw new TransportError('CLOSED', 'the worker gave up while time handlers were running', { fatal: false })
         const deadline = runtime.monotonic() + ROUND_MS
         for (const task of busy) task.runHandlers(() => task.atRest || runtime.monotonic() >= deadline)
         await runtime.nextTurn()

@@ -93,6 +93,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   const declaration = topology.declare()
   const metrics = taskMetrics()
   const stopping = new AbortController()
+  const givenUp = new AbortController()
   const done = Promise.withResolvers<void>()
   done.promise.catch(() => {}) // Callers do not have to handle the rejection.
   let state: WorkerState = 'created'
@@ -103,7 +104,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   const hasStandbys = (topology.options.standby ?? 0) > 0
 
   async function start(): Promise<void> {
-    opened = await assemble(config, deps, { declaration, metrics, stopping: stopping.signal })
+    opened = await assemble(config, deps, { declaration, metrics, stopping: stopping.signal, givenUp: givenUp.signal })
     try {
       await opened.producer.init()
       await opened.warmUp.join()
@@ -120,7 +121,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /**
-   * Requests to unreachable brokers are retried without a limit, so a stopping worker gives up after the grace period.
+   * Requests to unreachable brokers are retried without a limit, and a time handler may never end, so a stopping worker
+   * gives up after the grace period.
    */
   function giveUpLater(parts: Assembly): void {
     const cancelTimer = runtime.setTimer(config.stopGraceMs ?? DEFAULT_STOP_GRACE_MS, () => giveUp(parts))
@@ -129,6 +131,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
 
   function giveUp({ producer, group }: Assembly): void {
     log.warn({ topology: topology.name }, 'stop_waits_no_longer')
+    givenUp.abort()
     void Promise.allSettled([producer.close(), group.leave()])
   }
 

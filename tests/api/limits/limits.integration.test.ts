@@ -156,7 +156,11 @@ describe('a limit', () => {
     for (const api of apis)
       await expect.poll(async () => (await visit(`/${shared}`, user, api)).headers.get('x-ratelimit-limit'), SOON).toBe('6')
     const usage = () => send('GET', '/rate-limits/usage/user:42', undefined, user)
-    const current = async () => (await usage()).body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current
+    /** Returns the count, or the error of the answer, so that a failing test shows it. */
+    const current = async () => {
+      const { body } = await usage()
+      return body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current ?? body
+    }
     expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
     let next = 0
     // A slow node may refuse a request while another node still has units of its lease, so both conditions must hold in

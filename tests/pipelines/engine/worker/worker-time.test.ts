@@ -160,8 +160,10 @@ test('while a time handler runs, other tasks process no more than fits into one 
   const { worker, send, broker } = bench()
   const tallies = numberTopic('tallies', 1)
   const handlerSteps = 200
-  // The handler also waits until the other tasks have made progress, because a slow machine needs more steps for that.
-  const progress = 10_000
+  // A slow machine needs more steps until the other tasks have made progress.
+  const mostSteps = 2_000
+  // A store that has written nothing yet assumes 4 KiB per row, so 8,192 rows may already fill the transaction.
+  const progress = 8_000
   let handling = false
   let handled = false
   let mostDirty = 0
@@ -174,7 +176,7 @@ test('while a time handler runs, other tasks process no more than fits into one 
     t.source(counts).onTime('slow', {}, function* slow() {
       if (handled) return
       handling = true
-      for (let i = 0; i < handlerSteps || mostDirty <= progress; i++) {
+      for (let i = 0; i < handlerSteps || (i < mostSteps && mostDirty <= progress); i++) {
         const end = performance.now() + 5
         while (performance.now() < end);
         mostDirty = Math.max(
@@ -211,10 +213,34 @@ test('closing a task ends its running time handler and runs its `finally` blocks
       }
     },
   })
-  const running = await worker(interrupted)
+  const running = await worker(interrupted, { stopGraceMs: 50 })
   send(votes, 'ann', 1)
   await until(() => handling, 'the handler runs')
   broker.groups.expire('election', broker.groups.members('election')[0])
   await until(() => running.status().fences > 0, 'the worker restarts its tasks')
   expect(ended).toBe(true)
+})
+
+test('a worker stops after its grace period although a time handler never ends, and commits no partial result', async () => {
+  const { worker, send, broker } = bench()
+  let handling = false
+  let ended = false
+  const endless = election({
+    *beforeReport() {
+      handling = true
+      try {
+        for (;;) yield
+      } finally {
+        ended = true
+      }
+    },
+  })
+  const running = await worker(endless, { stopGraceMs: 50 })
+  send(votes, 'ann', 1)
+  await until(() => handling, 'the handler runs')
+  await running.stop()
+  await running.done
+  expect(running.status().state).toBe('stopped')
+  expect(ended).toBe(true)
+  expect(broker.records('results')).toEqual([])
 })
