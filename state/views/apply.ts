@@ -68,10 +68,11 @@ export interface ViewStore {
    */
   read(keys: readonly string[]): Promise<(string | null)[]>
   /**
-   * Deletes one partition of a view. Until all its keys are gone, no batch can be applied to it.
+   * Deletes one partition of a view, unless its position in the topic is no longer the one that was read. Until all its
+   * keys are gone, no batch can be applied to it.
    * @throws TargetUnavailableError when retrying may help. The clearing is then unfinished; see `finishClearing`.
    */
-  clear(view: string, partition: number, keeps?: KeptKeys): Promise<void>
+  clear(view: string, partition: number, topic: string, read: ViewPosition, keeps?: KeptKeys): Promise<void>
   /**
    * Completes a `clear` that was interrupted. Also clears a partition that has no position, because the age of its keys
    * is unknown: a sink that fills it would never delete keys whose records are gone from the log. Several processes may
@@ -91,6 +92,8 @@ const CLEARING_SCRIPTS: Readonly<Record<'begin' | 'remove' | 'end', RedisScript>
   end: { name: 'end-clearing', source: END_CLEARING },
 }
 const NONE = ''
+/** What `BEGIN_CLEARING` expects of a partition without positions: no topic, no offset and no time. */
+const NO_POSITIONS = [NONE, NONE, NONE]
 /** Number of keys per SCAN step. A step blocks the single thread of Redis for a few hundred microseconds. */
 const SCAN_COUNT = 1_000
 
@@ -114,17 +117,25 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
     return next === null ? undefined : { next: Number(next), at: Number(at), topicId: topicId ?? undefined }
   }
 
-  async function clear(view: string, partition: number, keeps?: KeptKeys): Promise<void> {
+  async function clear(view: string, partition: number, topic: string, read: ViewPosition, keeps?: KeptKeys): Promise<void> {
+    await beginClearing(view, partition, [topic, String(read.next), String(read.at)])
+    await finishClearing(view, partition, keeps)
+  }
+
+  async function beginClearing(view: string, partition: number, read: readonly string[]): Promise<void> {
     // Processes with an earlier version of the layout read its flag.
     const flags = [caughtUpKey(view, partition), caughtUpKey(withoutLayout(view), partition)]
-    await asking(() => run(CLEARING_SCRIPTS.begin, [positionsKey(view, partition), ...flags], [randomUUID()]))
-    await finishClearing(view, partition, keeps)
+    await asking(() => run(CLEARING_SCRIPTS.begin, [positionsKey(view, partition), ...flags], [randomUUID(), ...read]))
   }
 
   async function finishClearing(view: string, partition: number, keeps?: KeptKeys): Promise<void> {
     const positions = positionsKey(view, partition)
     const [clearing, isFilled] = await asking(() => Promise.all([commands.hget(positions, CLEARING_FIELD), commands.exists(positions)]))
-    if (clearing === null) return isFilled === 0 ? await clear(view, partition, keeps) : undefined
+    if (clearing === null) {
+      if (isFilled === 1) return
+      await beginClearing(view, partition, NO_POSITIONS)
+      return await finishClearing(view, partition, keeps)
+    }
     const pattern = `${escapedGlob(viewTag(view, partition))}:*`
     const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis]
     for (const node of nodes) {

@@ -10,12 +10,19 @@ export const CLEARING_FIELD = ':clearing'
 const CLEARED_FIELD = ':cleared'
 
 /**
- * Begins a clearing, or continues one that another process has begun. KEYS: 1 the positions, from 2 on caught-up flags.
- * ARGV: 1 the mark.
+ * Begins a clearing, unless another process has begun one, or the positions have changed since the sink read them. The
+ * request may be late, and must not clear what another process has filled in the meantime. KEYS: 1 the positions, from 2
+ * on caught-up flags. ARGV: 1 the mark, 2 the topic, 3 and 4 its next offset and time, both empty if the sink found no
+ * positions.
  */
 export const BEGIN_CLEARING = `
-redis.call('DEL', unpack(KEYS, 2))
 if redis.call('HEXISTS', KEYS[1], '${CLEARING_FIELD}') == 1 then return 0 end
+if ARGV[3] == '' then
+  if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+elseif redis.call('HGET', KEYS[1], ARGV[2]) ~= ARGV[3] or redis.call('HGET', KEYS[1], ARGV[2] .. ':at') ~= ARGV[4] then
+  return 0
+end
+redis.call('DEL', unpack(KEYS, 2))
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], '${CLEARING_FIELD}', ARGV[1])
 return 1

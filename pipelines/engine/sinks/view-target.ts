@@ -58,7 +58,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
     const reason = reasonToClear(stored, { end, topicId, retentionMs: retentions.get(topic)! })
     if (reason === undefined) return stored.next
     runtime.log.warn({ view: view.name, topic, partition, stored, end, reason }, 'sink_view_cleared')
-    await store.clear(view.name, partition, view.keeps)
+    await store.clear(view.name, partition, topic, stored, view.keeps)
     return undefined
   }
 

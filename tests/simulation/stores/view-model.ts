@@ -45,17 +45,22 @@ export function viewModel(scheduler: Scheduler): ViewModel {
     return { applied: true }
   }
 
-  function beginClearing(tag: string, mark: string): void {
-    if (partitions.get(tag)?.clearing === undefined) partitions.set(tag, { topics: new Map(), clearing: mark })
+  /** Begins a clearing if the partition still has the position that was read, or if it still has none. */
+  function beginClearing(tag: string, mark: string, read?: { readonly topic: string; readonly position: ViewPosition }): void {
+    const known = partitions.get(tag)
+    if (known?.clearing !== undefined) return
+    const stored = read && known?.topics.get(read.topic)
+    const isUnchanged = read === undefined ? known === undefined : stored?.next === read.position.next && stored.at === read.position.at
+    if (isUnchanged) partitions.set(tag, { topics: new Map(), clearing: mark })
   }
 
   function storeOf(client: Actor): ViewStore {
     const ask = <Result>(what: string, step: () => Result) => server.request(client, what, step)
 
-    async function clear(view: string, partition: number): Promise<void> {
+    async function clear(view: string, partition: number, topic: string, position: ViewPosition): Promise<void> {
       const tag = viewTag(view, partition)
       const mark = simulatedId(scheduler.random)
-      await ask(`begins to clear ${tag}`, () => beginClearing(tag, mark))
+      await ask(`begins to clear ${tag}`, () => beginClearing(tag, mark, { topic, position }))
       await finishClearing(view, partition)
     }
 
@@ -66,7 +71,12 @@ export function viewModel(scheduler: Scheduler): ViewModel {
     async function finishClearing(view: string, partition: number): Promise<void> {
       const tag = viewTag(view, partition)
       const found = await ask(`looks at ${tag}`, () => ({ exists: partitions.has(tag), mark: partitions.get(tag)?.clearing }))
-      if (found.mark === undefined) return found.exists ? undefined : clear(view, partition)
+      if (found.mark === undefined) {
+        if (found.exists) return
+        const mark = simulatedId(scheduler.random)
+        await ask(`begins to clear ${tag}`, () => beginClearing(tag, mark))
+        return await finishClearing(view, partition)
+      }
       const keys = await ask(`lists ${tag}`, () => [...strings.keys()].filter((key) => key.startsWith(`${tag}:`)))
       for (const key of keys) {
         await ask(`removes ${key}`, () => {

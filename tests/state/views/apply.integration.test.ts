@@ -145,7 +145,7 @@ test('clearing removes all keys of one partition and no others', async () => {
   await store.apply(batch(undefined, 1, operations, { caughtUp: true }))
   const other = `${viewTag(view, 33)}:a`
   await redis.set(other, '')
-  await store.clear(view, 3)
+  await store.clear(view, 3, 'one', (await store.position(view, 3, 'one'))!)
   expect(await redis.keys(`${tag}*`)).toEqual([positionsKey(view, 3)])
   expect(await redis.exists(other)).toBe(1)
   expect(await store.position(view, 3, 'one')).toBeUndefined()
@@ -159,7 +159,8 @@ test('after an interrupted clearing nothing is applied until the remaining keys 
   const dying = new Redis(await testStack().redis())
   onTestFinished(() => dying.disconnect())
   dying.scan = (() => Promise.reject(new Error('Connection is closed.'))) as never
-  await expect(viewStore(dying).clear(view, 3)).rejects.toThrow(TargetUnavailableError)
+  const read = (await store.position(view, 3, 'one'))!
+  await expect(viewStore(dying).clear(view, 3, 'one', read)).rejects.toThrow(TargetUnavailableError)
   expect(await redis.exists(caughtUpKey(view, 3))).toBe(0)
   expect(await store.position(view, 3, 'one')).toBeUndefined()
   expect(await store.apply(batch(undefined, 1, set('new')))).toEqual({ applied: false, position: undefined })
@@ -189,9 +190,31 @@ test('a process that clears a view late removes nothing that was applied in the 
     late.scan = scan
     return await scan('0', 'MATCH', `${tag.replace('{', '\\{')}:*`, 'COUNT', 100_000)
   }) as never
-  await viewStore(late).clear(view, 3)
+  await viewStore(late).clear(view, 3, 'one', (await store.position(view, 3, 'one'))!)
   expect(await redis.exists(`${tag}:new`)).toBe(1)
   expect(await redis.exists(`${tag}:old`)).toBe(0)
+})
+
+test('a clearing that begins late does not empty a view that another process has filled in the meantime', async () => {
+  const { redis, view, tag, store, batch } = await open()
+  const set = (key: string): ViewOperation[] => [{ op: 'set', key: `${tag}:${key}`, value: '' }]
+  await store.apply(batch(undefined, 1, set('old')))
+  const read = (await store.position(view, 3, 'one'))!
+  await store.clear(view, 3, 'one', read)
+  await store.apply(batch(undefined, 1, set('new'), { caughtUp: true, now: NOW + 1 }))
+  await store.clear(view, 3, 'one', read)
+  expect(await redis.exists(`${tag}:new`)).toBe(1)
+
+  // A process that found no positions, and is late as well.
+  const late = new Redis(await testStack().redis())
+  onTestFinished(() => late.disconnect())
+  const exists = late.exists.bind(late)
+  late.exists = ((key: string) => {
+    late.exists = exists
+    return Promise.resolve(key === positionsKey(view, 3) ? 0 : 1)
+  }) as never
+  await viewStore(late).finishClearing(view, 3)
+  expect([await redis.exists(`${tag}:new`), await redis.exists(caughtUpKey(view, 3))]).toEqual([1, 1])
 })
 
 test('a key that belongs to another shard is refused', async () => {
@@ -232,7 +255,7 @@ test('in a cluster each partition is written to one shard', async () => {
     expect(await redis.get(key)).toBe(String(partition))
     expect(await redis.get(caughtUpKey(view, partition))).toBe(String(NOW))
   }
-  await store.clear(view, 5)
+  await store.clear(view, 5, 'one', (await store.position(view, 5, 'one'))!)
   expect(await redis.get(`${viewTag(view, 5)}:a`)).toBeNull()
   expect(await redis.get(`${viewTag(view, 4)}:a`)).toBe('4')
   expect(await store.position(view, 5, 'one')).toBeUndefined()

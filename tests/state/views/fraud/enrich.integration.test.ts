@@ -11,9 +11,10 @@ import { NEW_PROFILE } from '../../../../schemas/fraud/profile/fold.ts'
 import { packProfile } from '../../../../schemas/fraud/profile/packed.ts'
 import type { FraudProfile, FraudRequest, TxnScored } from '../../../../schemas/fraud/types.ts'
 import { boundedScripts } from '../../../../state/redis/bounded-scripts.ts'
-import { viewStore } from '../../../../state/views/apply.ts'
+import { positionsKey, viewStore } from '../../../../state/views/apply.ts'
 import { FLIGHT_BYTES, IN_FLIGHT_MS, MOST_COUNTERS, MOST_IN_FLIGHT } from '../../../../state/views/fraud/in-flight.ts'
 import { FRAUD_PROFILES_VIEW, fraudProfilesView, profileKeys } from '../../../../state/views/fraud/profiles.ts'
+import { caughtUpKey } from '../../../../state/views/view.ts'
 import '../../../property-limit.ts'
 import { scored as scoredEvent } from '../../../pipelines/fraud/scored.ts'
 import { HOUR, MINUTE, NO_IP_FACTS, NOON, pay, profileOf, SECOND } from '../../../schemas/fraud/payments.ts'
@@ -176,7 +177,8 @@ test('a payment is in flight for a day, and then leaves room for others', async 
 
 test('while the view is being built, look-ups fail, but payments are in flight', async () => {
   const { store, enrich, failures, redis, keys } = await world()
-  await store.clear(FRAUD_PROFILES_VIEW, PARTITION)
+  await redis.del(positionsKey(FRAUD_PROFILES_VIEW, PARTITION), caughtUpKey(FRAUD_PROFILES_VIEW, PARTITION))
+  await store.finishClearing(FRAUD_PROFILES_VIEW, PARTITION)
   const enrichments = await enrich(pay({ device: 'd1' }))
   expect(enrichments).toMatchObject({ user: 'failed', device: 'failed', ip: undefined })
   expect(failures).toEqual(['the view is being built'])
