@@ -96,7 +96,7 @@ const workerSettings = settingsFragment({
       addressOf('http', 'https')
         .transform((url) => url.replace(/\/$/, ''))
         .optional(),
-      'address at which other workers reach this one for queries',
+      'address at which other workers reach this one for queries, and notice that its process has ended',
       'from host and port',
     ),
     QUERY_TOKEN: documented(
