@@ -5,6 +5,7 @@ import { withDeadline } from './deadline.ts'
 import { ApiError, errors } from './errors.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
+import { readingAgain } from './reading-again.ts'
 import { recordApplier, recordValue } from './record-values.ts'
 import { followTopic } from './topic-follower.ts'
 
@@ -12,7 +13,8 @@ import { followTopic } from './topic-follower.ts'
 export interface GlobalTable<K, V> {
   /**
    * Returns the value of a key. Throws ApiError `not_ready` until the table has read the topic up to the high
-   * watermarks at its start, because a key that is missing before that may simply not have been read yet.
+   * watermarks at its start, because a key that is missing before that may simply not have been read yet. While a topic
+   * that was deleted and created again is being read, the earlier values stay.
    */
   get(key: K): V | undefined
   /** Returns all entries, in no particular order. Throws the same errors as `get`. */
@@ -63,6 +65,8 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   const { transport, topic, values, log, monotonic = () => performance.now(), staleAfterMs = STALE_AFTER_MS } = options
   /** Entries, keyed by the bytes of their key as Latin-1 text, because keys may have any type. */
   const entries = new Map<string, readonly [K, V]>()
+  const again = readingAgain(() => entries.keys())
+  let isReadable = false
   const apply = recordApplier({
     topic: topic.name,
     log,
@@ -72,12 +76,34 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     },
     apply([key, value], { buffer, keyStart, keyEnd }, index) {
       const bytes = buffer.toString('latin1', keyStart[index], keyEnd[index])
+      again.seen(bytes)
       if (value === undefined) entries.delete(bytes)
       else entries.set(bytes, [key, value])
       options.onChange?.(key, value)
     },
   })
-  const follower = followTopic({ transport, topic: topic.name, log, monotonic, pollMs: POLL_MS, apply, onCaughtUp: options.onReady })
+  const follower = followTopic({
+    transport,
+    topic: topic.name,
+    log,
+    monotonic,
+    pollMs: POLL_MS,
+    apply,
+    onStartOver(reason) {
+      log.warn({ topic: topic.name, reason }, 'table_starts_over')
+      again.startOver()
+    },
+    onCaughtUp() {
+      for (const bytes of again.finish()) {
+        const [key] = entries.get(bytes)!
+        entries.delete(bytes)
+        options.onChange?.(key, undefined)
+      }
+      if (isReadable) return
+      isReadable = true
+      options.onReady?.()
+    },
+  })
 
   function staleMs(): number {
     return follower.failure === undefined ? 0 : monotonic() - follower.failure.since
@@ -115,8 +141,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   }
 
   function assertReady(): void {
-    if (follower.missing !== undefined)
-      throw new ApiError(errors.not_ready, { message: `The table of ${topic.name} is still being loaded.` })
+    if (!isReadable) throw new ApiError(errors.not_ready, { message: `The table of ${topic.name} is still being loaded.` })
   }
 
   function bytesOfKey(key: K): string {

@@ -1,5 +1,6 @@
 import type { Topic } from '../../schemas/topic.ts'
 import type { ReadinessProbe } from './readiness.ts'
+import { readingAgain } from './reading-again.ts'
 import { recordApplier, recordValue } from './record-values.ts'
 import { openValues, type SnapshotTablesOptions } from './snapshots/open-values.ts'
 import { followTopic } from './topic-follower.ts'
@@ -11,19 +12,28 @@ export interface TopicFeed {
   close(): Promise<void>
 }
 
+type ApplyValue<K, V> = (key: K, value: V | undefined) => void
+
 /**
- * Opens a feed of a topic.
+ * Opens a feed of a topic. The keys are bigints or strings.
  * @param apply called with each value in log order, and with undefined for a deleted key
+ * @param held returns the keys for which the service has a value. If the topic is deleted and created again, `apply` is
+ *   called with undefined for those that the new topic does not contain.
  */
-export type OpenTopicFeed = <K, V>(topic: Topic<K, V>, apply: (key: K, value: V | undefined) => void) => Promise<TopicFeed>
+export type OpenTopicFeed = <K extends bigint | string, V>(
+  topic: Topic<K, V>,
+  apply: ApplyValue<K, V>,
+  held: () => Iterable<K>,
+) => Promise<TopicFeed>
 
 /** Maximum wait for records. The wait ends when records arrive. */
 const POLL_MS = 5_000
 
 /** Creates the function that the services of a process use to open their feeds. */
 export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport' | 'registry' | 'log' | 'monotonic'>): OpenTopicFeed {
-  return async function openTopicFeed<K, V>(topic: Topic<K, V>, apply: (key: K, value: V | undefined) => void) {
+  return async function openTopicFeed<K extends bigint | string, V>(topic: Topic<K, V>, apply: ApplyValue<K, V>, held: () => Iterable<K>) {
     const { transport, log, monotonic } = options
+    const again = readingAgain(held)
     const { values, loadSchema } = await openValues(options, topic)
     const applier = recordApplier<readonly [K, V | undefined]>({
       topic: topic.name,
@@ -33,9 +43,26 @@ export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport'
         topic.key.decode(chunk.buffer, chunk.keyStart[index], chunk.keyEnd[index]),
         recordValue(values, chunk, index),
       ],
-      apply: ([key, value]) => apply(key, value),
+      apply([key, value]) {
+        again.seen(key)
+        apply(key, value)
+      },
     })
-    const follower = followTopic({ transport, topic: topic.name, log, monotonic, pollMs: POLL_MS, apply: applier })
+    const follower = followTopic({
+      transport,
+      topic: topic.name,
+      log,
+      monotonic,
+      pollMs: POLL_MS,
+      apply: applier,
+      onStartOver(reason) {
+        log.warn({ topic: topic.name, reason }, 'feed_starts_over')
+        again.startOver()
+      },
+      onCaughtUp() {
+        for (const key of again.finish()) apply(key, undefined)
+      },
+    })
     return {
       probe: { name: `feed ${topic.name}`, check: async () => follower.missing },
       close: follower.close,

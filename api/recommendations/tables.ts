@@ -31,15 +31,31 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
   const items = itemTable()
   const trending = new Map<string, TrendingItems>()
   const editorial = new Map<string, EditorialList>()
+
+  function putItem(itemId: bigint, item: RecommendationItem | undefined): void {
+    if (item !== undefined && item.updated_at < items.updatedAt(items.rowOf(itemId))) return
+    items.putItem(itemId, item)
+    onItem(itemId, item)
+  }
+
   const feeds = await Promise.all([
-    topicFeeds(itemsTopic, (itemId, item) => {
-      if (item !== undefined && item.updated_at < items.updatedAt(items.rowOf(itemId))) return
-      items.putItem(itemId, item)
-      onItem(itemId, item)
-    }),
-    topicFeeds(itemStats, (itemId, stats) => items.putStats(itemId, stats)),
-    topicFeeds(trendingItems, (group, list) => assign(trending, group, list)),
-    topicFeeds(editorialLists, (name, list) => assign(editorial, name, list)),
+    topicFeeds(itemsTopic, putItem, items.activeIds),
+    // An item keeps its last statistics.
+    topicFeeds(
+      itemStats,
+      (itemId, stats) => items.putStats(itemId, stats),
+      () => [],
+    ),
+    topicFeeds(
+      trendingItems,
+      (group, list) => assign(trending, group, list),
+      () => trending.keys(),
+    ),
+    topicFeeds(
+      editorialLists,
+      (name, list) => assign(editorial, name, list),
+      () => editorial.keys(),
+    ),
   ])
   const trendingLists = {
     listOf: (group: string) => trending.get(group),

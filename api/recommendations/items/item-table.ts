@@ -24,6 +24,8 @@ export interface ItemTable {
    */
   rowOf(itemId: bigint): number
   idAt(row: number): bigint
+  /** Returns the ids of all active items, in the order of their rows. */
+  activeIds(): Iterable<bigint>
   /** Returns whether the item itself is known, even if it is inactive. */
   isItem(row: number): boolean
   isActive(row: number): boolean
@@ -219,6 +221,9 @@ export function itemTable(): ItemTable {
     },
     rowOf: (itemId) => ids.find(itemId),
     idAt: (row) => ids.idAt(row),
+    *activeIds() {
+      for (let row = 0; row < ids.size; row++) if ((pageOf(row).flags[row & PAGE_MASK] & IS_ACTIVE) !== 0) yield ids.idAt(row)
+    },
     isItem: (row) => row >= 0 && (pageOf(row).flags[row & PAGE_MASK] & IS_ITEM) !== 0,
     isActive: (row) => row >= 0 && (pageOf(row).flags[row & PAGE_MASK] & IS_ACTIVE) !== 0,
     genreAt: (row) => pageOf(row).genre[row & PAGE_MASK],

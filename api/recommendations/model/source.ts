@@ -94,7 +94,8 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
   }
 
   const settled = () => Promise.all([champion.settled(), challenger.settled()])
-  const feed = await topicFeeds(recommendationModels, (key, history) => key === MODELS_KEY && apply(history))
+  const held = () => (record === undefined ? [] : [MODELS_KEY])
+  const feed = await topicFeeds(recommendationModels, (key, history) => key === MODELS_KEY && apply(history), held)
 
   return {
     current(userId) {

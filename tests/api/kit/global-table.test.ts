@@ -10,6 +10,7 @@ import type { Transport } from '../../../kafka/transport.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 import { userInterests } from '../../../schemas/trends/topics.ts'
 import type { UserInterests } from '../../../schemas/trends/types.ts'
+import { recreatable } from './recreatable.ts'
 
 const log = createLogger('silent')
 const topic = userInterests
@@ -112,6 +113,27 @@ test('after a transport error it continues reading from the same offset', async 
   put(1n, 6)
   await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
   expect(changes).toEqual([1n, 1n])
+})
+
+test('after the topic was deleted and created again, it holds what the new topic contains, and answers meanwhile', async () => {
+  const { put, open, broker } = await world()
+  const { transport, recreate } = recreatable(broker)
+  const changes: [bigint, number | undefined][] = []
+  let readies = 0
+  for (const userId of [1n, 2n]) put(userId, 5)
+  const onReady = () => void readies++
+  const table = open({ transport, onReady, onChange: (key, value) => void changes.push([key, value?.topic_weights.music]) })
+  await expect.poll(() => table.probe.check()).toBeUndefined()
+  recreate(topic.name, () => put(2n, 6))
+  expect([table.get(1n)?.topic_weights.music, table.size]).toEqual([5, 2])
+  await expect.poll(() => table.get(2n)?.topic_weights.music).toBe(6)
+  await expect.poll(() => table.get(1n)).toBeUndefined()
+  expect([table.size, readies]).toEqual([1, 1])
+  expect(changes.slice(2)).toEqual([
+    [2n, 6],
+    [1n, undefined],
+  ])
+  await expect.poll(() => table.probe.check()).toBeUndefined()
 })
 
 describe('a table that keeps failing after it was ready', () => {

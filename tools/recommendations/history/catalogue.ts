@@ -34,9 +34,14 @@ export async function readCatalogue({ brokers, security, schemaRegistryUrl }: Ka
   }
 }
 
-async function wholeTopic<K, V>(open: OpenTopicFeed, topic: Topic<K, V>, signal: AbortSignal | undefined): Promise<Map<K, V>> {
+async function wholeTopic<K extends bigint | string, V>(
+  open: OpenTopicFeed,
+  topic: Topic<K, V>,
+  signal: AbortSignal | undefined,
+): Promise<Map<K, V>> {
   const values = new Map<K, V>()
-  const feed = await open(topic, (key, value) => (value === undefined ? values.delete(key) : values.set(key, value)))
+  const put = (key: K, value: V | undefined) => (value === undefined ? values.delete(key) : values.set(key, value))
+  const feed = await open(topic, put, () => values.keys())
   const end = performance.now() + TIME_LIMIT_MS
   try {
     for (;;) {

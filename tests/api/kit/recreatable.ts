@@ -1,0 +1,31 @@
+import type { MemoryBroker } from '../../../kafka/memory/broker.ts'
+import { memoryTransport } from '../../../kafka/memory/transport.ts'
+import { type Transport, TransportError } from '../../../kafka/transport.ts'
+
+/** Creates a transport whose fetchers report a topic that was deleted and created again, as those of a real broker do. */
+export function recreatable(broker: MemoryBroker) {
+  const inner = memoryTransport(broker)
+  let recreations = 0
+  const transport: Transport = {
+    ...inner,
+    fetcher(options) {
+      const fetcher = inner.fetcher(options)
+      const opened = recreations
+      async function poll(ms: number, maxBytes?: number) {
+        const polled = opened === recreations ? await fetcher.poll(ms, maxBytes) : []
+        if (opened !== recreations) throw new TransportError('TOPIC_RECREATED', 'the topic was recreated', { fatal: false })
+        return polled
+      }
+      return { ...fetcher, poll }
+    },
+  }
+  /** Deletes a topic and creates it again with the records that `fill` writes. */
+  function recreate(name: string, fill: () => void): void {
+    const spec = broker.topic(name)
+    broker.deleteTopic(name)
+    broker.createTopic(spec)
+    recreations++
+    fill()
+  }
+  return { transport, recreate }
+}
