@@ -2,7 +2,9 @@ import type { MemoryBroker } from '../../../kafka/memory/broker.ts'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { type Transport, TransportError } from '../../../kafka/transport.ts'
 
-/** Creates a transport whose fetchers report a topic that was deleted and created again, as those of a real broker do. */
+/**
+ * Creates a transport whose fetchers report that a topic was deleted and created again, as those of a real broker do.
+ */
 export function recreatable(broker: MemoryBroker) {
   const inner = memoryTransport(broker)
   let recreations = 0
