@@ -15,7 +15,11 @@ export interface Assignment {
   takeChangedTarget(): TopicPartition[] | undefined
   /** The partitions that the member owns. */
   readonly owned: readonly TopicPartition[]
-  /** Sets the partitions that the member owns now. */
+  /**
+   * Sets the partitions that the member owns now. The next report contains them, even if they are the same as before.
+   * The coordinator may have assigned and revoked a partition in the meantime, and assigns it to no other member until
+   * a report shows that this member does not own it.
+   */
   setOwned(partitions: readonly TopicPartition[]): void
   /** Returns the ownership report for the next heartbeat. */
   nextReport(): OwnershipReport
@@ -28,7 +32,7 @@ export interface Assignment {
 export interface OwnershipReport {
   /** True when the heartbeat must contain every field, not only the partitions. */
   readonly full: boolean
-  /** The owned partitions; undefined when they have not changed since the last report. */
+  /** The owned partitions; undefined when they have not been set since the last report. */
   readonly owned: readonly TopicPartition[] | undefined
   /** Must be called when the coordinator has answered the report. */
   confirmed(): void
@@ -38,8 +42,10 @@ export function openAssignment(): Assignment {
   let target: readonly TopicPartition[] | undefined
   let changed = false
   let owned: readonly TopicPartition[] = []
-  /** The owned partitions in the last confirmed report. */
-  let reported: string | undefined
+  /** Number of times that `owned` was set. */
+  let version = 0
+  /** The version of `owned` in the last confirmed report. */
+  let reported: number | undefined
   /**
    * Number of calls of `forgetReported`. If it has changed since a report was created, that report must not be
    * confirmed.
@@ -63,16 +69,17 @@ export function openAssignment(): Assignment {
     },
     setOwned(partitions) {
       owned = [...partitions]
+      version++
     },
     nextReport() {
       const full = reported === undefined
-      const described = describe(owned)
+      const reporting = version
       const madeAt = lastForgotten
       return {
         full,
-        owned: full || described !== reported ? owned : undefined,
+        owned: full || reporting !== reported ? owned : undefined,
         confirmed() {
-          if (madeAt === lastForgotten) reported = described
+          if (madeAt === lastForgotten) reported = reporting
         },
       }
     },
@@ -84,6 +91,7 @@ export function openAssignment(): Assignment {
       target = undefined
       changed = false
       owned = []
+      version++
     },
   }
 }

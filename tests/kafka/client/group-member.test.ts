@@ -171,6 +171,23 @@ test('an assignment is delivered once, and owned partitions are reported only af
   expect(reports.map(({ owned }) => owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
 })
 
+test('a partition that was assigned and revoked before the member took it is reported as not owned', async () => {
+  const { member, heartbeats } = scripted([{ assignment: [1] }, {}, { assignment: [0, 1] }, { assignment: [1] }, {}])
+  await member.join()
+  member.takeEvent()
+  const owned = [{ topic: 't', partition: 1 }]
+  member.acknowledge(owned)
+  // The owner is busy, so it does not take the second assignment before it is revoked.
+  await vi.waitFor(() => expect(heartbeats.length).toBeGreaterThan(4))
+  const before = heartbeats.length
+  expect(heartbeats.slice(2).map((heartbeat) => heartbeat.owned)).not.toContainEqual(expect.anything())
+  expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: owned })
+  member.acknowledge(owned)
+  await vi.waitFor(() => expect(heartbeats.slice(before).some((heartbeat) => heartbeat.owned !== null)).toBe(true))
+  const reports = heartbeats.slice(before).filter((heartbeat) => heartbeat.owned !== null)
+  expect(reports.map((heartbeat) => heartbeat.owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
+})
+
 test('an acknowledgement does not wait for the next heartbeat', async () => {
   const { member, heartbeats } = scripted([{ assignment: [0], intervalMs: 60_000 }, { intervalMs: 60_000 }])
   await member.join()

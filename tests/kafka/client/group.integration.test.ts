@@ -95,6 +95,33 @@ test('a second member gets partitions only after the first has revoked them', as
   await ownPartitions(first, 4)
 })
 
+test('a member that was given partitions and lost them again while it was busy frees them', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 4)
+  const groupId = uniqueName('group')
+  const busy = newMember(transport, groupId, [topic])
+  await busy.join()
+  await ownPartitions(busy, 4)
+  const leaving = newMember(transport, groupId, [topic])
+  await leaving.join()
+  busy.acknowledge((await nextEvent(busy, 'assignment')).partitions)
+  await ownPartitions(leaving, 2)
+
+  // The busy member takes no events while the other one leaves and returns.
+  const nextEpoch = async () => {
+    const { epoch } = busy
+    await waitUntil(async () => busy.heartbeat().then(() => busy.epoch > epoch), { what: 'the next epoch', timeoutMs: DEADLINE_MS })
+  }
+  await Promise.all([leaving.leave(), nextEpoch()])
+  const returned = newMember(transport, groupId, [topic], leaving.memberId)
+  await returned.join()
+  await busy.heartbeat()
+  const { partitions } = await nextEvent(busy, 'assignment')
+  expect(partitions).toHaveLength(2)
+  busy.acknowledge(partitions)
+  await ownPartitions(returned, 2)
+})
+
 test('partitions without a committed offset are absent from the committed offsets', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
