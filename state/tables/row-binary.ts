@@ -48,9 +48,22 @@ export class RowBinary {
     this.count++
   }
 
+  /** Removes rows and values that were added since the rows had this state. */
+  restore({ size, firstOffset, lastOffset, count }: RowBinaryState): void {
+    this.values.truncate(size)
+    this.firstOffset = firstOffset
+    this.lastOffset = lastOffset
+    this.count = count
+  }
+
   get bytes(): Buffer {
     return this.values.bytes
   }
+}
+
+type RowBinaryState = Pick<RowBinary, 'firstOffset' | 'lastOffset' | 'count'> & {
+  /** Number of bytes. */
+  readonly size: number
 }
 
 /** Writes single values. */
@@ -63,6 +76,16 @@ export class PlainValues {
 
   get bytes(): Buffer {
     return this.#out.buffer.subarray(0, this.#out.length)
+  }
+
+  /** Number of bytes. */
+  get size(): number {
+    return this.#out.length
+  }
+
+  /** Removes the bytes from this position on. */
+  truncate(size: number): void {
+    this.#out.length = size
   }
 
   text(text: string): void {

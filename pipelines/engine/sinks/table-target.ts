@@ -2,7 +2,7 @@ import type { TopicPartition } from '../../../kafka/transport.ts'
 import { RowBinary } from '../../../state/tables/row-binary.ts'
 import type { OffsetRow, TableStore } from '../../../state/tables/store.ts'
 import type { AnyTable, BinaryTable, Table } from '../../../state/tables/table.ts'
-import type { BatchLimits, PartitionFacts, SinkBatch, SinkTarget, WriteResult } from './target.ts'
+import type { BatchLimits, PartitionFacts, RefusedRecord, SinkBatch, SinkRecord, SinkTarget, WriteResult } from './target.ts'
 
 export interface TableTargetOptions<K, V> {
   readonly table: AnyTable<K, V>
@@ -26,6 +26,12 @@ const COLLECTING_SHARE = 0.1
  * and with little memory.
  */
 const MAX_INSERT_ROWS = 50_000
+
+/** The rows of a batch, and the records whose rows cannot be built. */
+interface Rows {
+  readonly runs: readonly Run[]
+  readonly refused: readonly RefusedRecord[]
+}
 
 /** Consecutive records whose rows belong to one partition of the table. */
 interface Run {
@@ -69,9 +75,10 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     )
   }
 
-  function prepare({ partition: { topic, partition }, records, caughtUp }: SinkBatch): () => Promise<WriteResult> {
+  function prepare({ partition: { topic, partition }, records, caughtUp, refuse }: SinkBatch): () => Promise<WriteResult> {
     const place = { topic, partition }
-    const runs = 'binaryColumns' in table ? binaryRuns(table, place, records) : jsonRuns(table, place, records)
+    const { runs, refused } = 'binaryColumns' in table ? binaryRuns(table, place, records) : jsonRuns(table, place, records)
+    let isRefused = refused.length === 0
     let done = 0
     let isUncertain = false
 
@@ -80,6 +87,9 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
      * after a crash between two inserts.
      */
     return async function insertRuns() {
+      // The dead letters are stored first, because a sink continues after the highest offset in the table.
+      if (!isRefused) await refuse?.(refused)
+      isRefused = true
       for (; done < runs.length; done++) {
         const run = runs[done]
         if (isUncertain && (await isStored(place, run))) {
@@ -107,14 +117,14 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     return next !== undefined && next > lastOffset
   }
 
-  function jsonRuns(jsonTable: Table<K, V>, place: TopicPartition, records: SinkBatch['records']): Run[] {
+  function jsonRuns(jsonTable: Table<K, V>, place: TopicPartition, records: SinkBatch['records']): Rows {
     const runs: (Run & { readonly rows: OffsetRow[] })[] = []
-    for (const { offset, key, value } of records) {
+    const refused = refusedOf(records, ({ offset, key, value }) => {
       const rows = jsonTable.rowsOf(key as K, value as V | null)
-      if (rows.length === 0) continue
+      if (rows.length === 0) return
       const run = runFor(jsonTable.partitionOf(key as K, value as V), rows.length)
       for (const row of rows) run.rows.push({ offset, row })
-    }
+    })
 
     function runFor(tablePartition: string | number, more: number): { readonly rows: OffsetRow[] } {
       const last = runs.at(-1)
@@ -132,17 +142,24 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
       return run
     }
 
-    return runs
+    return { runs, refused }
   }
 
-  function binaryRuns(binaryTable: BinaryTable<K, V>, place: TopicPartition, records: SinkBatch['records']): Run[] {
+  function binaryRuns(binaryTable: BinaryTable<K, V>, place: TopicPartition, records: SinkBatch['records']): Rows {
     const runs: (Run & { readonly rows: RowBinary })[] = []
-    for (const { offset, key, value } of records) {
+    const refused = refusedOf(records, ({ offset, key, value }) => {
       // A tombstone has no rows.
-      if (value === null) continue
+      if (value === null) return
       const { rows } = runFor(binaryTable.partitionOf(key as K, value as V))
-      binaryTable.writeRows(key as K, value as V, offset, rows)
-    }
+      const { firstOffset, lastOffset, count } = rows
+      const { size } = rows.values
+      try {
+        binaryTable.writeRows(key as K, value as V, offset, rows)
+      } catch (error) {
+        rows.restore({ size, firstOffset, lastOffset, count })
+        throw error
+      }
+    })
 
     /** The rows of one record stay together, so an insert may exceed the limit by the rows of one record. */
     function runFor(tablePartition: string | number): { readonly rows: RowBinary } {
@@ -161,7 +178,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
       return run
     }
 
-    return runs.filter(({ rows }) => rows.count > 0)
+    return { runs: runs.filter(({ rows }) => rows.count > 0), refused }
   }
 
   return {
@@ -173,4 +190,21 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     open,
     prepare,
   }
+}
+
+/**
+ * Adds records one by one. Returns those that a RangeError prevents, for example because a time is beyond the range of
+ * dates. Any other error is a bug of the table and stops the sink.
+ */
+function refusedOf(records: SinkBatch['records'], add: (record: SinkRecord) => void): RefusedRecord[] {
+  const refused: RefusedRecord[] = []
+  for (const [at, record] of records.entries()) {
+    try {
+      add(record)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      refused.push({ at, reason: error.message })
+    }
+  }
+  return refused
 }

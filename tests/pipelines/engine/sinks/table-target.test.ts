@@ -109,6 +109,55 @@ test('binary rows are split and limited in the same way, and tombstones have non
   ])
 })
 
+/** A time that no date can have, as a producer may send it. */
+const IMPOSSIBLE = 8.64e15 + 1
+
+test.each([
+  ['rows', eventsTable],
+  ['binary rows', { ...binaryEvents, partitionOf: () => 1, writeRows: writeValidated }],
+])('records whose %s cannot be built become dead letters once, before anything is inserted', async (_kind, table) => {
+  const { store, inserts, state } = memoryTable()
+  const letters: [inserted: number, at: readonly number[], reasons: readonly string[]][] = []
+  const target = await tableTarget({ table }, store)
+  const write = target.prepare({
+    ...batch(records([1, NOVEMBER], [2, IMPOSSIBLE], [3, NOVEMBER], [4, IMPOSSIBLE])),
+    async refuse(refused) {
+      letters.push([inserts.length, refused.map(({ at }) => at), refused.map(({ reason }) => reason)])
+    },
+  })
+  state.fail = 'lost'
+  await expect(write()).rejects.toThrow(TargetUnavailableError)
+  expect(await write()).toEqual({ outcome: 'applied' })
+  expect(letters).toEqual([[0, [1, 3], ['Invalid time value', 'Invalid time value']]])
+  expect(inserts).toEqual([[1, 3]])
+})
+
+/** Writes a row, and fails in the middle of it if the time is impossible. */
+function writeValidated(_key: string, { id, at }: Event, offset: number, rows: RowBinary): void {
+  rows.values.text(id)
+  rows.values.text(new Date(at).toISOString())
+  rows.endRow(offset)
+}
+
+test('a row that cannot be built leaves no bytes among binary rows', async () => {
+  const bytes: string[] = []
+  const { store } = memoryTable()
+  const insertBinary = async (rows: RowBinary) => void bytes.push(rows.bytes.toString('hex'))
+  const table = { ...binaryEvents, partitionOf: () => 1, writeRows: writeValidated }
+  const target = await tableTarget({ table }, { ...store, insertBinary })
+  await target.prepare(batch(records([1, NOVEMBER], [2, IMPOSSIBLE], [3, NOVEMBER])))()
+  await target.prepare(batch(records([1, NOVEMBER], [3, NOVEMBER])))()
+  expect(bytes[0]).toBe(bytes[1])
+})
+
+test('a bug of a table stops the sink instead of making dead letters', async () => {
+  const rowsOf = () => {
+    throw new TypeError('a bug')
+  }
+  const target = await tableTarget({ table: { ...eventsTable, rowsOf } }, memoryTable().store)
+  expect(() => target.prepare(batch(records([1, NOVEMBER])))).toThrow('a bug')
+})
+
 test('an insert has a limited number of rows, and the rows of one record stay together', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable, maxInsertRows: 4 }, store)
