@@ -31,6 +31,7 @@ export interface WindowedCounterStore<K> extends EngineStore {
    * key's ring.
    * @returns false when the time is before the ring, in which case nothing is counted. This also applies to a key that
    * is new or was trimmed, because its older windows are already closed.
+   * @throws RangeError when `by` is no integer or `time` is no time, because such a count would spoil the state
    */
   add(key: K, time: number, by?: number): boolean
   /** Returns the sum of the buckets that begin at or after `from` and before `to`. */
@@ -46,7 +47,8 @@ export interface WindowedCounterStore<K> extends EngineStore {
 
 export function windowedCounterStore<K>(name: string, options: WindowedCounterOptions<K>): WindowedCounterStore<K> {
   const { bucketMs, buckets: ring } = options
-  if (!(bucketMs > 0 && ring > 0)) throw new RangeError(`store ${name}: bucketMs and buckets must be positive`)
+  if (!(bucketMs > 0 && Number.isSafeInteger(ring) && ring > 0))
+    throw new RangeError(`store ${name}: bucketMs must be positive, and buckets a positive integer`)
   const counters = keyedStore<K, Buckets>(name, {
     key: options.key,
     value: windowedCounterValue(),
@@ -80,6 +82,8 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
     prefetch: counters.prefetch,
     add(key: K, time: number, by = 1) {
       const bucket = Math.floor(time / bucketMs)
+      if (!Number.isSafeInteger(by) || !Number.isSafeInteger(bucket))
+        throw new RangeError(`store ${name}: cannot add ${by} at time ${time}`)
       const counter = counters.get(key)
       if (isLate(bucket, counter === undefined ? -Infinity : newestOf(counter))) return false
       if (counter === undefined) counters.put(key, oneBucket(bucket, by))

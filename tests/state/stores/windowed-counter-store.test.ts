@@ -146,3 +146,20 @@ test('counts can exceed 32 bits', async () => {
   store.add('a', 1, 2 ** 40)
   expect(store.count('a', 0, 10)).toBe(2 ** 41)
 })
+
+test.each([
+  ['a fraction', 1, 0.5],
+  ['no number', 1, Number.NaN],
+  ['an infinite amount', 1, Number.POSITIVE_INFINITY],
+  ['no time', Number.NaN, 1],
+])('an addition with %s is refused and changes nothing', async (_what, time, by) => {
+  const opened = await testBackends[0]()
+  const store = openStore(windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets: BUCKETS }), opened.backend)
+  store.add('a', 1, 2)
+  expect(() => store.add('a', time, by)).toThrow(RangeError)
+  expect(store.buckets('a')).toEqual([[0, 2]])
+})
+
+test.each([0, -1, 1.5, Number.NaN])('a ring of %d buckets is refused', (buckets) => {
+  expect(() => windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets })).toThrow('buckets a positive integer')
+})
