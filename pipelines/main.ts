@@ -8,6 +8,7 @@ import { withReplaceableState } from '../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../state/stores/store.ts'
 import { type PipelinesConfig, readPipelinesConfig } from './config.ts'
 import {
+  checkInternalTopics,
   createWorker,
   type EngineMetrics,
   endedProcesses,
@@ -29,7 +30,9 @@ async function main(): Promise<void> {
   const config = readPipelinesConfig()
   lowerPriority(config.nice)
   const log = pino({ level: config.logLevel, messageKey: 'event', base: { slot: config.slot }, timestamp: pino.stdTimeFunctions.isoTime })
-  const apartOf = erasableState(config.services.flatMap(({ service }) => declaredTopologies(service)))
+  const topologies = config.services.flatMap(({ service }) => declaredTopologies(service))
+  checkInternalTopics(topologies)
+  const apartOf = erasableState(topologies)
   await withReplaceableState(
     { folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes, apartOf },
     (reason) => log.error({ err: reason, folder: config.stateFolder }, 'state_deleted'),

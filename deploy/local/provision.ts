@@ -2,7 +2,7 @@ import { kafkaTransport } from '../../kafka/client/index.ts'
 import { readKafkaSecurity } from '../../kafka/config.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { TopicSpec } from '../../kafka/transport.ts'
-import { internalTopics } from '../../pipelines/engine/index.ts'
+import { checkInternalTopics, internalTopics } from '../../pipelines/engine/index.ts'
 import { declaredTopologies, type PipelineService } from '../../pipelines/service.ts'
 import { pipelineServices } from '../../pipelines/services.ts'
 import { systemRuntime } from '../../runtime/system.ts'
@@ -70,7 +70,9 @@ export function topicSpecs(
 ): TopicSpec[] {
   const { pipelines } = services
   const planned = typeof partitionsOf === 'string' ? countsOf(partitionsOf) : partitionsOf
-  const topologies = pipelines.flatMap(declaredTopologies).map((topology) => ({ topology, declaration: topology.declare() }))
+  const declaredOnes = pipelines.flatMap(declaredTopologies)
+  checkInternalTopics(declaredOnes)
+  const topologies = declaredOnes.map((topology) => ({ topology, declaration: topology.declare() }))
   const repartitions = topologies.flatMap(({ declaration }) => [...declaration.repartitions.values()])
   const ofSinks = pipelines.flatMap(({ sinks }) => sinks).flatMap(({ ownTopics = [] }) => ownTopics)
   // A sink may write a public topic.

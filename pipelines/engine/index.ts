@@ -36,7 +36,8 @@ export type { TopologyDescription } from './topology/describe.ts'
 export { ProcessorError, TopologyError } from './topology/errors.ts'
 export { deadLetterTopicName } from './topology/internal-topics.ts'
 export { deadLetter, drop, late } from './topology/outcome.ts'
-export { type Topology, type TopologyOptions, topology } from './topology/topology.ts'
+export { type Topology, topology } from './topology/topology.ts'
+export type { TopologyOptions } from './topology/topology-options.ts'
 
 // Topics: their keys, values and formats
 
@@ -120,4 +121,4 @@ export type { Runner, Sample } from './worker/runner.ts'
 export { createWorker, type Worker, type WorkerStatus } from './worker/worker.ts'
 export type { Guarantee, MemberIdentity, WorkerConfig, WorkerDeps } from './worker/worker-config.ts'
 export { workerRunner } from './worker/worker-runner.ts'
-export { erasableState, internalTopics } from './worker/worker-topics.ts'
+export { checkInternalTopics, erasableState, internalTopics } from './worker/worker-topics.ts'

@@ -9,7 +9,7 @@ import type { EngineStore } from '../../../state/stores/store.ts'
 import { sweep } from '../state/sweep.ts'
 import type { Context, OnError, RecordContext, Stream, TopologyBuilder } from '../topology/api.ts'
 import { drop } from '../topology/outcome.ts'
-import type { TopologyOptions } from '../topology/topology.ts'
+import type { TopologyOptions } from '../topology/topology-options.ts'
 import { judgedTime, requireAppendTime } from './judged-time.ts'
 import { applyChanges, type RowChanges, type RowPrefetch, type Rows, storedPrefetch, storedRows } from './rows.ts'
 

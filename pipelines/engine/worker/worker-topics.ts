@@ -71,6 +71,26 @@ export function changelogNames(topology: Topology, declaration: Declaration): st
   return topology.subTopologies.flatMap((part) => loggedStores(part, declaration).map((store) => changelogTopicName(topology.name, store)))
 }
 
+/**
+ * Checks that no internal topic belongs to two topologies. A topology `a` with the store `b-c` has the same changelog
+ * as a topology `a-b` with the store `c`.
+ * @throws TopologyError when two topologies would share a topic
+ */
+export function checkInternalTopics(topologies: readonly Topology[]): void {
+  const owners = new Map<string, string>()
+  for (const topology of topologies) {
+    const declaration = topology.declare()
+    const repartitions = [...declaration.repartitions.values()].map(({ name }) => name)
+    for (const name of [...repartitions, ...changelogNames(topology, declaration)]) {
+      const owner = owners.get(name) ?? topology.name
+      if (owner !== topology.name) {
+        throw new TopologyError(`topologies ${owner} and ${topology.name} would share the topic ${name}: rename a topology, store or stage`)
+      }
+      owners.set(name, owner)
+    }
+  }
+}
+
 function changelogs(topology: Topology, declaration: Declaration, counts: ReadonlyMap<string, number>): TopicSpec[] {
   return topology.subTopologies.flatMap((part) => {
     const partitions = partitionsOfPart(topology.name, part.sources, counts)

@@ -1,4 +1,5 @@
-import { type TopologyOptions, topology } from '../../../pipelines/engine/topology/topology.ts'
+import { topology } from '../../../pipelines/engine/topology/topology.ts'
+import type { TopologyOptions } from '../../../pipelines/engine/topology/topology-options.ts'
 import type { Codec } from '../../../schemas/codec.ts'
 import { CodecError } from '../../../schemas/codec.ts'
 import { utf8 } from '../../../schemas/keys.ts'

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { testDriver } from '../../../../pipelines/engine/testing.ts'
+import { TopologyError } from '../../../../pipelines/engine/topology/errors.ts'
 import { late } from '../../../../pipelines/engine/topology/outcome.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { checkInternalTopics } from '../../../../pipelines/engine/worker/worker-topics.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { numberFormat, numberTopic, textTopic, wordCount } from '../words.ts'
@@ -152,4 +154,48 @@ test('the build function runs again for every task, with separate stores', () =>
   const [one, two] = [counted.declare(), counted.declare()]
   expect(builds).toBe(before + 2)
   expect(one.stores.get('s')).not.toBe(two.stores.get('s'))
+})
+
+test.each([
+  [{ commitIntervalMs: Number.NaN }, 'the option commitIntervalMs is NaN, but must be a number of ms from 0'],
+  [{ commitSoonMs: -1 }, 'the option commitSoonMs is -1, but must be a number of ms from 0'],
+  [{ collectMs: 'later' }, "the option collectMs is later, but must be a number of ms from 0, or 'until-commit'"],
+  [{ maxIdleMs: -2 }, 'the option maxIdleMs is -2, but must be a number of ms from 0, or -1'],
+  [{ standby: 3 }, 'the option standby is 3, but must be 0, 1 or 2'],
+  [{ erasesIds: 'yes' }, 'the option erasesIds is yes, but must be true or false'],
+  [{ standbys: 1 }, 'there is no option standbys'],
+])('the options %o are refused', (options, message) => {
+  const declare = () => topology('wrong', (t) => t.source(a).process('one', {}, nothing), options as never)
+  expect(declare).toThrow(new TopologyError(`topology wrong: ${message}`))
+})
+
+test('options at the limits of their ranges, and undefined options, are accepted', () => {
+  const options = { commitIntervalMs: 0, commitSoonMs: undefined, collectMs: 'until-commit', maxIdleMs: -1, standby: 2 } as const
+  expect(topology('right', (t) => t.source(a).process('one', {}, nothing), options).options).toEqual(options)
+})
+
+/** A topology with a store and a repartition topic. */
+function twoStages(name: string, store: ReturnType<typeof keyedStore<string, number>>, middle: string) {
+  return topology(name, (t) => {
+    const between = t.repartition(middle, { key: a.key, value: a.value, partitions: 2 })
+    t.source(a).process('one', { emits: [between] }, nothing)
+    t.source(between).process('two', { stores: [store] }, nothing)
+  })
+}
+
+test('topologies whose internal topics would have the same name are refused', () => {
+  const shared = (topic: string) =>
+    new TopologyError(`topologies a and a-b would share the topic ${topic}: rename a topology, store or stage`)
+  expect(() => checkInternalTopics([twoStages('a', store('x'), 'b-c'), twoStages('a-b', store('y'), 'c')])).toThrow(
+    shared('a-b-c-repartition'),
+  )
+  expect(() => checkInternalTopics([twoStages('a', store('b-c'), 'x'), twoStages('a-b', store('c'), 'y')])).toThrow(
+    shared('a-b-c-changelog'),
+  )
+})
+
+test('stores without a changelog, and stores of different topologies with the same name, do not collide', () => {
+  const local = keyedStore('b-c', { key: utf8, value: numberFormat, logged: false })
+  const topologies = [twoStages('a', local, 'x'), twoStages('a-b', store('c'), 'y'), twoStages('d', store('c'), 'y')]
+  expect(() => checkInternalTopics(topologies)).not.toThrow()
 })
