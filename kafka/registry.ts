@@ -7,7 +7,8 @@ export { SchemaNotFoundError } from './registry-interface.ts'
 /**
  * Client of a schema registry with Confluent's REST API. Schemas are JSON text. The client caches them by id, because
  * the schema of an id never changes. `register` throws SchemaRefusedError when the schema is incompatible or invalid.
- * `register` and `schemaById` throw RegistryUnreachableError when the registry gives no usable answer.
+ * `register` and `schemaById` throw RegistryAccessError when the registry denies access, and RegistryUnreachableError
+ * when it gives no usable answer.
  */
 export type RegistryClient = SchemaRegistry
 
@@ -50,6 +51,14 @@ export class RegistryUnreachableError extends Error {
   override readonly name = 'RegistryUnreachableError'
 }
 
+/**
+ * Thrown when the registry denies access (401 or 403). The credentials are wrong, lack a permission, or cannot be
+ * checked at the moment. The schema is not the cause.
+ */
+export class RegistryAccessError extends Error {
+  override readonly name = 'RegistryAccessError'
+}
+
 const REQUEST_TIMEOUT_MS = 5_000
 const DEADLINE_MS = 30_000
 /**
@@ -59,7 +68,10 @@ const DEADLINE_MS = 30_000
 const FIRST_BACKOFF_MS = 100
 const LONGEST_BACKOFF_MS = 5_000
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
-const TOO_MANY_REQUESTS = 429
+/** The statuses that mean that the registry denies access: unauthorized and forbidden. */
+const ACCESS_DENIED: ReadonlySet<number> = new Set([401, 403])
+/** The statuses below 500 of failures that pass: request time-out and too many requests. */
+const PASSING: ReadonlySet<number> = new Set([408, 429])
 /**
  * The registry's error code for an unknown schema id. The HTTP status alone is not enough, because a proxy in front of
  * the registry may return 404 for other reasons.
@@ -124,7 +136,10 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     for (let attempt = 0; ; attempt++) {
       const target = endpoints[attempt % endpoints.length]
       const failure = await tryOnce(target, question, isExpected)
-      if (typeof failure !== 'string') return failure
+      if (typeof failure !== 'string') {
+        if (!failure.ok && ACCESS_DENIED.has(failure.refusal.status)) throw accessError(target, failure.refusal)
+        return failure
+      }
       if (runtime.monotonic() + backoff >= deadline) {
         throw new RegistryUnreachableError(
           `no usable answer from the schema registry at ${target.url} (${failure}). Is it running, and is its address right (SCHEMA_REGISTRY_URL)?`,
@@ -156,7 +171,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
       const given = jsonOf(content)
       if (response.ok) return isExpected(given) ? { ok: true, body: given } : `it answers ${status} with ${shown(content)}`
       const { error_code: code, message } = errorBody(given, content)
-      if (status >= 500 || status === TOO_MANY_REQUESTS) return `it answers ${status}: ${message}`
+      if (status >= 500 || PASSING.has(status)) return `it answers ${status}: ${message}`
       // The registry itself always answers with JSON, so this answer comes from another server, such as a proxy.
       if (given === undefined) return `it answers ${status} with ${shown(content)}`
       return { ok: false, refusal: { status, code: code ?? status, message } }
@@ -169,6 +184,12 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
   }
 
   return { register, schemaById }
+}
+
+function accessError({ url }: Endpoint, { status, message }: Refusal): RegistryAccessError {
+  return new RegistryAccessError(
+    `the schema registry at ${url} denies access, it answers ${status}: ${message}. Are the user and password in its address right (SCHEMA_REGISTRY_URL), and may the user read and register schemas?`,
+  )
 }
 
 interface Endpoint {

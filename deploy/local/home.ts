@@ -154,6 +154,8 @@ function guard(home: Home, waitMs: number): () => void {
 
 function takeLock(home: Home): () => void {
   const lock = join(home.path, LOCK)
+  // Only one process at a time is here, so all drafts are those of killed processes.
+  for (const entry of readdirSync(home.path)) if (LOCK_DRAFT.test(entry)) rmSync(join(home.path, entry), { force: true })
   const mine = join(home.path, `${LOCK}.${process.pid}`)
   writeFileSync(mine, JSON.stringify(processMark(process.pid)))
   try {

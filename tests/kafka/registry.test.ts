@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { RegistryUnreachableError, registryClient, SchemaNotFoundError, SchemaRefusedError } from '../../kafka/registry.ts'
+import {
+  RegistryAccessError,
+  RegistryUnreachableError,
+  registryClient,
+  SchemaNotFoundError,
+  SchemaRefusedError,
+} from '../../kafka/registry.ts'
 import { manualRuntime } from '../../runtime/manual.ts'
 
 interface Seen {
@@ -71,12 +77,22 @@ test('distinguishes a missing schema, which may appear later, from a missing reg
   expect(await client.schemaById(3)).toBe('"long"')
 })
 
-test('retries connection errors, 5xx and 429 with growing pauses on all addresses', async () => {
-  const { seen, sleeps, deps } = scripted(refusedConnection, answer(503, {}), answer(429, {}), answer(200, { id: 1 }))
+test('retries connection errors, 5xx, 408 and 429 with growing pauses on all addresses', async () => {
+  const { seen, sleeps, deps } = scripted(refusedConnection, answer(503, {}), answer(429, {}), answer(408, {}), answer(200, { id: 1 }))
   const client = registryClient({ url: 'http://one, http://two' }, deps)
   expect(await client.register('s', '"int"')).toBe(1)
-  expect(seen.map(({ url }) => new URL(url).host)).toEqual(['one', 'two', 'one', 'two'])
-  expect(sleeps).toEqual([100, 200, 400])
+  expect(seen.map(({ url }) => new URL(url).host)).toEqual(['one', 'two', 'one', 'two', 'one'])
+  expect(sleeps).toEqual([100, 200, 400, 800])
+})
+
+test.each([401, 403])('a denied access (%i) is reported with the answer, and the schema is not blamed', async (status) => {
+  const { seen, deps } = scripted(answer(status, { error_code: status, message: 'Token expired' }))
+  const client = registryClient({ url: 'http://key:secret@registry' }, deps)
+  for (const denied of [client.register('s', '"int"'), client.schemaById(3)]) {
+    await expect(denied).rejects.toThrow(RegistryAccessError)
+    await expect(denied).rejects.toThrow(`the schema registry at http://registry denies access, it answers ${status}: Token expired`)
+  }
+  expect(seen).toHaveLength(2)
 })
 
 test('the error after the deadline names the address and the last cause', async () => {

@@ -14,6 +14,11 @@ const KEPT_FOLDER = `${HIDDEN_PREFIX}damaged`
 const PARTIAL_SUFFIX = '.partial'
 /** Number of digits in the number at the beginning of a folder's name. */
 const NUMBER_DIGITS = 15
+/**
+ * Age after which a folder without its final name belongs to no running process. A folder gets its final name within
+ * milliseconds, unless its process is suspended meanwhile.
+ */
+const UNNAMED_KEPT_MS = 24 * 3_600_000
 const NUMBERED = new RegExp(`^[${HIDDEN_PREFIX}]?(\\d{${NUMBER_DIGITS}})-`)
 
 /** A folder that this process has locked. */
@@ -72,7 +77,10 @@ export async function adopt(
   name: string,
   counterOf: (topic: string, key: Buffer) => number,
 ): Promise<Adopted | undefined> {
-  if (name.startsWith(HIDDEN_PREFIX)) return undefined
+  if (name.startsWith(HIDDEN_PREFIX)) {
+    await removeUnnamed(options, name)
+    return undefined
+  }
   const { files, runtime } = options
   const path = join(options.folder, name)
   const lock = await lockUnlessGone(files, path)
@@ -101,6 +109,20 @@ export async function adopt(
     await Promise.all(segments.map((segment) => segment.close()))
     release()
     throw error
+  }
+}
+
+/** Removes a folder whose process was killed before the folder got its final name. Such a folder has no segments. */
+async function removeUnnamed({ files, folder, runtime }: AdoptOptions, name: string): Promise<void> {
+  const madeAt = NUMBERED.exec(name)?.[1]
+  if (madeAt === undefined || runtime.now() - Number(madeAt) < UNNAMED_KEPT_MS) return
+  const path = join(folder, name)
+  const lock = await lockUnlessGone(files, path)
+  if (lock === undefined) return
+  try {
+    if (lock.names.every((file) => file === LOCK_FILE)) await files.remove(path)
+  } finally {
+    lock.release()
   }
 }
 

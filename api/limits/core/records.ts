@@ -45,7 +45,7 @@ const MAX_PATH_CHARACTERS = 200
 const MS_PER_SECOND = 1_000
 
 export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOptions): DecisionRecords {
-  const node = randomUUID()
+  let node = randomUUID()
   const violations = factBuffer<string, LimitViolation>({
     open: () => facts.openLog(limitViolations),
     capacity: VIOLATIONS_CAPACITY,
@@ -68,7 +68,11 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
 
   function tick(): void {
     if (kinds.size > 0) traffic.offer(node, { second: second * MS_PER_SECOND, node, entries: [...kinds.values()], left_out: leftOut })
-    second = Math.floor(now() / MS_PER_SECOND)
+    const next = Math.floor(now() / MS_PER_SECOND)
+    // After the clock is set back, seconds occur again. Their records need another key, because records with the same
+    // node and second replace each other.
+    if (next < second) node = randomUUID()
+    second = next
     kinds = new Map()
     kindsBytes = 0
     seen = new Set()

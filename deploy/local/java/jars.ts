@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { partialPath, removeAbandoned } from './partial-folders.ts'
 
 const run = promisify(execFile)
 
@@ -40,7 +41,8 @@ export async function ensureJars(set: JarSet, toolsDir: string): Promise<string>
   const target = join(toolsDir, `${set.name}-${createHash('sha256').update(pom).digest('hex').slice(0, HASH_CHARACTERS)}`)
   if (await isIntact(target)) return target
   await rm(target, { recursive: true, force: true })
-  const partial = `${target}.partial-${process.pid}`
+  await removeAbandoned(target)
+  const partial = partialPath(target) + process.pid
   try {
     await download(set, partial)
     const jars = await inventory(partial)

@@ -43,6 +43,8 @@ export function incompatibilities(reader: AvroType, writer: AvroType): Incompati
    * recursion for recursive types.
    */
   const answers = new Map<AvroType, Map<AvroType, Incompatibility[]>>()
+  /** The pairs whose comparison found nothing, in the order in which the comparisons ended. */
+  const readable: [reader: AvroType, writer: AvroType][] = []
 
   function check(r: AvroType, w: AvroType, path: string): Incompatibility[] {
     const byWriter = answers.get(r) ?? new Map<AvroType, Incompatibility[]>()
@@ -50,8 +52,12 @@ export function incompatibilities(reader: AvroType, writer: AvroType): Incompati
     const known = byWriter.get(w)
     if (known) return known
     byWriter.set(w, [])
+    const earlier = readable.length
     const found = compare(r, w, path).slice(0, MAX_REASONS)
     byWriter.set(w, found)
+    if (found.length === 0) readable.push([r, w])
+    // These pairs may have counted as readable only because this pair did, so they are compared again when needed.
+    else for (const [inner, written] of readable.splice(earlier)) answers.get(inner)?.delete(written)
     return found
   }
 

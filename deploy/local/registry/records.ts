@@ -1,6 +1,12 @@
 /** A record of the `_schemas` topic in Confluent's format: JSON keys and values, compacted by key. */
 export type SchemasRecord =
   | { readonly type: 'schema'; readonly schema: StoredSchema }
+  /**
+   * The highest id that was ever assigned. It precedes tombstones, because compaction removes the ids of permanently
+   * deleted versions, and an id must never be assigned twice. Its key is that of NOOP records, whose values Confluent's
+   * registry ignores.
+   */
+  | { readonly type: 'highest-id'; readonly id: number }
   /** A tombstone: the version was permanently deleted. */
   | { readonly type: 'schema-removed'; readonly subject: string; readonly version: number }
   /** All versions up to this version are soft-deleted. Only Confluent's registry writes this record. */
@@ -45,6 +51,8 @@ export function encodeRecord(record: SchemasRecord): EncodedRecord {
       const { subject, version, id, schema, deleted } = record.schema
       return { key: schemaKey(subject, version), value: JSON.stringify({ subject, version, id, schema, deleted }) }
     }
+    case 'highest-id':
+      return { key: NOOP_KEY, value: JSON.stringify({ highestId: record.id }) }
     case 'schema-removed':
       return { key: schemaKey(record.subject, record.version), value: null }
     case 'subject-deleted': {
@@ -62,6 +70,8 @@ export function encodeRecord(record: SchemasRecord): EncodedRecord {
   }
 }
 
+const NOOP_KEY = JSON.stringify({ keytype: 'NOOP', magic: 0 })
+
 function schemaKey(subject: string, version: number): string {
   return JSON.stringify({ keytype: 'SCHEMA', subject, version, magic: 1 })
 }
@@ -74,7 +84,7 @@ interface KeyJson {
 
 /**
  * Decodes a record.
- * @returns undefined for records that this registry ignores: NOOP, and key types of later versions
+ * @returns undefined for records that this registry ignores: NOOP without an id, and key types of later versions
  */
 export function decodeRecord({ key, value }: EncodedRecord): SchemasRecord | undefined {
   const { keytype, subject, version } = JSON.parse(key) as KeyJson
@@ -87,6 +97,8 @@ export function decodeRecord({ key, value }: EncodedRecord): SchemasRecord | und
         : { type: 'schema-removed', subject, version }
     case 'DELETE_SUBJECT':
       return body && typeof subject === 'string' ? { type: 'subject-deleted', subject, version: body.version as number } : undefined
+    case 'NOOP':
+      return Number.isSafeInteger(body?.highestId) ? { type: 'highest-id', id: body?.highestId as number } : undefined
     case 'CONFIG':
       return { type: 'config', subject: subject ?? undefined, level: body?.compatibilityLevel as CompatibilityLevel | undefined }
     case 'MODE':

@@ -103,7 +103,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
         if (alive.length > 0) {
           throw new RegistryError('subjectNotSoftDeleted', `Subject '${subject}' was not deleted first before being permanently deleted`)
         }
-        await write(all.map((stored) => ({ type: 'schema-removed', subject, version: stored.version })))
+        await removePermanently(all)
         return all.map((stored) => stored.version)
       }
       if (alive.length === 0) {
@@ -126,7 +126,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
         if (!stored.deleted) {
           throw new RegistryError('versionNotSoftDeleted', `${name} was not deleted first before being permanently deleted`)
         }
-        await write([{ type: 'schema-removed', subject, version: stored.version }])
+        await removePermanently([stored])
       } else {
         if (stored.deleted) {
           throw new RegistryError('versionSoftDeleted', `${name} was soft deleted. Set permanent=true to delete permanently`)
@@ -136,6 +136,12 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
       }
       return stored.version
     })
+  }
+
+  /** Removes versions. Stores the highest id first, because compaction removes the records that contain the ids. */
+  function removePermanently(versions: readonly KnownSchema[]): Promise<void> {
+    const removals = versions.map(({ subject, version }) => ({ type: 'schema-removed', subject, version }) as const)
+    return write([{ type: 'highest-id', id: state.nextId() - 1 }, ...removals])
   }
 
   function setLevel(subject: string | undefined, value: unknown): Promise<CompatibilityLevel> {

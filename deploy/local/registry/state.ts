@@ -21,6 +21,7 @@ export interface RegistryState {
   withId(id: number): readonly KnownSchema[]
   /** Returns the id of this canonical text under any subject. */
   idOf(identity: string): number | undefined
+  /** Returns an id that was never assigned, even to a schema that is now permanently deleted. */
   nextId(): number
   level(subject: string | undefined): CompatibilityLevel | undefined
   mode(subject: string | undefined): Mode | undefined
@@ -38,6 +39,9 @@ export function registryState(): RegistryState {
     switch (record.type) {
       case 'schema':
         put(record.schema)
+        break
+      case 'highest-id':
+        highestId = Math.max(highestId, record.id)
         break
       case 'schema-removed':
         remove(record.subject, record.version)

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { partialPath, removeAbandoned } from '../java/partial-folders.ts'
 
 const run = promisify(execFile)
 
@@ -28,7 +29,8 @@ const HASH_CHARACTERS = 12
 export async function ensureNodeJar(jars: string): Promise<string> {
   const target = join(jars, `node-${await sourceHash()}`, JAR)
   if (existsSync(target)) return target
-  const folder = await mkdtemp(`${dirname(target)}.partial-`)
+  await removeAbandoned(dirname(target))
+  const folder = await mkdtemp(partialPath(dirname(target)))
   try {
     const classes = join(folder, 'classes')
     await mkdir(classes)

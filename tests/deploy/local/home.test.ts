@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -72,6 +72,14 @@ test('a reset accepts the draft of a lock, which a killed start leaves behind', 
   writeFileSync(join(home.path, 'lock.4711'), '')
   resetHome(home.path)
   expect(existsSync(home.data)).toBe(false)
+})
+
+test('drafts of locks that killed starts have left are removed with the next lock', () => {
+  const home = openHome(folder())
+  writeFileSync(join(home.path, 'lock.4711'), '')
+  const unlock = lockHome(home)
+  expect(readdirSync(home.path).filter((entry) => entry.startsWith('lock'))).toEqual(['lock'])
+  unlock()
 })
 
 test('a reset refuses a folder that Millrace did not create, and one that contains other files', () => {

@@ -4,12 +4,14 @@ import { expect, test } from 'vitest'
 import { diskFiles, type SpoolFiles } from '../../../../api/kit/spool/files.ts'
 import { recordFrame, SEGMENT_HEADER, topicFrame } from '../../../../api/kit/spool/frames.ts'
 import { spoolProbe } from '../../../../api/kit/spool/observe.ts'
+import { lockFile } from '../../../../runtime/file-lock.ts'
 import { plain, QUICK, SOON, spoolFolder, spoolWorld } from './spool-world.ts'
 
 const DEAD = '001700000000000-dead'
 const SEGMENT = '00000001.records'
 const LATER = '00000002.records'
 const KEPT = '.damaged'
+const DAY_MS = 24 * 3_600_000
 /** Position of the first byte of a frame's body. */
 const BODY = 8
 const declaration = topicFrame(0, { name: plain.name, schema: '' })
@@ -117,4 +119,15 @@ test('records are sent in the order of the processes, even if the clock goes bac
   }
   const { logged } = await spoolWorld({ folder })
   await expect.poll(() => logged().a, SOON).toEqual(['0', '1', '2'])
+})
+
+test('a folder that never got its name is removed after a day, unless a process has locked it', async () => {
+  const folder = await spoolFolder()
+  const madeAt = 1_800_000_000_000
+  const [dead, alive, recent] = [0, 1, DAY_MS].map((offset) => `.${String(madeAt + offset).padStart(15, '0')}-id`)
+  for (const name of [dead, alive, recent]) await mkdir(join(folder, name))
+  const release = lockFile(join(folder, alive, 'lock'))
+  await spoolWorld({ folder, now: () => madeAt + DAY_MS + 1 })
+  expect((await readdir(folder)).filter((name) => name.startsWith('.')).toSorted()).toEqual([alive, recent])
+  release?.()
 })

@@ -88,6 +88,30 @@ test('counts requests of a second by kind, with their cost, and separates caller
   ])
 })
 
+test('seconds that occur again after the clock is set back do not replace the earlier records of these seconds', async () => {
+  const { clock, written, ask, tick, close } = recorded()
+  const pass = (ms: number) => {
+    clock.ms += ms
+    tick()
+  }
+  ask('/a')
+  pass(1_000)
+  ask('/a')
+  pass(-1_000)
+  ask('/a')
+  pass(1_000)
+  ask('/a')
+  pass(1_000)
+  await close()
+  expect(written.traffic.map(({ second, entries }) => [second - START_MS, entries[0].requests])).toEqual([
+    [0, 1],
+    [1_000, 1],
+    [0, 1],
+    [1_000, 1],
+  ])
+  expect(new Set(written.traffic.map(({ second, node }) => `${second} ${node}`)).size).toBe(4)
+})
+
 test('counts requests of kinds beyond the maximum as left out, and truncates paths', async () => {
   const { written, ask, close } = recorded()
   const long = `/${'a'.repeat(300)}`

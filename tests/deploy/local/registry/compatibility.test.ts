@@ -137,3 +137,16 @@ test('the number of reasons does not double with each level of nesting when reco
   expect(reasons).toHaveLength(1_000)
   expect(new Set(reasons.map((reason) => reason.split(' ')[0]))).toEqual(new Set(['TYPE_MISMATCH']))
 })
+
+test('a pair is not readable because it was compared while the pair that contains it still counted as readable', () => {
+  // The union's first branch cannot read the writer's record, but its second branch can. The record C inside the first
+  // branch cannot read the writer's C either, which matters only in the second field.
+  const writerC = { type: 'record', name: 'w.C', fields: [{ name: 'of', type: ['null', 'w.A'] }] }
+  const writerA = { type: 'record', name: 'w.A', fields: [{ name: 'c', type: writerC }] }
+  const readerC = { type: 'record', name: 'x.C', fields: [{ name: 'of', type: ['null', 'x.A'] }] }
+  const strict = { type: 'record', name: 'x.A', fields: [{ name: 'c', type: readerC }, a] }
+  const lenient = { type: 'record', name: 'y.A', fields: [] }
+  const reader = record({ name: 'first', type: [strict, lenient] }, { name: 'second', type: 'x.C' })
+  const writer = record({ name: 'first', type: writerA }, { name: 'second', type: 'w.C' })
+  expect(found(reader, writer)).toContain('MISSING_UNION_BRANCH /fields/1/type/fields/0/type/1')
+})

@@ -5,6 +5,8 @@ export interface MemoryTopic extends SchemasTopic {
   readonly log: EncodedRecord[]
   /** Makes the next append fail, before or after the records are stored. */
   failNext(when: 'before' | 'after'): void
+  /** Keeps only the last record of each key, and no tombstones, as compaction eventually does. */
+  compact(): void
   /** Simulates another registry process that starts on the same log. */
   reopened(): MemoryTopic
 }
@@ -17,6 +19,12 @@ export function memoryTopic(log: EncodedRecord[] = []): MemoryTopic {
     log,
     failNext(when) {
       failure = when
+    },
+    compact() {
+      const last = new Map(log.map((record) => [record.key, record]))
+      const kept = log.filter((record) => record.value !== null && record === last.get(record.key))
+      log.splice(0, log.length, ...kept)
+      position = log.length
     },
     reopened: () => memoryTopic(log),
     open: async () => undefined,

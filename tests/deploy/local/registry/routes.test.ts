@@ -91,6 +91,7 @@ test("records have Confluent's format", async () => {
       key: '{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}',
       value: JSON.stringify({ subject: 's', version: 1, id: 1, schema: V1.schema, deleted: true }),
     },
+    { key: '{"keytype":"NOOP","magic":0}', value: '{"highestId":1}' },
     { key: '{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}', value: null },
   ])
 })
@@ -261,6 +262,22 @@ test('permanent deletion removes the versions, and the id if no other subject ha
   expect(await register('s', V1)).toEqual(ok({ id: 3 }))
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1]))
 })
+
+test.each([
+  ['subject', '/subjects/s', '/subjects/s?permanent=true'],
+  ['version', '/subjects/s/versions/1', '/subjects/s/versions/1?permanent=true'],
+])(
+  'an id is never assigned again after a permanent deletion of its %s, even if compaction removes every trace of it',
+  async (_what, soft, permanent) => {
+    await register('s', V1)
+    await call('DELETE', soft)
+    await call('DELETE', permanent)
+    topic.compact()
+    expect(topic.log.filter(({ key }) => key.includes('SCHEMA'))).toEqual([])
+    await restart()
+    expect(await register('s', V2)).toEqual(ok({ id: 2 }))
+  },
+)
 
 test('deletes a single version permanently only after a soft deletion', async () => {
   await register('s', V1)
