@@ -37,7 +37,7 @@ function members(path: string, name: string): string[] {
 }
 
 test.each([
-  ['pipelines/engine/topology/topology.ts', 'TopologyOptions'],
+  ['pipelines/engine/topology/topology-options.ts', 'TopologyOptions'],
   ['pipelines/engine/topology/api.ts', 'SourceOptions'],
   ['pipelines/engine/topology/api.ts', 'OnError'],
   ['pipelines/engine/topology/api.ts', 'ProcessOptions'],
