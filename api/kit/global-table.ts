@@ -136,7 +136,8 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
    */
   async function unread(): Promise<string | undefined> {
     const { missing } = follower
-    if (missing === undefined || (options.hasFallback === true && !(await doesKafkaAnswer()))) return undefined
+    // While a recreated topic is read again, the table still holds the earlier values.
+    if (isReadable || missing === undefined || (options.hasFallback === true && !(await doesKafkaAnswer()))) return undefined
     return missing
   }
 

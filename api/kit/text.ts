@@ -87,7 +87,7 @@ function faultsWithin(value: unknown, path: string): ErrorDetail[] {
   })
 }
 
-/** Requires the percent-escapes of a path or query to be UTF-8 without NUL. A plus sign is not changed. */
+/** Throws `invalid_encoding` unless the percent-encoding of a path or query decodes to UTF-8 without NUL. */
 export function assertCleanUrl(url: string): void {
   if (!url.includes('%')) return
   let decoded: string

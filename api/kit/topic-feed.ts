@@ -7,7 +7,7 @@ import { followTopic } from './topic-follower.ts'
 
 /** Passes every record of a compacted topic to a service, which keeps the values in its own form. */
 export interface TopicFeed {
-  /** Reports that the feed is not ready until it has read the topic up to the end that the topic had at the start. */
+  /** Reports that the feed is not ready until it has read the topic once, up to the end that it had at the start. */
   readonly probe: ReadinessProbe
   close(): Promise<void>
 }
@@ -34,6 +34,7 @@ export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport'
   return async function openTopicFeed<K extends bigint | string, V>(topic: Topic<K, V>, apply: ApplyValue<K, V>, held: () => Iterable<K>) {
     const { transport, log, monotonic } = options
     const again = readingAgain(held)
+    let hasCaughtUp = false
     const { values, loadSchema } = await openValues(options, topic)
     const applier = recordApplier<readonly [K, V | undefined]>({
       topic: topic.name,
@@ -60,11 +61,13 @@ export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport'
         again.startOver()
       },
       onCaughtUp() {
+        hasCaughtUp = true
         for (const key of again.finish()) apply(key, undefined)
       },
     })
     return {
-      probe: { name: `feed ${topic.name}`, check: async () => follower.missing },
+      // While a recreated topic is read again, the service still has the earlier values.
+      probe: { name: `feed ${topic.name}`, check: async () => (hasCaughtUp ? undefined : follower.missing) },
       close: follower.close,
     }
   }

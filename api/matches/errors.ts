@@ -35,7 +35,7 @@ export const matchesErrors = defineErrors({
   },
   nothing_to_rewind: {
     status: 409,
-    when: 'there is no swipe to take back, or it was taken back already',
+    when: 'there is no swipe to take back, or the last one was already taken back',
     message: 'There is no swipe to take back.',
   },
 })

@@ -11,7 +11,13 @@ export interface Assignment {
    * @returns whether the target has changed
    */
   setTarget(partitions: readonly TopicPartition[], joined: boolean): boolean
-  /** Returns the target assignment if it has changed since the last call; undefined otherwise. */
+  /**
+   * True if the target assignment has changed since it was last taken, and the coordinator has confirmed what the
+   * member owns. The coordinator may take any other partition away when it gets a report, so a target from before the
+   * report may contain partitions that now belong to another member.
+   */
+  readonly hasChangedTarget: boolean
+  /** Returns the target assignment if `hasChangedTarget`; undefined otherwise. */
   takeChangedTarget(): TopicPartition[] | undefined
   /** The partitions that the member owns. */
   readonly owned: readonly TopicPartition[]
@@ -52,6 +58,8 @@ export function openAssignment(): Assignment {
    */
   let lastForgotten = 0
 
+  const hasChangedTarget = () => changed && target !== undefined && reported === version
+
   return {
     setTarget(partitions, joined) {
       if (!joined && target !== undefined && describe(target) === describe(partitions)) return false
@@ -59,10 +67,13 @@ export function openAssignment(): Assignment {
       changed = true
       return true
     },
+    get hasChangedTarget() {
+      return hasChangedTarget()
+    },
     takeChangedTarget() {
-      if (!changed || target === undefined) return undefined
+      if (!hasChangedTarget()) return undefined
       changed = false
-      return [...target]
+      return [...(target as readonly TopicPartition[])]
     },
     get owned() {
       return owned

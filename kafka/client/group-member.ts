@@ -64,6 +64,8 @@ export function openGroupMember(
   let memberId = options.memberId
   let epoch = JOIN_EPOCH
   let state: State = 'idle'
+  /** Number of times that the member has begun to join. Answers to requests from before the last join are ignored. */
+  let joins = 0
   let intervalMs = FIRST_INTERVAL_MS
   /**
    * True after the group has removed the member once. In that case, its session may be shorter than two heartbeat
@@ -130,6 +132,7 @@ export function openGroupMember(
 
   async function exchange(): Promise<void> {
     const joining = state === 'joining'
+    const membership = joins
     takeGuardedEpoch()
     const report = assignment.nextReport()
     const sentAt = runtime.monotonic()
@@ -138,7 +141,7 @@ export function openGroupMember(
       const news = report.full || said !== confirmedNotice ? said : undefined
       const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned, news)
       // The membership that this response concerns has ended in the meantime.
-      if (isLeft() || (!joining && !isMember())) return
+      if (isLeft() || membership !== joins || (!joining && !isMember())) return
       const name = errorName(answer.errorCode)
       if (name !== 'NONE') {
         refused(name, joining, answer.errorMessage)
@@ -152,13 +155,12 @@ export function openGroupMember(
       confirmedAt = sentAt
       if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
       const assigned = await heartbeats.partitionsOf(answer)
+      if (membership !== joins) return
       report.confirmed()
       confirmedNotice = said
       if (isMember()) updateGuard()
-      if (assigned !== undefined && assignment.setTarget(assigned, joining)) {
-        watch?.forgetMembers()
-        options.onEvent?.()
-      }
+      if (assigned !== undefined && assignment.setTarget(assigned, joining)) watch?.forgetMembers()
+      if (assignment.hasChangedTarget) options.onEvent?.()
       void watchNeighbour()
     } catch (error) {
       // After a lost answer, neither the member nor the coordinator knows what the other side has received, so the next
@@ -171,14 +173,16 @@ export function openGroupMember(
   /**
    * Takes over the member epoch that the stall thread received while the event loop was blocked. The next heartbeat
    * contains all fields, because the thread drops the assignments in its answers.
+   * @returns whether there was one
    */
-  function takeGuardedEpoch(): void {
+  function takeGuardedEpoch(): boolean {
     const guardedEpoch = guarded?.takeEpoch()
-    if (guardedEpoch === undefined) return
+    if (guardedEpoch === undefined) return false
     stalls++
     log.warn({ groupId, memberId, epoch, guardedEpoch }, 'kafka_membership_kept_in_a_stall')
     epoch = Math.max(epoch, guardedEpoch)
     assignment.forgetReported()
+    return true
   }
 
   function updateGuard(): void {
@@ -247,6 +251,7 @@ export function openGroupMember(
     // The member may have left in the meantime, and must not come back.
     if (isLeft()) return
     state = 'joining'
+    joins++
     epoch = JOIN_EPOCH
     pendingEnd = undefined
     assignment.clear()
@@ -277,6 +282,8 @@ export function openGroupMember(
       pendingEnd = undefined
       return event
     }
+    // The stall thread may have reported what this member owns, after which the target may be outdated.
+    if (isMember() && takeGuardedEpoch()) heartbeat.hurry()
     const partitions = assignment.takeChangedTarget()
     return partitions && { type: 'assignment', partitions }
   }
@@ -284,6 +291,8 @@ export function openGroupMember(
   function acknowledge(partitions: readonly TopicPartition[]): void {
     if (state !== 'member') return
     assignment.setOwned(partitions)
+    // If the caller blocks the event loop before the next heartbeat, the stall thread must not report fewer partitions.
+    updateGuard()
     // Other members wait for the revoked partitions, so the coordinator must learn of the revocation now, not at the
     // next interval.
     heartbeat.hurry()

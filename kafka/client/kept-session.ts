@@ -9,7 +9,7 @@ export interface KeptSession {
   readonly groupId: string
   readonly memberId: string
   readonly epoch: number
-  /** The partitions that the member last reported as owned. */
+  /** The partitions that the member owns. */
   readonly owned: OwnedPartitions[]
   readonly intervalMs: number
   /** The client id of the repeated heartbeats, which other members see. */

@@ -38,7 +38,7 @@ function compileLater(this: Ajv, schema: unknown, meta?: boolean): Validate {
 
 prototype.compile = compileLater
 
-/** Ends the patch, so that all other users of Ajv get its normal behaviour. */
+/** Removes the patch, so that all other users of Ajv get its normal behaviour. */
 export function endLateValidators(): void {
   Reflect.deleteProperty(prototype, 'compile')
 }

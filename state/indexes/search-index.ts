@@ -14,8 +14,8 @@ export interface Index<K, V> {
   /** `mappings` of the concrete index. Fields that are not among `properties` are refused. */
   readonly mappings: IndexMappings
   /**
-   * Increase the version when `documentOf` returns a different document for the same record. As after a change to
-   * settings or mappings, a new index is then filled while searches use the old index.
+   * Increase the version when `documentOf` returns a different document for the same record. As with a change to
+   * settings or mappings, searches then keep using the old index until a new one is filled.
    */
   readonly version: number
   /** Returns the document of a record, as JSON; null if the record has no document. */

@@ -1,5 +1,5 @@
 import type { Table } from './table.ts'
-import { isoMonth } from './time.ts'
+import { isoMonth, isoTime } from './time.ts'
 
 const AUDIT_YEARS = 2
 
@@ -29,7 +29,7 @@ export function auditTable<C extends Change>(name: string, further: readonly str
     orderBy: '(subject, at, kafka_partition, kafka_offset)',
     partitionBy: 'toYYYYMM(at)',
     ttl: `toDateTime(at) + INTERVAL ${AUDIT_YEARS} YEAR`,
-    rowsOf: (_subject, change) => (change === null ? [] : [{ ...(change as object), at: new Date(change.at).toISOString() }]),
+    rowsOf: (_subject, change) => (change === null ? [] : [{ ...(change as object), at: isoTime(change.at) }]),
     partitionOf: (_subject, change) => isoMonth(change.at),
   }
 }

@@ -1,4 +1,5 @@
 import { type ByteWriter, byteWriter } from '../../schemas/codec.ts'
+import { checkTime } from './time.ts'
 
 const MORE = 0x80
 const LOW_BITS = 0x7f
@@ -153,8 +154,10 @@ export class PlainValues {
   /**
    * Writes a DateTime.
    * @param time epoch ms
+   * @throws ImpossibleTimeError
    */
   dateTime(time: number): void {
+    checkTime(time)
     this.uint32(Math.floor(time / MS_PER_SECOND))
   }
 

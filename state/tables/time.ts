@@ -1,3 +1,31 @@
+/** The times that every type of column can store, epoch ms. A DateTime holds seconds in 32 bits. */
+const FIRST_TIME = 0
+const LAST_TIME = (2 ** 32 - 1) * 1_000
+
+/** Thrown for a time that a column cannot store, for example because a producer sent microseconds. */
+export class ImpossibleTimeError extends Error {
+  override readonly name = 'ImpossibleTimeError'
+}
+
+/**
+ * Checks that a column can store a time.
+ * @param time epoch ms
+ * @throws ImpossibleTimeError
+ */
+export function checkTime(time: number): void {
+  if (!(time >= FIRST_TIME && time <= LAST_TIME)) throw new ImpossibleTimeError(`a table cannot store the time ${time}`)
+}
+
+/**
+ * Returns the time in ISO format.
+ * @param time epoch ms
+ * @throws ImpossibleTimeError
+ */
+export function isoTime(time: number): string {
+  checkTime(time)
+  return new Date(time).toISOString()
+}
+
 const MONTH_LENGTH = 'yyyy-mm'.length
 const DAY_LENGTH = 'yyyy-mm-dd'.length
 
@@ -6,7 +34,7 @@ const DAY_LENGTH = 'yyyy-mm-dd'.length
  * @param time epoch ms
  */
 export function isoMonth(time: number): string {
-  return new Date(time).toISOString().slice(0, MONTH_LENGTH)
+  return isoTime(time).slice(0, MONTH_LENGTH)
 }
 
 /**
@@ -14,5 +42,5 @@ export function isoMonth(time: number): string {
  * @param time epoch ms
  */
 export function isoDay(time: number): string {
-  return new Date(time).toISOString().slice(0, DAY_LENGTH)
+  return isoTime(time).slice(0, DAY_LENGTH)
 }

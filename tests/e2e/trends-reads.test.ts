@@ -36,7 +36,7 @@ interface Posted {
   readonly terms: readonly string[]
 }
 
-/** Posts a list. Like a list of the pipeline, it goes through Kafka into Redis and ClickHouse. */
+/** Posts a list. Like a list from the pipeline, it goes through Kafka into Redis and ClickHouse. */
 async function post({ woeid, windowEnd, terms }: Posted): Promise<void> {
   const headers = { ...(await tokenFor(system, '--sub', 'tests', '--scope', 'internal')), 'content-type': 'application/json' }
   const top_k = terms.map((term, index) => ({ term, count: 100 - index, velocity: 1, sample_ids: ['9007199254740993'] }))

@@ -4,7 +4,7 @@ import type { ReadinessProbe } from '../../kit/readiness.ts'
 import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 
-/** This process's current copy of all rebuilds. */
+/** This process's current copy of the statuses of all rebuilds. */
 export interface RebuildTable {
   /** Returns the status of a rebuild. Throws ApiError `not_ready` until the rebuilds are read. */
   read(rebuildId: string): IndexRebuildStatus | undefined

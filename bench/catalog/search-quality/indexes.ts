@@ -20,8 +20,7 @@ export async function filledIndex(
   await call('PUT', `/${name}`, form)
   const lines = [...documents].map(([id, document]) => `${JSON.stringify({ index: { _id: id } })}\n${JSON.stringify(document)}\n`)
   for (let from = 0; from < lines.length; from += BULK) await call('POST', `/${name}/_bulk`, lines.slice(from, from + BULK).join(''))
-  // Merges the index into one segment, so that the frequencies of words do not depend on the order in which the index
-  // was filled.
+  // Merges the index into one segment, so that results do not depend on how its documents were split into segments.
   await call('POST', `/${name}/_forcemerge?max_num_segments=1`)
   await call('POST', `/${name}/_refresh`)
   return productIndex(indexReader(client), name, { timeoutMs: TIMEOUT_MS })

@@ -2,6 +2,7 @@ import type { TopicPartition } from '../../../kafka/transport.ts'
 import { RowBinary } from '../../../state/tables/row-binary.ts'
 import type { OffsetRow, TableStore } from '../../../state/tables/store.ts'
 import type { AnyTable, BinaryTable, Table } from '../../../state/tables/table.ts'
+import { ImpossibleTimeError } from '../../../state/tables/time.ts'
 import type { BatchLimits, PartitionFacts, RefusedRecord, SinkBatch, SinkRecord, SinkTarget, WriteResult } from './target.ts'
 
 export interface TableTargetOptions<K, V> {
@@ -193,8 +194,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
 }
 
 /**
- * Adds records one by one. Returns those that a RangeError prevents, for example because a time is beyond the range of
- * dates. Any other error is a bug of the table and stops the sink.
+ * Adds records one by one. Returns those with a time that the table cannot store. Any other error is a bug of the table
+ * and stops the sink.
  */
 function refusedOf(records: SinkBatch['records'], add: (record: SinkRecord) => void): RefusedRecord[] {
   const refused: RefusedRecord[] = []
@@ -202,7 +203,7 @@ function refusedOf(records: SinkBatch['records'], add: (record: SinkRecord) => v
     try {
       add(record)
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error
+      if (!(error instanceof ImpossibleTimeError)) throw error
       refused.push({ at, reason: error.message })
     }
   }

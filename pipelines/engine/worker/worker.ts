@@ -132,7 +132,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   function giveUp({ producer, group }: Assembly): void {
     log.warn({ topology: topology.name }, 'stop_waits_no_longer')
     givenUp.abort()
-    void Promise.allSettled([producer.close(), group.leave()])
+    void Promise.allSettled([producer.close(), group.leave({ keepPlace: config.keepPlaceOnStop === true })])
   }
 
   async function run(parts: Assembly): Promise<void> {

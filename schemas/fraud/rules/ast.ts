@@ -8,7 +8,7 @@ export interface Span {
   readonly end: number
 }
 
-/** The syntax tree of a condition. A chain of AND or of OR is one node; chains of arithmetic group to the left. */
+/** The syntax tree of a condition. A chain of ANDs or of ORs is one node; arithmetic operators are left-associative. */
 export type Node = Span &
   (
     | { readonly kind: 'number'; readonly value: number }

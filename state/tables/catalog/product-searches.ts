@@ -1,6 +1,6 @@
 import type { ProductSearch } from '../../../schemas/catalog/types.ts'
 import type { Table } from '../table.ts'
-import { isoMonth } from '../time.ts'
+import { isoMonth, isoTime } from '../time.ts'
 
 const KEPT_DAYS = 90
 
@@ -27,6 +27,6 @@ export const productSearchesTable: Table<string, ProductSearch> = {
   orderBy: '(at, query, kafka_partition, kafka_offset)',
   partitionBy: 'toYYYYMM(at)',
   ttl: `toDateTime(at) + INTERVAL ${KEPT_DAYS} DAY`,
-  rowsOf: (_query, search) => (search === null ? [] : [{ ...search, at: new Date(search.at).toISOString() }]),
+  rowsOf: (_query, search) => (search === null ? [] : [{ ...search, at: isoTime(search.at) }]),
   partitionOf: (_query, { at }) => isoMonth(at),
 }

@@ -2,7 +2,7 @@ import type { Decision } from '../../../schemas/commands/topics.ts'
 import type { FraudCase, FraudCaseStatus } from '../../../schemas/fraud/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
-import { isoMonth } from '../time.ts'
+import { isoMonth, isoTime } from '../time.ts'
 
 const RETENTION_YEARS = 2
 
@@ -53,9 +53,9 @@ export const fraudCasesTable: Table<string, Decision<FraudCase>> = {
         amount,
         currency,
         triggered_rules,
-        created_at: new Date(created_at).toISOString(),
-        updated_at: new Date(updated_at).toISOString(),
-        resolved_at: resolved_at === null ? null : new Date(resolved_at).toISOString(),
+        created_at: isoTime(created_at),
+        updated_at: isoTime(updated_at),
+        resolved_at: resolved_at === null ? null : isoTime(resolved_at),
         whole: JSON.stringify(found),
       },
     ]

@@ -1,4 +1,5 @@
 import type { TxnScored } from '../../../schemas/fraud/types.ts'
+import { isoTime } from '../time.ts'
 
 /**
  * Sort order of tables of transactions. A range of hashes is a uniform sample that is read without other rows, and a
@@ -31,5 +32,5 @@ export const SCORED_COLUMNS = ['transaction_id String', "scored_at DateTime64(3,
 export const SCORED_LINGER_MS = 3_000
 
 export function scoredColumns({ request, scored_at }: Pick<TxnScored, 'request' | 'scored_at'>) {
-  return { transaction_id: request.transaction_id, scored_at: new Date(scored_at).toISOString() }
+  return { transaction_id: request.transaction_id, scored_at: isoTime(scored_at) }
 }

@@ -2,7 +2,7 @@ import type { RuleMode } from '../../../schemas/fraud/rules/rule.ts'
 import type { FraudRuleTallies } from '../../../schemas/fraud/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
-import { isoDay } from '../time.ts'
+import { isoDay, isoTime } from '../time.ts'
 
 /** Retention in days: a week, plus the day on which the week begins. */
 const KEPT_DAYS = 8
@@ -34,7 +34,7 @@ export const fraudRuleTalliesTable: Table<string, FraudRuleTallies> = {
   ttl: `hour + INTERVAL ${KEPT_DAYS} DAY`,
   rowsOf(_node, tallies) {
     if (tallies === null) return []
-    const hour = new Date(tallies.hour).toISOString()
+    const hour = isoTime(tallies.hour)
     return tallies.rules.map((rule) => ({ ...rule, node: tallies.node, hour }))
   },
   partitionOf: (_node, { hour }) => isoDay(hour),

@@ -1,6 +1,6 @@
 import type { FraudMlScores, TxnScored } from '../../../schemas/fraud/types.ts'
 import { type ClusterOptions, ddlParts, type Table } from '../table.ts'
-import { isoDay } from '../time.ts'
+import { isoDay, isoTime } from '../time.ts'
 import { BY_TRANSACTION, EARLIEST, SCORED_COLUMNS, SCORED_LINGER_MS, scoredColumns } from './identity.ts'
 import { TRANSACTION_DAYS } from './retention.ts'
 
@@ -71,7 +71,7 @@ export const fraudTransactionsTable: Table<string, ScoredTransaction> = {
       {
         ...rest,
         ...scoredColumns(scored),
-        timestamp: new Date(request.timestamp).toISOString(),
+        timestamp: isoTime(request.timestamp),
         payer_user_id: payer.user_id,
         payee_merchant_id: payee.merchant_id,
         amount: request.amount,

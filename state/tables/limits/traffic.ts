@@ -1,6 +1,7 @@
 import type { LimitTraffic } from '../../../schemas/limits/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
+import { isoTime } from '../time.ts'
 
 /**
  * Retention in hours. Rows contain callers' addresses, so they are not kept longer than replays need. Replays look back
@@ -36,7 +37,7 @@ export const limitTrafficTable: Table<string, LimitTraffic> = {
     if (traffic === null) return []
     const { second, node, entries, left_out } = traffic
     // Only the first row contains `left_out`, so that sums count it once.
-    return entries.map((entry, index) => ({ second: new Date(second).toISOString(), node, ...entry, left_out: index === 0 ? left_out : 0 }))
+    return entries.map((entry, index) => ({ second: isoTime(second), node, ...entry, left_out: index === 0 ? left_out : 0 }))
   },
   partitionOf: (_node, { second }) => Math.floor(second / HOUR_MS),
 }

@@ -1,7 +1,7 @@
 import type { LimitViolation } from '../../../schemas/limits/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
-import { isoMonth } from '../time.ts'
+import { isoMonth, isoTime } from '../time.ts'
 import type { Page } from './page.ts'
 
 const VIOLATION_DAYS = 30
@@ -29,7 +29,7 @@ export const limitViolationsTable: Table<string, LimitViolation> = {
   rowsOf(_client, violation) {
     if (violation === null) return []
     const { at, ...rest } = violation
-    return [{ second: new Date(Math.floor(at / MS_PER_SECOND) * MS_PER_SECOND).toISOString(), ...rest }]
+    return [{ second: isoTime(Math.floor(at / MS_PER_SECOND) * MS_PER_SECOND), ...rest }]
   },
   partitionOf: (_client, violation) => isoMonth(violation.at),
 }

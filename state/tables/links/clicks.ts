@@ -1,7 +1,7 @@
 import type { ClickDetails } from '../../../schemas/links/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
-import { isoDay } from '../time.ts'
+import { isoDay, isoTime } from '../time.ts'
 import { clickDaysStatements } from './click-days.ts'
 
 /** Retention of raw clicks in days, which is a quarter. The daily totals in `click_days` are kept longer. */
@@ -36,7 +36,7 @@ export const clicksTable: Table<string, ClickDetails> = {
   ttl: `toDateTime(clicked_at) + INTERVAL ${RETENTION_DAYS} DAY`,
   parts: ['INDEX inserted inserted_at TYPE minmax'],
   derived: clickDaysStatements,
-  rowsOf: (_code, click) => (click === null ? [] : [{ ...click, clicked_at: new Date(click.clicked_at).toISOString() }]),
+  rowsOf: (_code, click) => (click === null ? [] : [{ ...click, clicked_at: isoTime(click.clicked_at) }]),
   partitionOf: (_code, { clicked_at }) => isoDay(clicked_at),
 }
 

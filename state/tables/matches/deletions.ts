@@ -1,6 +1,7 @@
 import type { Decision } from '../../../schemas/commands/topics.ts'
 import type { MatchProfile } from '../../../schemas/matches/types.ts'
 import type { Table } from '../table.ts'
+import { isoTime } from '../time.ts'
 
 /**
  * Retention in days, longer than the retention of the topics. When a table is filled again, events in the topics could
@@ -17,7 +18,7 @@ export const matchDeletionsTable: Table<string, Decision<MatchProfile>> = {
   ttl: `toDateTime(deleted_at) + INTERVAL ${RETENTION_DAYS} DAY`,
   rowsOf(user_id, decision) {
     const deletedAt = decision?.view?.deleted_at ?? null
-    return deletedAt === null ? [] : [{ user_id, deleted_at: new Date(deletedAt).toISOString() }]
+    return deletedAt === null ? [] : [{ user_id, deleted_at: isoTime(deletedAt) }]
   },
   partitionOf: () => 'all',
 }

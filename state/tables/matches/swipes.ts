@@ -1,7 +1,7 @@
 import { SWIPE_KEPT_DAYS } from '../../../schemas/matches/retention.ts'
 import type { AcceptedSwipe } from '../../../schemas/matches/types.ts'
 import type { Table } from '../table.ts'
-import { isoDay } from '../time.ts'
+import { isoDay, isoTime } from '../time.ts'
 
 /** Every swipe that had an effect, and every rewind, for 90 days. Fed by `match-swipes`. Read it with FINAL. */
 export const matchSwipesTable: Table<string, AcceptedSwipe> = {
@@ -18,6 +18,6 @@ export const matchSwipesTable: Table<string, AcceptedSwipe> = {
   orderBy: '(swiper_id, ts, swipe_id)',
   partitionBy: 'toDate(ts)',
   ttl: `toDateTime(ts) + INTERVAL ${SWIPE_KEPT_DAYS} DAY`,
-  rowsOf: (_user, swipe) => (swipe === null ? [] : [{ ...swipe, ts: new Date(swipe.ts).toISOString() }]),
+  rowsOf: (_user, swipe) => (swipe === null ? [] : [{ ...swipe, ts: isoTime(swipe.ts) }]),
   partitionOf: (_user, { ts }) => isoDay(ts),
 }

@@ -1,6 +1,6 @@
 import type { Interaction } from '../../../schemas/recommendations/types.ts'
 import type { Table } from '../table.ts'
-import { isoDay } from '../time.ts'
+import { isoDay, isoTime } from '../time.ts'
 
 const KEPT_DAYS = 90
 
@@ -33,8 +33,6 @@ export const interactionsTable: Table<bigint, Interaction> = {
   partitionBy: 'toDate(timestamp)',
   ttl: `toDateTime(timestamp) + INTERVAL ${KEPT_DAYS} DAY`,
   rowsOf: (userId, event) =>
-    event === null
-      ? []
-      : [{ ...event, user_id: String(userId), item_id: String(event.item_id), timestamp: new Date(event.timestamp).toISOString() }],
+    event === null ? [] : [{ ...event, user_id: String(userId), item_id: String(event.item_id), timestamp: isoTime(event.timestamp) }],
   partitionOf: (_user, { timestamp }) => isoDay(timestamp),
 }

@@ -1,6 +1,7 @@
 import type { ModelRun } from '../../../schemas/recommendations/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
+import { isoTime } from '../time.ts'
 
 const KEPT_DAYS = 90
 
@@ -28,12 +29,12 @@ export const modelRunsTable: Table<string, ModelRun> = {
       : [
           {
             ...run,
-            started_at: new Date(run.started_at).toISOString(),
+            started_at: isoTime(run.started_at),
             ended_at: isoOf(run.ended_at),
             learned_until: isoOf(run.learned_until),
           },
         ],
-  partitionOf: (_id, { started_at }) => new Date(started_at).toISOString().slice(0, MONTH_CHARACTERS),
+  partitionOf: (_id, { started_at }) => isoTime(started_at).slice(0, MONTH_CHARACTERS),
 }
 
 /** Reads the last training runs, newest first. */
@@ -68,5 +69,5 @@ type RunRow = [
 const MONTH_CHARACTERS = 7
 
 function isoOf(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString()
+  return time === null ? null : isoTime(time)
 }

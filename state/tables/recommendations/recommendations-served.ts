@@ -1,6 +1,6 @@
 import type { ServedRecommendations } from '../../../schemas/recommendations/types.ts'
 import type { Table } from '../table.ts'
-import { isoDay } from '../time.ts'
+import { isoDay, isoTime } from '../time.ts'
 
 const KEPT_DAYS = 90
 
@@ -29,7 +29,7 @@ export const recommendationsServedTable: Table<bigint, ServedRecommendations> = 
   rowsOf(userId, answer) {
     if (answer === null) return []
     const { request_id, model_version, context, rec_type, degraded } = answer
-    const served_at = new Date(answer.served_at).toISOString()
+    const served_at = isoTime(answer.served_at)
     const common = { user_id: String(userId), request_id, model_version, context, asked_rec_type: rec_type, served_at, degraded }
     return answer.items.map((item) => ({
       ...common,

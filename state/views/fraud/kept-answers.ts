@@ -35,7 +35,7 @@ export const CLAIM_ANSWER: ViewScript = {
 
 /**
  * Stores ARGV 1 for ARGV 2 ms unless there is already an answer other than ARGV 3. Returns the existing answer if it
- * stays, or nil. KEYS: 1 the answer.
+ * is kept, or nil. KEYS: 1 the answer.
  */
 export const KEEP_ANSWER: ViewScript = {
   name: 'keep-answer',

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MemoryBroker } from '../../../kafka/memory/broker.ts'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { type Transport, TransportError } from '../../../kafka/transport.ts'
@@ -30,4 +31,25 @@ export function recreatable(broker: MemoryBroker) {
     fill()
   }
   return { transport, recreate }
+}
+
+/**
+ * Checks a probe in every turn of the event loop.
+ * @returns a function that ends this and returns the distinct answers
+ */
+export function watchProbe(check: () => Promise<string | undefined>): () => Promise<(string | undefined)[]> {
+  const answers = new Set<string | undefined>()
+  const ended = new AbortController()
+  async function watch(): Promise<void> {
+    do {
+      answers.add(await check())
+      await nextTurn()
+    } while (!ended.signal.aborted)
+  }
+  const watching = watch()
+  return async () => {
+    ended.abort()
+    await watching
+    return [...answers]
+  }
 }

@@ -40,7 +40,17 @@ const PARTITIONS = 3
 /** Creates a member whose coordinator answers each heartbeat from a script, and then repeats the last entry. */
 function scripted(
   script: readonly (Answer | 'lost')[],
-  { takeAtOnce = false, stallGuard }: { takeAtOnce?: boolean; stallGuard?: StallGuard } = {},
+  {
+    takeAtOnce = false,
+    stallGuard,
+    refresh = async () => {},
+    topicName = (id) => id.replace('id-of-', ''),
+  }: {
+    takeAtOnce?: boolean
+    stallGuard?: StallGuard
+    refresh?: () => Promise<void>
+    topicName?: (id: string) => string | undefined
+  } = {},
 ): {
   member: GroupMember
   heartbeats: Heartbeat[]
@@ -83,9 +93,9 @@ function scripted(
     close: async () => release(),
   } as unknown as Coordinator
   const cluster = {
-    refresh: async () => {},
+    refresh,
     topicId: (topic: string) => `id-of-${topic}`,
-    topicName: (id: string) => id.replace('id-of-', ''),
+    topicName,
     partitionCount: () => PARTITIONS,
   } as unknown as Cluster
   const system = systemRuntime(silent)
@@ -186,6 +196,79 @@ test('a partition that was assigned and revoked before the member took it is rep
   await vi.waitFor(() => expect(heartbeats.slice(before).some((heartbeat) => heartbeat.owned !== null)).toBe(true))
   const reports = heartbeats.slice(before).filter((heartbeat) => heartbeat.owned !== null)
   expect(reports.map((heartbeat) => heartbeat.owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
+})
+
+test('an assignment from before an unanswered report is not delivered, because the report may have given its partitions back', async () => {
+  const intervalMs = 60_000
+  const { member, heartbeats, release } = scripted([
+    { assignment: [1], intervalMs },
+    { intervalMs },
+    { assignment: [0, 1], intervalMs },
+    { assignment: [1], intervalMs, held: true },
+    { intervalMs },
+  ])
+  const owned = [{ topic: 't', partition: 1 }]
+  await member.join()
+  member.takeEvent()
+  member.acknowledge(owned)
+  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  await member.heartbeat()
+  // The owner was busy with the first assignment until now. The coordinator has taken partition 0 away in the meantime,
+  // and with this report it assigns the partition to another member.
+  member.acknowledge(owned)
+  expect(member.takeEvent()).toBeUndefined()
+  await vi.waitFor(() => expect(heartbeats.length).toBe(4))
+  expect(heartbeats[3].owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
+  expect(member.takeEvent()).toBeUndefined()
+  release()
+  await vi.waitFor(() => expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: owned }))
+})
+
+test('the stall thread learns what the member owns before the next heartbeat is answered', async () => {
+  const sessions: KeptSession[] = []
+  const guarded = { update: (session: KeptSession) => void sessions.push(session), takeEpoch: () => undefined, release: () => {} }
+  const stallGuard: StallGuard = { guard: () => guarded, close: async () => {} }
+  const { member } = scripted([{ assignment: [1] }, { held: true }], { stallGuard })
+  await member.join()
+  member.takeEvent()
+  member.acknowledge([{ topic: 't', partition: 1 }])
+  expect(sessions.at(-1)?.owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
+})
+
+test('an answer from before the member joined again brings no assignment', async () => {
+  const lookUp = Promise.withResolvers<void>()
+  let isUnknown = false
+  let lookUps = 0
+  const intervalMs = 60_000
+  const script = [
+    { assignment: [1], intervalMs },
+    { assignment: [0, 1, 2], intervalMs },
+    { assignment: [1], intervalMs, held: true },
+  ]
+  const { member, heartbeats, release } = scripted(script, {
+    async refresh() {
+      lookUps++
+      if (isUnknown) await lookUp.promise
+    },
+    topicName: (id) => (isUnknown ? undefined : id.replace('id-of-', '')),
+  })
+  await member.join()
+  member.takeEvent()
+  isUnknown = true
+  const before = lookUps
+  const beating = member.heartbeat().catch(() => {})
+  await vi.waitFor(() => expect(lookUps).toBe(before + 1))
+  isUnknown = false
+  const rejoining = member.rejoin()
+  // The member looks up its topics when it begins to join.
+  await vi.waitFor(() => expect(lookUps).toBe(before + 2))
+  lookUp.resolve()
+  await beating
+  expect(member.takeEvent()).toBeUndefined()
+  await vi.waitFor(() => expect(heartbeats.at(2)?.epoch).toBe(0))
+  release()
+  await rejoining
+  expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 1 }] })
 })
 
 test('an acknowledgement does not wait for the next heartbeat', async () => {

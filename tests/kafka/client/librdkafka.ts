@@ -15,7 +15,7 @@ export interface Librdkafka {
   read(transport: Transport, partition: TopicPartition): Promise<ReadRecord[]>
 }
 
-/** Runs the independent client. Skips the test with the reason if Python or its package is unavailable. */
+/** Returns a client that runs librdkafka. If Python or its package is unavailable, skips the test and says why. */
 export async function librdkafka(context: TestContext, brokers: string): Promise<Librdkafka> {
   try {
     await pythonEnvironment('confluent')

@@ -1,4 +1,5 @@
 import type { Table } from '../../../state/tables/table.ts'
+import { isoMonth } from '../../../state/tables/time.ts'
 
 export interface Event {
   readonly id: string
@@ -16,5 +17,5 @@ export const eventsTable: Table<string, Event> = {
   partitionBy: 'toYYYYMM(at)',
   rowsOf: (_key, event) =>
     event === null ? [] : Array.from({ length: event.rows ?? 1 }, (_, number) => ({ id: event.id, number, at: event.at })),
-  partitionOf: (_key, event) => new Date(event.at).toISOString().slice(0, 7),
+  partitionOf: (_key, event) => isoMonth(event.at),
 }

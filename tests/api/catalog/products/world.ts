@@ -31,7 +31,7 @@ export const CATEGORY = 12
 const body = { title: 'Shoe', category_id: CATEGORY, variants: [{ sku: 'a', price_cents: 1_000 }] }
 
 /**
- * Opens the products' API on fakes. The real topologies decide its commands, and their output reaches the views
+ * Opens the products' API with fakes. The real topologies decide its commands, and their output reaches the views
  * immediately.
  */
 export async function productsApi() {

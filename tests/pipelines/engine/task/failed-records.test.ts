@@ -25,10 +25,11 @@ const notes = textTopic('notes', 1)
 /** A string that cannot be encoded in UTF-8. */
 const LONE_SURROGATE = '\ud800'
 
-/** Values of records at which the processor `add` fails after it has changed its state and emitted records. */
+/** Values for which the processor `add` fails after it has changed its state and emitted records. */
 const BUG = 99
 const TOO_LARGE = 98
 const NOT_ENCODABLE = 97
+/** Values that fail before `add` changes anything. */
 const REJECTED = 96
 const UNREADABLE_KEY = 95
 
