@@ -6,9 +6,10 @@
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { memoryRegistry } from '../../kafka/memory/registry.ts'
-import { createWorker, memberIdentity } from '../../pipelines/engine/index.ts'
+import { createWorker, endedProcesses, memberIdentity } from '../../pipelines/engine/index.ts'
 import { systemRuntime } from '../../runtime/system.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
+import { processAddress } from '../harness/process-address.ts'
 import { workerEnvironment } from './config.ts'
 import { JOBS } from './jobs.ts'
 
@@ -47,6 +48,8 @@ const transport = kafkaTransport({ brokers: [env.brokers], clientId: env.group }
 await transport.connect()
 const memoryBudgetBytes = env.memoryMib === undefined ? undefined : env.memoryMib * BYTES_PER_MIB * DATABASE_SHARE
 const backend = await openRocksdbBackend({ folder: env.stateDir, ...(memoryBudgetBytes === undefined ? {} : { memoryBudgetBytes }) })
+const runtime = systemRuntime(given)
+const watched = env.standby === 0 ? {} : { address: await processAddress(), hasEnded: endedProcesses(runtime) }
 const worker = createWorker(
   {
     topology: JOBS[env.job].topology({
@@ -61,7 +64,7 @@ const worker = createWorker(
     commitIntervalMs: env.commitIntervalMs,
     compression: env.compression,
   },
-  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(env.stateDir, env.group), runtime: systemRuntime(given) },
+  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(env.stateDir, env.group), runtime, ...watched },
 )
 await worker.start()
 process.on('SIGTERM', () => void worker.stop())

@@ -3,14 +3,13 @@
  * one JSON object per line.
  */
 
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { memoryRegistry } from '../../kafka/memory/registry.ts'
 import { createWorker, endedProcesses, memberIdentity } from '../../pipelines/engine/index.ts'
 import { systemRuntime } from '../../runtime/system.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
+import { processAddress } from '../harness/process-address.ts'
 import { type KeepLatestOptions, keepLatest } from './topology.ts'
 
 export interface RestartWorker extends KeepLatestOptions {
@@ -66,15 +65,11 @@ const log = {
 const transport = kafkaTransport({ brokers: [given.brokers], clientId: given.name }, { runtime: systemRuntime(errors) })
 await transport.connect()
 const backend = await openRocksdbBackend({ folder: given.folder, memoryBudgetBytes: MEMORY_BUDGET_BYTES })
-// The other workers connect to this address to notice when the process has ended.
-const listener = createServer((socket) => void socket.on('error', () => undefined).destroy()).listen(0, '127.0.0.1')
-await once(listener, 'listening')
-const address = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
 const runtime = systemRuntime(log)
 const identity = memberIdentity(given.folder, given.name)
 const worker = createWorker(
   { topology: keepLatest(given), keepPlaceOnStop: given.keepPlaceOnStop },
-  { transport, registry: memoryRegistry(), backend, identity, runtime, address, hasEnded: endedProcesses(runtime) },
+  { transport, registry: memoryRegistry(), backend, identity, runtime, address: await processAddress(), hasEnded: endedProcesses(runtime) },
 )
 process.once('SIGTERM', () => void worker.stop())
 // The end of standard input means that the benchmark has ended. This process has to end itself, because nothing else
@@ -106,7 +101,6 @@ try {
 } finally {
   process.stdin.destroy()
   clearInterval(telling)
-  listener.close()
   await transport.close()
   await backend.close()
 }

@@ -109,7 +109,7 @@ async function run(backend: StateBackend): Promise<void> {
   let workers: readonly Worker[] = []
   try {
     await connected(transport)
-    workers = [shop(given.topology, given.settings), ...(given.copies ? [copying(given.topology)] : [])].map(open)
+    workers = [shop(given.topology, { standby: given.settings.standby }), ...(given.copies ? [copying(given.topology)] : [])].map(open)
     process.once('SIGTERM', () => {
       isStopping = true
       for (const worker of workers) void worker.stop()
