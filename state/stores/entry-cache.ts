@@ -222,6 +222,9 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
         entry = add(key, id, false)
         announced.push(entry)
       }
+      // The cache may have evicted the entry in `last`. A prefetched entry must be in the cache. Otherwise a record
+      // that uses the key without announcing it would get another entry, and one of the two would lose its changes.
+      else if (entry.generation !== cache.generation) keep(entry)
       current.push(entry)
       if (announcing !== undefined && record.slot >= 0) announcing[record.slot] = entry
     },

@@ -308,6 +308,20 @@ test('deleting a key that was never stored writes no tombstone', async () => {
   expect(changelog.appended).toBe(0)
 })
 
+test.each(['keyed', 'sparse', 'packed'] as const)(
+  'a %s store has one entry for a key that was evicted, prefetched as the last used one, and changed by another record',
+  async (kind) => {
+    const steps: Step[] = [
+      { do: 'put', key: 'd', value: '' },
+      { do: 'get', key: 'c' },
+      { do: 'delete', key: 'ba' },
+      { do: 'put', key: 'ab', value: '' },
+      { do: 'records', source: 0, keys: ['a', 'é', 'b', 'c'], others: ['c', 'a', 'a', 'a', 'a', 'a', 'a', 'a'] },
+    ]
+    await runAgainstModel(kind, await testBackends[0](), steps)
+  },
+)
+
 test('a changed key is kept after its eviction from the cache', async () => {
   const backend = (await testBackends[0]()).backend
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend, 2 * 210)
