@@ -5,9 +5,8 @@ import { withDeadline } from './deadline.ts'
 import { ApiError, errors } from './errors.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
-import { readingAgain } from './reading-again.ts'
 import { recordApplier, recordValue } from './record-values.ts'
-import { followTopic } from './topic-follower.ts'
+import { topicContents } from './topic-contents.ts'
 
 /** Keeps a small compacted topic as an in-memory map. Every process reads the whole topic. */
 export interface GlobalTable<K, V> {
@@ -65,8 +64,6 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   const { transport, topic, values, log, monotonic = () => performance.now(), staleAfterMs = STALE_AFTER_MS } = options
   /** Entries, keyed by the bytes of their key as Latin-1 text, because keys may have any type. */
   const entries = new Map<string, readonly [K, V]>()
-  const again = readingAgain(() => entries.keys())
-  let isReadable = false
   const apply = recordApplier({
     topic: topic.name,
     log,
@@ -76,37 +73,30 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     },
     apply([key, value], { buffer, keyStart, keyEnd }, index) {
       const bytes = buffer.toString('latin1', keyStart[index], keyEnd[index])
-      again.seen(bytes)
+      contents.seen(bytes)
       if (value === undefined) entries.delete(bytes)
       else entries.set(bytes, [key, value])
       options.onChange?.(key, value)
     },
   })
-  const follower = followTopic({
+  const contents = topicContents<string>({
     transport,
     topic: topic.name,
     log,
     monotonic,
     pollMs: POLL_MS,
     apply,
-    onStartOver(reason) {
-      log.warn({ topic: topic.name, reason }, 'table_starts_over')
-      again.startOver()
+    held: () => entries.keys(),
+    remove(bytes) {
+      const [key] = entries.get(bytes)!
+      entries.delete(bytes)
+      options.onChange?.(key, undefined)
     },
-    onCaughtUp() {
-      for (const bytes of again.finish()) {
-        const [key] = entries.get(bytes)!
-        entries.delete(bytes)
-        options.onChange?.(key, undefined)
-      }
-      if (isReadable) return
-      isReadable = true
-      options.onReady?.()
-    },
+    onReady: options.onReady,
   })
 
   function staleMs(): number {
-    return follower.failure === undefined ? 0 : monotonic() - follower.failure.since
+    return contents.failure === undefined ? 0 : monotonic() - contents.failure.since
   }
 
   /**
@@ -116,7 +106,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
    * @returns the reason why the table is stale although Kafka responds
    */
   async function stale(): Promise<string | undefined> {
-    const [age, { failure }] = [staleMs(), follower]
+    const [age, { failure }] = [staleMs(), contents]
     if (failure === undefined || age < staleAfterMs || !(await doesKafkaAnswer())) return undefined
     return `topic ${topic.name} has not been read for ${Math.floor(age / MS_PER_SECOND)} s: ${failure.reason}`
   }
@@ -135,14 +125,13 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
    * have a fallback.
    */
   async function unread(): Promise<string | undefined> {
-    const { missing } = follower
-    // While a recreated topic is read again, the table still holds the earlier values.
-    if (isReadable || missing === undefined || (options.hasFallback === true && !(await doesKafkaAnswer()))) return undefined
+    const { missing } = contents
+    if (missing === undefined || (options.hasFallback === true && !(await doesKafkaAnswer()))) return undefined
     return missing
   }
 
   function assertReady(): void {
-    if (!isReadable) throw new ApiError(errors.not_ready, { message: `The table of ${topic.name} is still being loaded.` })
+    if (!contents.isReadable) throw new ApiError(errors.not_ready, { message: `The table of ${topic.name} is still being loaded.` })
   }
 
   function bytesOfKey(key: K): string {
@@ -167,6 +156,6 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
       return staleMs()
     },
     probe: { name: `table ${topic.name}`, check: async () => (await unread()) ?? (await stale()) },
-    close: follower.close,
+    close: contents.close,
   }
 }

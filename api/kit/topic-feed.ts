@@ -1,9 +1,8 @@
 import type { Topic } from '../../schemas/topic.ts'
 import type { ReadinessProbe } from './readiness.ts'
-import { readingAgain } from './reading-again.ts'
 import { recordApplier, recordValue } from './record-values.ts'
 import { openValues, type SnapshotTablesOptions } from './snapshots/open-values.ts'
-import { followTopic } from './topic-follower.ts'
+import { topicContents } from './topic-contents.ts'
 
 /** Passes every record of a compacted topic to a service, which keeps the values in its own form. */
 export interface TopicFeed {
@@ -33,8 +32,6 @@ const POLL_MS = 5_000
 export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport' | 'registry' | 'log' | 'monotonic'>): OpenTopicFeed {
   return async function openTopicFeed<K extends bigint | string, V>(topic: Topic<K, V>, apply: ApplyValue<K, V>, held: () => Iterable<K>) {
     const { transport, log, monotonic } = options
-    const again = readingAgain(held)
-    let hasCaughtUp = false
     const { values, loadSchema } = await openValues(options, topic)
     const applier = recordApplier<readonly [K, V | undefined]>({
       topic: topic.name,
@@ -45,30 +42,20 @@ export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport'
         recordValue(values, chunk, index),
       ],
       apply([key, value]) {
-        again.seen(key)
+        contents.seen(key)
         apply(key, value)
       },
     })
-    const follower = followTopic({
+    const contents = topicContents<K>({
       transport,
       topic: topic.name,
       log,
       monotonic,
       pollMs: POLL_MS,
       apply: applier,
-      onStartOver(reason) {
-        log.warn({ topic: topic.name, reason }, 'feed_starts_over')
-        again.startOver()
-      },
-      onCaughtUp() {
-        hasCaughtUp = true
-        for (const key of again.finish()) apply(key, undefined)
-      },
+      held,
+      remove: (key) => apply(key, undefined),
     })
-    return {
-      // While a recreated topic is read again, the service still has the earlier values.
-      probe: { name: `feed ${topic.name}`, check: async () => (hasCaughtUp ? undefined : follower.missing) },
-      close: follower.close,
-    }
+    return { probe: { name: `feed ${topic.name}`, check: async () => contents.missing }, close: contents.close }
   }
 }

@@ -26,6 +26,11 @@ export function isoTime(time: number): string {
   return new Date(time).toISOString()
 }
 
+/** Returns the time in ISO format, or null if there is none; see `isoTime`. */
+export function isoTimeOrNull(time: number | null): string | null {
+  return time === null ? null : isoTime(time)
+}
+
 const MONTH_LENGTH = 'yyyy-mm'.length
 const DAY_LENGTH = 'yyyy-mm-dd'.length
 

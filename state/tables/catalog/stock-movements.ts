@@ -1,6 +1,6 @@
 import type { InventoryChange } from '../../../schemas/catalog/types.ts'
 import type { Table } from '../table.ts'
-import { isoMonth, isoTime } from '../time.ts'
+import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 
 /**
  * Every movement of stock and its result, in the order of `version` for each variant and warehouse. Fed by
@@ -27,7 +27,7 @@ export const stockMovementsTable: Table<string, InventoryChange> = {
   rowsOf(_productId, movement) {
     if (movement === null) return []
     const { at, ends_at, ...columns } = movement
-    return [{ ...columns, at: isoTime(at), ends_at: ends_at === null ? null : isoTime(ends_at) }]
+    return [{ ...columns, at: isoTime(at), ends_at: isoTimeOrNull(ends_at) }]
   },
   partitionOf: (_productId, { at }) => isoMonth(at),
 }

@@ -2,7 +2,7 @@ import type { Decision } from '../../../schemas/commands/topics.ts'
 import type { FraudCase, FraudCaseStatus } from '../../../schemas/fraud/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
-import { isoMonth, isoTime } from '../time.ts'
+import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 
 const RETENTION_YEARS = 2
 
@@ -55,7 +55,7 @@ export const fraudCasesTable: Table<string, Decision<FraudCase>> = {
         triggered_rules,
         created_at: isoTime(created_at),
         updated_at: isoTime(updated_at),
-        resolved_at: resolved_at === null ? null : isoTime(resolved_at),
+        resolved_at: isoTimeOrNull(resolved_at),
         whole: JSON.stringify(found),
       },
     ]

@@ -1,6 +1,6 @@
 import type { FraudFeedback } from '../../../schemas/fraud/types.ts'
 import type { Table } from '../table.ts'
-import { isoMonth, isoTime } from '../time.ts'
+import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 import { TRANSACTION_DAYS } from './retention.ts'
 
 /**
@@ -32,7 +32,7 @@ export const fraudFeedbackTable: Table<string, FraudFeedback> = {
   rowsOf(_id, feedback) {
     if (feedback === null) return []
     const { at, previous_at, ...columns } = feedback
-    return [{ ...columns, at: isoTime(at), previous_at: previous_at === null ? null : isoTime(previous_at) }]
+    return [{ ...columns, at: isoTime(at), previous_at: isoTimeOrNull(previous_at) }]
   },
   partitionOf: (_id, { at }) => isoMonth(at),
 }

@@ -1,7 +1,7 @@
 import type { ModelRun } from '../../../schemas/recommendations/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
-import { isoTime } from '../time.ts'
+import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 
 const KEPT_DAYS = 90
 
@@ -30,11 +30,11 @@ export const modelRunsTable: Table<string, ModelRun> = {
           {
             ...run,
             started_at: isoTime(run.started_at),
-            ended_at: isoOf(run.ended_at),
-            learned_until: isoOf(run.learned_until),
+            ended_at: isoTimeOrNull(run.ended_at),
+            learned_until: isoTimeOrNull(run.learned_until),
           },
         ],
-  partitionOf: (_id, { started_at }) => isoTime(started_at).slice(0, MONTH_CHARACTERS),
+  partitionOf: (_id, { started_at }) => isoMonth(started_at),
 }
 
 /** Reads the last training runs, newest first. */
@@ -64,10 +64,3 @@ type RunRow = [
   number | null,
   Record<string, number>,
 ]
-
-/** Such as `2026-08`. */
-const MONTH_CHARACTERS = 7
-
-function isoOf(time: number | null): string | null {
-  return time === null ? null : isoTime(time)
-}

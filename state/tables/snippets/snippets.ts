@@ -2,7 +2,7 @@ import type { SnippetText } from '../../../schemas/snippets/types.ts'
 import type { Purge } from '../purge.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
-import { isoMonth, isoTime } from '../time.ts'
+import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 
 /**
  * All snippets, with the beginning of the content of public ones. Fed by `snippet-texts`. Read it with FINAL, because
@@ -35,7 +35,7 @@ export const snippetsTable: Table<string, SnippetText> = {
         ...columns,
         user_id: user_id === null ? null : String(user_id),
         created_at: isoTime(created_at),
-        expires_at: expires_at === null ? null : isoTime(expires_at),
+        expires_at: isoTimeOrNull(expires_at),
       },
     ]
   },

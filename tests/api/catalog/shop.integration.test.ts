@@ -2,6 +2,7 @@ import sharp from 'sharp'
 import { beforeAll, expect, test } from 'vitest'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { uniqueName } from '../../stack/index.ts'
 import { picture } from './images/pictures.ts'
 import { type InventorySystem, inventorySystem } from './inventory-system.ts'
 
@@ -13,6 +14,7 @@ const USER = { subject: '42', scope: '' }
 const SHOP = { subject: 'shop', scope: 'internal' }
 
 let system: InventorySystem
+let categories = 0
 
 beforeAll(async () => {
   system = await inventorySystem({ apiCount: 1, reservationSeconds: 900, products: [] })
@@ -37,12 +39,18 @@ async function tokenOf(as: typeof ADMIN): Promise<string> {
 test(
   'a seller lists a product with a picture, buyers see it, review it and buy it',
   async () => {
-    expect((await ask(ADMIN, 'PUT', 'categories/1', { name: 'Tools', slug: 'tools' })).status).toBe(200)
-    expect((await ask(ADMIN, 'PUT', 'categories/2', { name: 'Saws', slug: 'saws', parent_id: 1 })).status).toBe(200)
+    // A repetition uses other categories and skus, because those of the first attempt exist.
+    const [tools, saws] = [++categories, ++categories]
+    expect((await ask(ADMIN, 'PUT', `categories/${tools}`, { name: 'Tools', slug: `tools-${tools}` })).status).toBe(200)
+    expect((await ask(ADMIN, 'PUT', `categories/${saws}`, { name: 'Saws', slug: `saws-${saws}`, parent_id: tools })).status).toBe(200)
     expect((await ask(ADMIN, 'PUT', 'sellers/7', { name: 'Miller & Sons', rating: 4.5, rating_count: 90 })).status).toBe(200)
 
     const form = new FormData()
-    const product = { title: 'Saw', category_id: 2, variants: [{ sku: 'saw-1', attributes: { colour: 'red' }, price_cents: 1_999 }] }
+    const product = {
+      title: 'Saw',
+      category_id: saws,
+      variants: [{ sku: uniqueName('saw'), attributes: { colour: 'red' }, price_cents: 1_999 }],
+    }
     form.append('product', JSON.stringify(product))
     form.append('images', new Blob([Uint8Array.from(await picture({ width: 900, height: 600, orientation: 6 }))]), 'saw.jpg')
     const made = await ask(SELLER, 'POST', 'seller/products', form)
@@ -85,7 +93,7 @@ test(
     const other = await ask(SELLER, 'POST', 'seller/products', {
       ...product,
       title: 'Other',
-      variants: [{ sku: 'saw-2', price_cents: 500 }],
+      variants: [{ sku: uniqueName('saw'), price_cents: 500 }],
     })
     const related = async () => (await ask(undefined, 'GET', `products/${other.body.product_id}`)).body.related_products
     await waitUntil(async () => (await related()).includes(product_id), { what: 'the best seller', timeoutMs: 90_000, intervalMs: 200 })

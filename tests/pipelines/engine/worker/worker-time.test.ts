@@ -199,50 +199,44 @@ test('while a time handler runs, other tasks process no more than fits into one 
   expect(changes()).toBe(150_000)
 }, 60_000)
 
-test('closing a task ends its running time handler and runs its `finally` blocks', async () => {
-  const { worker, send, broker } = bench()
-  let ended = false
-  let handling = false
-  const interrupted = election({
+/** Creates an election whose time handler never ends by itself, and notes when it runs and when it was closed. */
+function endlessElection() {
+  const state = { handling: false, ended: false }
+  const declared = election({
     *beforeReport() {
-      handling = true
+      state.handling = true
       try {
         for (;;) yield
       } finally {
-        ended = true
+        state.ended = true
       }
     },
   })
-  const running = await worker(interrupted, { stopGraceMs: 50 })
+  return { topology: declared, state }
+}
+
+test('closing a task ends its running time handler and runs its `finally` blocks', async () => {
+  const { worker, send, broker } = bench()
+  const endless = endlessElection()
+  const running = await worker(endless.topology, { stopGraceMs: 50 })
   send(votes, 'ann', 1)
-  await until(() => handling, 'the handler runs')
+  await until(() => endless.state.handling, 'the handler runs')
   broker.groups.expire('election', broker.groups.members('election')[0])
   await until(() => running.status().fences > 0, 'the worker restarts its tasks')
-  expect(ended).toBe(true)
+  expect(endless.state.ended).toBe(true)
 })
 
 test('a worker stops after its grace period although a time handler never ends, and commits no partial result', async () => {
   const { worker, send, broker } = bench()
   const { transport, goodbyes } = watchedGoodbyes(broker)
-  let handling = false
-  let ended = false
-  const endless = election({
-    *beforeReport() {
-      handling = true
-      try {
-        for (;;) yield
-      } finally {
-        ended = true
-      }
-    },
-  })
-  const running = await worker(endless, { stopGraceMs: 50, keepPlaceOnStop: true, transport })
+  const endless = endlessElection()
+  const running = await worker(endless.topology, { stopGraceMs: 50, keepPlaceOnStop: true, transport })
   send(votes, 'ann', 1)
-  await until(() => handling, 'the handler runs')
+  await until(() => endless.state.handling, 'the handler runs')
   await running.stop()
   await running.done
   expect(running.status().state).toBe('stopped')
-  expect(ended).toBe(true)
+  expect(endless.state.ended).toBe(true)
   expect(broker.records('results')).toEqual([])
   // The process that replaces this one gets the partitions at once.
   expect(goodbyes.length).toBeGreaterThan(0)

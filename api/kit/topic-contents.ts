@@ -1,0 +1,63 @@
+import { type FollowOptions, followTopic, type TopicFollower } from './topic-follower.ts'
+
+/** Follows a compacted topic whose values a service keeps by key. */
+export interface TopicContents<K> {
+  /** True once the topic was read up to the end that it had at the start. */
+  readonly isReadable: boolean
+  /** Why the contents cannot be read yet; undefined once they can, and while a recreated topic is read again. */
+  readonly missing: string | undefined
+  readonly failure: TopicFollower['failure']
+  /** Must be called with the key of every record that is applied. */
+  seen(key: K): void
+  close(): Promise<void>
+}
+
+export interface TopicContentsOptions<K> extends Omit<FollowOptions, 'onStartOver' | 'onCaughtUp'> {
+  /**
+   * Returns the keys that have values. Called only when the topic is read again, so that the keys of large tables are
+   * not kept twice.
+   */
+  held(): Iterable<K>
+  /** Removes the value of a key that the topic no longer contains. */
+  remove(key: K): void
+  /** Called once, when the contents become readable. */
+  onReady?(): void
+}
+
+/**
+ * Follows a topic. If the topic was deleted and created again, it is read again from its beginning. The earlier values
+ * stay in use until its end is reached, and those that it does not contain are then removed.
+ */
+export function topicContents<K>({ held, remove, onReady, ...options }: TopicContentsOptions<K>): TopicContents<K> {
+  const { topic, log } = options
+  let isReadable = false
+  /** While the topic is read again: the keys that have not occurred yet. */
+  let unseen = new Set<K>()
+  const follower = followTopic({
+    ...options,
+    onStartOver(reason) {
+      log.warn({ topic, reason }, 'table_starts_over')
+      unseen = new Set(held())
+    },
+    onCaughtUp() {
+      for (const key of unseen) remove(key)
+      unseen.clear()
+      if (isReadable) return
+      isReadable = true
+      onReady?.()
+    },
+  })
+  return {
+    get isReadable() {
+      return isReadable
+    },
+    get missing() {
+      return isReadable ? undefined : follower.missing
+    },
+    get failure() {
+      return follower.failure
+    },
+    seen: (key) => void unseen.delete(key),
+    close: follower.close,
+  }
+}
