@@ -12,7 +12,7 @@ const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
  * that were running.
  */
 const LANE_TIMEOUT_MS = 45 * 60_000
-const NOTHING_RAN: TestTotals = { passed: 0, failed: 1, skipped: [], repeated: [], durations: [] }
+const NOTHING_RAN: TestTotals = { passed: 0, failed: 1, failures: [], skipped: [], repeated: [], durations: [] }
 
 /**
  * Runs the vitest projects of each lane. The lanes run concurrently, because a lane that waits for servers leaves the
@@ -23,6 +23,7 @@ export async function runLanes(lanes: readonly (readonly string[])[]): Promise<T
   return {
     passed: totals.reduce((sum, { passed }) => sum + passed, 0),
     failed: totals.reduce((sum, { failed }) => sum + failed, 0),
+    failures: totals.flatMap(({ failures }) => failures),
     skipped: totals.flatMap(({ skipped }) => skipped),
     repeated: totals.flatMap(({ repeated }) => repeated),
     durations: totals.flatMap(({ durations }) => durations),

@@ -5,11 +5,18 @@ import type { Reporter, TestModule, TestRunEndReason } from 'vitest/node'
 export interface TestTotals {
   readonly passed: number
   readonly failed: number
+  /** Tests that failed at every attempt, and files and runs with errors outside of tests, with their errors. */
+  readonly failures: readonly Failure[]
   readonly skipped: readonly { readonly name: string; readonly reason: string }[]
   /** Tests that failed at first but passed when they were repeated, with the errors of their failed attempts. */
-  readonly repeated: readonly { readonly name: string; readonly errors: readonly string[] }[]
+  readonly repeated: readonly Failure[]
   /** Durations of each test, and of the hooks of each file. */
   readonly durations: readonly { readonly name: string; readonly ms: number }[]
+}
+
+export interface Failure {
+  readonly name: string
+  readonly errors: readonly string[]
 }
 
 /**
@@ -46,11 +53,16 @@ export default class VerifyReporter implements Reporter {
     let passed = 0
     // Errors outside of tests count as failures, and so do files that cannot be loaded.
     let failed = unhandled.length + (reason === 'interrupted' ? 1 : 0)
+    const failures: Failure[] = []
+    if (unhandled.length > 0) failures.push({ name: 'outside of tests', errors: unhandled.map(textOf) })
+    if (reason === 'interrupted') failures.push({ name: 'the run', errors: ['The run was interrupted.'] })
     const skipped: { name: string; reason: string }[] = []
-    const repeated: { name: string; errors: string[] }[] = []
+    const repeated: Failure[] = []
     const durations: { name: string; ms: number }[] = []
     for (const module of modules) {
-      failed += module.errors().length
+      const errors = module.errors()
+      failed += errors.length
+      if (errors.length > 0) failures.push({ name: module.relativeModuleId, errors: errors.map(textOf) })
       let ofHooks = module.diagnostic().duration
       for (const test of module.children.allTests()) {
         const result = test.result()
@@ -59,16 +71,24 @@ export default class VerifyReporter implements Reporter {
         const ms = diagnostic?.duration ?? 0
         durations.push({ name, ms })
         ofHooks -= ms
-        if (diagnostic?.flaky) repeated.push({ name, errors: (result.errors ?? []).map(({ message, stack }) => stack ?? message) })
+        if (diagnostic?.flaky) repeated.push({ name, errors: (result.errors ?? []).map(textOf) })
         if (result.state === 'passed') passed++
         else if (result.state === 'skipped') {
           if (module.project.name !== SKIPS_ON_PURPOSE) skipped.push({ name, reason: result.note ?? 'no reason given' })
-        } else failed++
+        } else {
+          failed++
+          failures.push({ name, errors: (result.errors ?? []).map(textOf) })
+        }
       }
       durations.push({ name: `${module.relativeModuleId}: before and after its tests`, ms: Math.max(0, ofHooks) })
     }
-    writeFileSync(totalsFile(), JSON.stringify({ passed, failed, skipped, repeated, durations } satisfies TestTotals))
+    writeFileSync(totalsFile(), JSON.stringify({ passed, failed, failures, skipped, repeated, durations } satisfies TestTotals))
   }
+}
+
+function textOf(error: unknown): string {
+  const { message, stack } = error as { message?: string; stack?: string }
+  return stack ?? message ?? String(error)
 }
 
 function totalsFile(): string {

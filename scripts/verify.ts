@@ -6,7 +6,7 @@ import { commandLine, runMain } from './command-line/main.ts'
 import { runPackage } from './run-package.ts'
 import { runLanes, runTests } from './test-run.ts'
 import declaration, { ALL_PROJECTS } from './verify.command.ts'
-import type { TestTotals } from './verify-reporter.ts'
+import type { Failure, TestTotals } from './verify-reporter.ts'
 
 const MS_PER_SECOND = 1_000
 
@@ -33,7 +33,7 @@ const SLOWEST_OF_ALL = 20
 async function main(): Promise<number> {
   const { projects, slowest, 'also-without-data': isTwice, PATH: files } = commandLine(declaration)
   const isWhole = files.length === 0 && projects === ALL_PROJECTS
-  const checking = isWhole ? check() : Promise.resolve({ passed: 0, failed: 0 })
+  const checking = isWhole ? check() : Promise.resolve({ passed: 0, failed: [] })
   let failed = (await timed('tools', prepareTools)) ? 0 : 1
   const totals = isWhole
     ? await runLanes(isTwice ? LANES.with(-1, [...LANES.at(-1)!, WITHOUT_DATA]) : LANES)
@@ -41,20 +41,21 @@ async function main(): Promise<number> {
   const checked = await checking
   tellSlowest(totals, slowest ?? (isWhole ? SLOWEST_OF_ALL : 0))
   for (const { name, reason } of totals.skipped) process.stdout.write(`skipped: ${name}: ${reason}\n`)
-  for (const { name, errors } of totals.repeated)
-    process.stdout.write(`passed only at the second attempt: ${name}\n${errors.map((error) => `  ${error}\n`).join('')}`)
+  for (const each of totals.repeated) tellErrors('passed only at the second attempt', each)
+  for (const each of totals.failures) tellErrors('failed', each)
+  for (const name of checked.failed) process.stdout.write(`failed: ${name}\n`)
   const passed = checked.passed + totals.passed
-  failed += checked.failed + totals.failed
+  failed += checked.failed.length + totals.failed
   if (totals.skipped.length > 0) process.stdout.write(`${totals.skipped.length} skipped\n`)
   process.stdout.write(`${passed} passed, ${failed} failed\n`)
   return failed === 0 ? 0 : 1
 }
 
-async function check(): Promise<{ passed: number; failed: number }> {
-  let passed = 0
+async function check(): Promise<{ readonly passed: number; readonly failed: readonly string[] }> {
+  const failed: string[] = []
   for (const { name, command, args } of CHECKS)
-    if (await timed(name, async () => (await runPackage(command, args, 'at-end')) === 0)) passed++
-  return { passed, failed: CHECKS.length - passed }
+    if (!(await timed(name, async () => (await runPackage(command, args, 'at-end')) === 0))) failed.push(name)
+  return { passed: CHECKS.length - failed.length, failed }
 }
 
 async function timed(name: string, work: () => Promise<boolean>): Promise<boolean> {
@@ -68,6 +69,11 @@ function tellSlowest({ durations }: TestTotals, count: number): void {
   const slowest = durations.toSorted((a, b) => b.ms - a.ms).slice(0, count)
   if (slowest.length > 0) process.stdout.write(`the slowest ${slowest.length}:\n`)
   for (const { name, ms } of slowest) process.stdout.write(`  ${seconds(ms).padStart(8)}  ${name}\n`)
+}
+
+/** The end of the output repeats the errors of failed tests, because a CI may keep only the end. */
+function tellErrors(what: string, { name, errors }: Failure): void {
+  process.stdout.write(`${what}: ${name}\n${errors.map((error) => `  ${error}\n`).join('')}`)
 }
 
 function seconds(ms: number): string {

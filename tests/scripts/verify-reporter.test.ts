@@ -11,6 +11,7 @@ interface FakeTest {
   readonly note?: string
   readonly duration?: number
   readonly flaky?: boolean
+  readonly errors?: readonly { readonly message: string }[]
 }
 
 interface FakeModule {
@@ -23,15 +24,15 @@ interface FakeModule {
 
 function asModule({ file, project = 'unit', duration, errors = 0, tests }: FakeModule): TestModule {
   const allTests = () =>
-    tests.map(({ fullName, state, note, duration, flaky = false }) => ({
+    tests.map(({ fullName, state, note, duration, flaky = false, errors }) => ({
       fullName,
-      result: () => ({ state, note }),
+      result: () => ({ state, note, errors }),
       diagnostic: () => (state === 'skipped' ? undefined : { duration, flaky }),
     }))
   const module = {
     relativeModuleId: file,
     project: { name: project },
-    errors: () => Array.from({ length: errors }),
+    errors: () => Array.from({ length: errors }, () => new Error('not loaded')),
     diagnostic: () => ({ duration }),
     children: { allTests },
   }
@@ -66,7 +67,7 @@ test('counts passed and failed tests and errors outside of tests, and names test
         errors: 1,
         tests: [
           { fullName: 'one', state: 'passed', duration: 1 },
-          { fullName: 'two', state: 'failed', duration: 1 },
+          { fullName: 'two', state: 'failed', duration: 1, errors: [{ message: 'expected 1 to be 2' }] },
           { fullName: 'three', state: 'passed', duration: 1, flaky: true },
         ],
       },
@@ -74,6 +75,12 @@ test('counts passed and failed tests and errors outside of tests, and names test
     [new Error('of nobody')],
     'interrupted',
   )
+  expect(totals.failures).toEqual([
+    { name: 'outside of tests', errors: [expect.stringContaining('of nobody')] },
+    { name: 'the run', errors: [expect.stringContaining('interrupted')] },
+    { name: 'a.test.ts', errors: [expect.stringContaining('not loaded')] },
+    { name: 'a.test.ts: two', errors: ['expected 1 to be 2'] },
+  ])
   expect(totals).toMatchObject({ passed: 2, failed: 4, repeated: [{ name: 'a.test.ts: three', errors: [] }] })
 })
 
