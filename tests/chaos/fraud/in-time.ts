@@ -8,6 +8,12 @@ import type { ScoreCall } from './requests.ts'
  */
 const WORKED_OFF_MS = 500
 const P99 = 0.99
+/**
+ * On a busy machine, every step of a score waits for the CPU, while a trivial request waits only once. All answers then
+ * take longer, so the limits grow by this many times the median. An API that waits for a missing part answers only the
+ * payments during the fault late, which does not change the median.
+ */
+const MEDIANS_OF_LENIENCE = 10
 
 /** Limits for the duration of calls to a live API. */
 export interface Limits {
@@ -15,7 +21,7 @@ export interface Limits {
   readonly mostMs: number
   /**
    * Whether to include the time that the same API took, at the same moment, for a trivial request. If false, this time
-   * is subtracted, so that the limits also apply on a busy machine.
+   * is subtracted and the limits grow with the median, so that they also apply on a busy machine.
    */
   readonly isWhole: boolean
 }
@@ -28,10 +34,12 @@ export interface Times {
 
 /** Returns which calls of live APIs were answered too late. */
 export function inTime(evidence: Evidence, { p99Ms, mostMs, isWhole }: Limits): string[] {
-  const { p99, most } = timesOf(evidence, isWhole)
+  const { p50, p99, most } = timesOf(evidence, isWhole)
+  const lenience = isWhole ? 0 : MEDIANS_OF_LENIENCE * p50
+  const [p99Limit, mostLimit] = [p99Ms + lenience, mostMs + lenience]
   return [
-    ...(p99 > p99Ms ? [`1 % of the answers took ${p99} ms or more, and the limit is ${p99Ms} ms`] : []),
-    ...(most > mostMs ? [`an answer took ${most} ms, and the limit is ${mostMs} ms`] : []),
+    ...(p99 > p99Limit ? [`1 % of the answers took ${p99} ms or more, and the limit is ${p99Limit} ms`] : []),
+    ...(most > mostLimit ? [`an answer took ${most} ms, and the limit is ${mostLimit} ms`] : []),
   ]
 }
 
