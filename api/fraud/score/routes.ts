@@ -26,5 +26,5 @@ export const scoreRoute = defineRoute({
   streamed,
   maxBodyBytes: MAX_BODY_BYTES,
   answers: { 200: { description: 'The decision.', schema: ScoreAnswerSchema } },
-  errors: [fraudErrors.raw_card_number, errors.idempotency_conflict],
+  errors: [fraudErrors.raw_card_number, errors.idempotency_conflict, errors.not_ready],
 })
