@@ -27,7 +27,7 @@ export interface ServiceKit {
   readonly views: ViewReader & ListReader & ScoreReader & BinaryReader
   /** Reads small values that are needed very often. The order of these reads is not guaranteed. */
   readonly sharedViews: SharedReader
-  /** Reads values whose changes the store reports, so that results need not be read again while nothing changes. */
+  /** Reads values and learns from the store when they change. Unchanged results need not be read again. */
   readonly watchedViews: WatchedViews
   /** Runs scripts that change the data that the API keeps in addition to the views. */
   readonly scripts: ViewScripts
@@ -55,7 +55,7 @@ export interface ServiceKit {
 
 /** The resources that `openGuard` receives. */
 export interface GuardKit extends Pick<ServiceKit, 'facts' | 'trusted' | 'state' | 'log' | 'now' | 'monotonic'> {
-  /** The transport of the process, which stays open when the guard closes. */
+  /** The transport of the process. It stays open when the guard closes. */
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly metrics: Registry
@@ -75,9 +75,9 @@ export interface ExtraListener {
   /** The field of the log line `api_started` that contains the address of the port. */
   readonly logField: string
   readonly port: number
-  /** The setting that configures the port, which error messages name. */
+  /** The setting for the port. Error messages name this setting. */
   readonly portSetting: string
-  /** Receives the requests of this port first. Requests that it does not handle go to the app. */
+  /** Receives the requests on this port first. Requests that this handler does not handle go to the app. */
   readonly front: FrontHandler
 }
 
@@ -92,8 +92,8 @@ export interface OpenService extends ServiceRoutes {
    */
   readonly worksWithout?: readonly string[]
   /**
-   * Called when the process begins to stop. The service ends answers that would stay open, because the process waits
-   * for open answers.
+   * Called when the process begins to stop. The service must end answers that would stay open, because the process
+   * waits for open answers.
    */
   stopping?(): void
   /** Called after the last request has ended, before the kit closes. */
@@ -128,7 +128,8 @@ export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> 
   /** Topics to which the service publishes, or whose partitions its views and tables share. */
   readonly topics: readonly AnyTopic[]
   /**
-   * Path patterns of this service that rate limits cover. Unknown addresses that match a pattern are covered as well.
+   * Path patterns of this service that rate limits cover. Paths without a route are covered as well if they match a
+   * pattern.
    */
   readonly limitedPaths: readonly string[]
   /**

@@ -50,8 +50,8 @@ type Entities = Map<string, DirectEntity>
 const NO_PARAMETERS: Readonly<Record<string, string>> = {}
 
 /**
- * Matches a parameter of a direct call. Only numbers are accepted, because a number is never the name of another route
- * and needs no decoding.
+ * Matches a parameter of a direct call. Only numbers are accepted, because a number needs no decoding and is never the
+ * last segment of another route's path.
  */
 const NUMBER = /^\d{1,20}$/
 /** Matches Host headers that are valid without a check by a URL parser. */
@@ -115,9 +115,9 @@ export function directRoutes(): DirectRoutes {
 }
 
 /**
- * Returns whether Node presents the request's headers as the framework would. The presentations differ if certain
- * headers occur more than once: Node keeps only the first occurrence, whereas the framework joins all occurrences, so
- * that the app refuses the request.
+ * Returns whether Node and the framework give the app the same headers. They differ if certain headers occur more than
+ * once: Node keeps only the first occurrence, whereas the framework joins all occurrences, and the app then refuses the
+ * request.
  */
 function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   const { host } = headers
@@ -132,7 +132,7 @@ function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   return tokens <= 1 && types <= 1
 }
 
-/** Returns whether the length of the body is announced and permitted. */
+/** Returns whether the request has a Content-Length that does not exceed the limit. */
 function hasPlainBody({ headers }: IncomingMessage, maxBytes: number): boolean {
   return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? Number.NaN) <= maxBytes
 }

@@ -1,14 +1,14 @@
 import { RATE_LIMIT_EXCEEDED } from './rate-limit-exceeded.ts'
 
 /**
- * One entry of the error catalogue, which is part of the API contract. Every code is documented and tested, and no code
- * is reused.
+ * One entry of the error catalogue. The catalogue is part of the API contract: every code is documented and tested, and
+ * no code is ever reused.
  */
 export interface ErrorDefinition {
   /** The `error` field of the body. */
   readonly code: string
   readonly status: number
-  /** Whether the same request may succeed later. The status determines this. */
+  /** Whether the same request may succeed later. This follows from the status. */
   readonly retryable: boolean
   /** The condition under which the API returns this error, as a clause for the documentation. */
   readonly when: string

@@ -21,7 +21,7 @@ export type Checked = { readonly value: unknown; readonly details: readonly Erro
 
 /**
  * Validates one part of a request.
- * @param place `query`, `path` or `body`, which is the first part of each problem's path
+ * @param place the part: `query`, `path` or `body`. The path of each problem begins with it.
  */
 export function check(schema: z.ZodType | undefined, input: unknown, place: string): Checked {
   if (schema === undefined) return { value: undefined, details: [] }

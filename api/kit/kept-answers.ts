@@ -17,8 +17,7 @@ export interface KeptAnswerOptions {
 }
 
 /**
- * An answer in the form in which it is sent to the socket. Header names and values alternate, so that `writeHead` need
- * not copy them.
+ * An answer as it is written to the socket. Header names and values alternate, so that `writeHead` need not copy them.
  */
 interface Wire {
   readonly status: number

@@ -58,7 +58,7 @@ export async function startOperationsServer({
       case '/metrics':
         return { status: 200, contentType: metrics.registry.contentType, body: await metrics.text() }
       default:
-        return json(404, { error: 'not_found', message: `there are ${PATHS.join(', ')}` })
+        return json(404, { error: 'not_found', message: `this server has only ${PATHS.join(', ')}` })
     }
   }
 

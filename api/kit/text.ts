@@ -66,8 +66,8 @@ export function textFaults(value: unknown, place: string): ErrorDetail[] {
     return []
   } catch (error) {
     if (!(error instanceof ApiError) || error.definition !== errors.invalid_encoding) throw error
-    // An early fault may have ended the previous check before it reached a depth at which the recursion would overflow
-    // the stack.
+    // The check above ends at the first fault. It may therefore not have noticed that the value is nested too deeply
+    // for the recursion below.
     assertShallow(value)
     return faultsWithin(value, place)
   }
@@ -87,7 +87,7 @@ function faultsWithin(value: unknown, path: string): ErrorDetail[] {
   })
 }
 
-/** Throws `invalid_encoding` unless the percent-encoding of a path or query decodes to UTF-8 without NUL. */
+/** Throws `invalid_encoding` if a path or query is not valid percent-encoded UTF-8 or contains NUL. */
 export function assertCleanUrl(url: string): void {
   if (!url.includes('%')) return
   let decoded: string

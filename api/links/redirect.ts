@@ -167,7 +167,10 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   }
 }
 
-/** Headers as a flat list. Names and values alternate, so that `writeHead` need not copy them. */
+/**
+ * Sends a redirect. The headers are a flat list in which names and values alternate, so that `writeHead` need not copy
+ * them.
+ */
 function send(request: IncomingMessage, response: ServerResponse, status: 301 | 302, location: string, cacheControl: string): number {
   const requestId = requestIdOf(request)
   const forAll = ['Access-Control-Allow-Origin', '*', 'Content-Length', '0'] as const

@@ -52,8 +52,8 @@ export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): 
 const TIMES = Array.from({ length: DAY_MS / MINUTE_MS }, (_, minute) => new Date(minute * MINUTE_MS).toISOString().slice(DATE_LENGTH))
 
 /**
- * Returns the JSON of all steps with their start and volume. The JSON is built as text, because a Date and an object
- * for each of thousands of steps take six times as long.
+ * Returns the JSON of all steps with their start and volume. The JSON is built as text, because creating a Date and an
+ * object for each of thousands of steps would take six times as long.
  */
 export function pointsJson(steps: Steps, volumes: ReadonlyMap<number, number>): string {
   let json = ''

@@ -7,7 +7,7 @@ import { developmentKeyPaths, ensureDevelopmentKey } from './development-key.ts'
 import { type KeySet, type KeySetOptions, keySet } from './key-set.ts'
 import type { AuthSettings } from './settings.ts'
 
-/** Time limit of a request. A hanging identity provider must not delay callers for longer. */
+/** Time limit of a request to the identity provider. A provider that hangs must not delay callers for longer. */
 const FETCH_TIMEOUT_MS = 5_000
 
 const MS_PER_SECOND = 1_000

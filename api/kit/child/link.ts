@@ -23,7 +23,7 @@ export const CHILD_PIPE = 3
 const MOST_ID = 2 ** 32
 
 export interface ChildOptions {
-  /** A TypeScript file, which this Node runs. */
+  /** The TypeScript file that the child runs, with the same Node binary as this process. */
   readonly file: string
   /** Receives each line that the child writes to standard error. */
   onLine(line: string): void

@@ -5,7 +5,7 @@ import type { PackedTable } from './packed-table.ts'
 type Measured = Pick<PackedTable<unknown, unknown>, 'size' | 'bytes' | 'staleMs' | 'isFromSnapshot'>
 
 /**
- * Creates the metrics of all packed tables of a process.
+ * Creates the metrics for all packed tables in a process.
  * @returns a function that adds the table of a topic
  */
 export function packedTableMetrics(registry: Registry): (topic: string, table: Measured) => void {

@@ -6,7 +6,8 @@ import { PRIVATE } from '../headers.ts'
 export type Html = ReturnType<typeof html>
 
 /**
- * Content security policy of rendered pages, which have no scripts. Style sheets and images come only from this server.
+ * Content security policy of rendered pages. These pages have no scripts. Their style sheets and images come only from
+ * this server.
  */
 const PAGE_POLICY = [
   "default-src 'none'",

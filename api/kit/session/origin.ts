@@ -23,8 +23,8 @@ export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string)
 }
 
 /**
- * Returns whether the browser states that a page of this server made the request. If the browser states nothing, the
- * result is false, whereas `isForeignPage` then assumes a page of this server.
+ * Returns whether the browser states that a page of this server made the request. If the browser states nothing, this
+ * function and `isForeignPage` both return false.
  */
 export function isOwnPage(request: RequestOrigin, publicUrl: string): boolean {
   const site = request.header('sec-fetch-site')

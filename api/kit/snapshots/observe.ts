@@ -29,8 +29,8 @@ export function measuredTables<T>(
 }
 
 /**
- * Creates the metrics of all tables of a kind.
- * @param kind prefix of the names of the metrics
+ * Creates the metrics for all tables of one kind.
+ * @param kind prefix of the metric names
  * @returns a function that adds the table of a topic
  */
 export function tableMetrics(registry: Registry, kind: string): (topic: string, table: Measured) => void {

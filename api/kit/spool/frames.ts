@@ -31,10 +31,7 @@ export interface SpooledRecord {
   /** Epoch ms. */
   readonly timestamp: number
   readonly key: Buffer
-  /**
-   * The value in the wire format of the topic, in which the schema id of Avro values is meaningless; null for a
-   * tombstone.
-   */
+  /** The value in the wire format of the topic; null for a tombstone. The schema id in an Avro value is meaningless. */
   readonly value: Buffer | null
 }
 
@@ -68,7 +65,7 @@ function sealed(frame: Buffer): Buffer {
   return frame
 }
 
-/** A record in its segment. */
+/** A record and its position in the segment. */
 export interface FoundRecord {
   /** Position of the record's frame in the file. */
   readonly offset: number

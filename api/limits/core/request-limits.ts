@@ -7,7 +7,7 @@ import type { Limiter, RuleStatus } from './limiter.ts'
 import { type RateHeaders, rateHeaders, refusalFields } from './rate-headers.ts'
 
 export interface RequestLimitsOptions {
-  /** The limiter, which must fail open, as `failOpenLimiter` does. */
+  /** The limiter. It must fail open, as `failOpenLimiter` does. */
   readonly limiter: Limiter
   readonly clients: ApiClients
   readonly trusted: TrustedProxies

@@ -21,7 +21,7 @@ export const input = (id) => byId(id, HTMLInputElement)
 export const part = (id) => byId(id, HTMLElement)
 
 /**
- * Creates an element. Texts of users only ever become text nodes, never HTML.
+ * Creates an element. Text from users becomes text nodes, never HTML.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {string} [className]
@@ -36,7 +36,7 @@ export function make(tag, className = '', ...children) {
 }
 
 /**
- * Isolates a user's text, so that characters that change the direction of writing end with it.
+ * Isolates a user's text, so that its bidirectional control characters do not affect the text after it.
  * @param {string} text
  */
 export function isolated(text) {
