@@ -27,7 +27,7 @@ export interface ServiceKit {
   readonly views: ViewReader & ListReader & ScoreReader & BinaryReader
   /** Reads small values that are needed very often. The order of these reads is not guaranteed. */
   readonly sharedViews: SharedReader
-  /** Reads values and learns from the store when they change. Unchanged results need not be read again. */
+  /** Reads values and learns from the store when they change. While nothing changes, results need not be read again. */
   readonly watchedViews: WatchedViews
   /** Runs scripts that change the data that the API keeps in addition to the views. */
   readonly scripts: ViewScripts
@@ -36,7 +36,7 @@ export interface ServiceKit {
   readonly commands: Commands
   /** Opens in-memory tables for millions of small entries. The service must close them. */
   readonly packedTables: OpenPackedTable
-  /** Opens in-memory tables for a few objects, which also keep a snapshot on disk. The service must close them. */
+  /** Opens in-memory tables for a few objects. The tables also keep a snapshot on disk. The service must close them. */
   readonly smallTables: OpenSmallTable
   /** Reads topics into the service's own structures, such as columns. The service must close the feeds. */
   readonly topicFeeds: OpenTopicFeed
@@ -100,9 +100,9 @@ export interface OpenService extends ServiceRoutes {
   close?(): Promise<unknown>
 }
 
-/** Needs of a service in the local stack, which runs several API processes on one machine. */
+/** What a service needs in the local stack. The local stack runs several API processes on one machine. */
 export interface LocalNeeds {
-  /** Settings for the ports on which each process listens. The local stack gives each process different ports. */
+  /** Settings for the ports that each process listens on. The local stack gives each process different ports. */
   readonly ports: readonly string[]
   /**
    * Returns the default values of settings in the local stack.
@@ -125,7 +125,7 @@ export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> 
   /** The name in `API_SERVICES`. */
   readonly name: string
   readonly settings: SettingsFragment<Settings>
-  /** Topics to which the service publishes, or whose partitions its views and tables share. */
+  /** Topics that the service publishes to, or whose partitions its views and tables share. */
   readonly topics: readonly AnyTopic[]
   /**
    * Path patterns of this service that rate limits cover. Paths without a route are covered as well if they match a

@@ -13,7 +13,7 @@ const MAX_TARGET_CHARACTERS = 256
 
 export interface KeptAnswer {
   readonly answer: Answer
-  /** Template of the route, which labels the route in metrics. */
+  /** Route template. It is the route's label in metrics. */
   readonly route: string
   readonly until: number
 }

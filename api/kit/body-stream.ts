@@ -4,7 +4,7 @@ import { ApiError, errors } from './errors.ts'
 
 export interface BodyLimits {
   readonly maxBytes: number
-  /** Time limit for the whole body. */
+  /** Time limit for receiving the whole body. */
   readonly timeoutMs: number
 }
 
@@ -56,8 +56,8 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
 }
 
 /**
- * Reads a body that fits into memory, with the errors of `bodyPieces`. A body with a Content-Length is read in one
- * call. Streaming it would double the cost of a small request.
+ * Reads a body that fits into memory. Throws the same errors as `bodyPieces`. A body with a Content-Length is read in
+ * one call. Streaming it would double the cost of a small request.
  */
 export async function wholeBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const announced = request.headers.get('content-length')

@@ -10,8 +10,8 @@ export interface AddressRanges {
 export type TrustedProxies = AddressRanges
 
 /**
- * Number of 16-bit groups in a /64, the prefix by which IPv6 callers are counted. A customer with IPv6 has at least one
- * /64 and can switch between its addresses.
+ * Number of 16-bit groups in a /64. IPv6 callers are counted by this prefix. A customer with IPv6 has at least one /64
+ * and can switch between its addresses.
  */
 const IPV6_PREFIX_GROUPS = 4
 /** Number of 16-bit groups in a /48, the largest network that a customer usually gets. */
@@ -31,7 +31,7 @@ const thisMachine = addressRanges(LOOPBACK)
 
 /**
  * Returns whether only this machine can reach a server that listens on the host.
- * @param host a name or an address, which may have brackets as in URLs
+ * @param host a name or an address, with or without the brackets that URLs require for IPv6
  */
 export function isLoopbackHost(host: string): boolean {
   const address = plainAddress(host)
@@ -144,7 +144,7 @@ function dotted(high: number, low: number): string {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }
 
-/** Splits an IPv6 address into groups. The last part may be an IPv4 address, which replaces two groups. */
+/** Splits an IPv6 address into groups. An IPv4 address as the last part counts as two groups. */
 function groupsOf(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {

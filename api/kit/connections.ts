@@ -33,7 +33,7 @@ export function connectionGate({ total, perAddress, trusted, registry }: Connect
   const refused = counter(
     registry,
     'http_connections_refused_total',
-    'Connections that were closed at once, by the limit that they exceeded: address or total',
+    'Refused connections, by the limit that was reached: address or total',
     'limit',
   )
   gauge(registry, 'http_connections_open', 'Open connections, including idle ones', () => open)

@@ -43,7 +43,7 @@ export interface KafkaFacts extends Facts, SpoolingFacts {
 export interface KafkaFactsOptions {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** All topics to which the process publishes, and topics whose partition counts it needs. */
+  /** All topics that the process publishes to, and topics whose partition counts the process needs. */
   readonly topics: readonly AnyTopic[]
   /**
    * Stores partition counts. An API process that starts while Kafka is down reads the counts from this store, so that
@@ -68,8 +68,8 @@ const PUBLISH_TIMEOUT_MS = 5_000
 /** Time after which the Kafka client abandons a request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
 /**
- * Maximum amount of unacknowledged data. When it is reached, callers get a 503 immediately instead of waiting for a
- * long time.
+ * Maximum amount of unacknowledged data. When this amount is reached, callers get a 503 immediately instead of waiting
+ * for a long time.
  */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 /**
@@ -86,8 +86,8 @@ const MAX_BUFFERED_BYTES = 128 * 1_048_576
 const SPOOLED_SPACING_MS = 100
 /**
  * Minimum time between two produce requests for facts that are spooled only if Kafka is late. The time is short,
- * because callers wait for these facts. Without it, 1,000 facts a second would cause as many requests. They would take
- * a fifth of a core of the broker, and all callers would wait longer.
+ * because callers wait for these facts. Without this time, 1,000 facts a second would cause 1,000 requests. These
+ * requests would take a fifth of a core of the broker, and all callers would wait longer.
  */
 const SPOOLABLE_SPACING_MS = 4
 /**
@@ -106,7 +106,7 @@ const START_RETRY_MS = 1_000
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options
   const runtime = systemRuntime(options.log)
-  // A caller waits for each of these facts, so the publisher does not delay requests to collect more facts.
+  // A caller waits for each of these facts, so the publisher sends them at once instead of collecting more facts first.
   const acknowledged = transport.publisher({
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     maxPendingBytes: MAX_ACKNOWLEDGED_BYTES,

@@ -32,7 +32,7 @@ export interface GlobalTableOptions<K, V> {
   readonly transport: Transport
   readonly topic: Topic<K, V>
   readonly values: Codec<V>
-  /** Loads the schema with which a value was written. Called after UnknownSchemaError. */
+  /** Loads the schema that a value was written with. Called after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly log: Logger
   /** Monotonic ms. Default: the process's clock. */

@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi'
 import { ApiError, type ErrorDetail, errors, invalidRequest } from './errors.ts'
 
-/** Parses query parameters by name. A repeated parameter becomes a list, which single-valued schemas reject. */
+/** Parses query parameters by name. A repeated parameter becomes a list. Schemas for single values reject lists. */
 export function queryOf(url: string): Record<string, string | string[]> {
   const values: Record<string, string | string[]> = Object.create(null)
   const start = url.indexOf('?')

@@ -6,7 +6,7 @@ import type { Logger } from './logging.ts'
 
 export interface ApiTransportOptions {
   readonly brokers: readonly string[]
-  /** Default: neither TLS nor authentication. */
+  /** Settings for TLS and authentication. Default: neither. */
   readonly security?: KafkaSecurity
   readonly log: Logger
 }

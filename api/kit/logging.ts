@@ -28,8 +28,8 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
 }
 
 /**
- * Returns a child logger that is created when it logs its first line. Most requests only log that they are completed,
- * which needs no child.
+ * Returns a child logger that is created when it logs its first line. Most requests need no child, because they only
+ * log that they are completed.
  * @param fields returns the fields of the child
  */
 export function lazyChild(parent: Logger, fields: () => Record<string, unknown>): Logger {

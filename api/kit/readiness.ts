@@ -28,7 +28,7 @@ export interface ReadinessReport {
 export interface Readiness {
   /** Returns the state of all parts, at most `maxAgeMs` old. Concurrent callers share one check. */
   report(): Promise<ReadinessReport>
-  /** Makes the process report that it is not ready, because it is shutting down. */
+  /** Makes the process report that it is not ready. Called when the process shuts down. */
   startDraining(): void
   readonly draining: boolean
 }

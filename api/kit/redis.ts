@@ -95,8 +95,8 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
 }
 
 /**
- * Creates a reader whose reads share commands. Its commands bypass auto-pipelining, which would defer them to the next
- * turn of the event loop.
+ * Creates a reader whose reads share commands. Its commands bypass auto-pipelining, because auto-pipelining would defer
+ * them to the next turn of the event loop.
  */
 export function sharedReader(redis: Redis | Cluster): SharedReader {
   const readAll = <T>(keys: string[], replyEncoding: 'utf8' | null) =>

@@ -56,7 +56,7 @@ export interface ArrivingBody {
    */
   readonly pieces: AsyncIterable<Uint8Array>
   /**
-   * Reads the whole body at once, which is faster than `pieces`. Do not use `pieces` and `whole` together. Throws the
+   * Reads the whole body at once. This is faster than `pieces`. Do not use `pieces` and `whole` together. Throws the
    * same errors.
    */
   whole(): Promise<Uint8Array>

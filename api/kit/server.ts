@@ -57,8 +57,7 @@ export interface ServerLimits {
   readonly requestTimeoutMs: number
   /**
    * How long an idle connection stays open for the next request. The time must exceed the idle timeout of load
-   * balancers, which is commonly 60 s. Otherwise, a load balancer sends requests to connections that this server has
-   * closed.
+   * balancers (commonly 60 s). Otherwise, a load balancer sends requests to connections that this server has closed.
    */
   readonly keepAliveTimeoutMs: number
   /** Interval at which Node checks the time limits above. */

@@ -81,7 +81,7 @@ export function sharedReads({ readValues, readBuffers, readHashes }: SharedComma
 
 /**
  * Groups reads by hash tag and collects them until they are sent.
- * @param full called when a command's worth of reads is waiting and must be sent immediately
+ * @param full called before a command would exceed the maximum number of keys. Must send all waiting reads.
  */
 function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => void) {
   let groups = new Map<string, Waiting<T>>()

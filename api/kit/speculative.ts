@@ -22,8 +22,7 @@ export function isPrefetchPurpose(purpose: string | readonly string[] | undefine
 }
 
 /**
- * Returns whether it is uncertain that a person ever sees the answer, because the request is a prefetch or comes from a
- * robot.
+ * Returns whether the request is a prefetch or comes from a robot. A person may never see the answer to such a request.
  */
 export function isSpeculative(header: HeaderReader): boolean {
   if (PURPOSE_HEADERS.some((name) => isPrefetchPurpose(header(name)))) return true

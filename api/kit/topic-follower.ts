@@ -20,11 +20,11 @@ export interface TopicFollower {
   readonly failure: { readonly since: number; readonly reason: string } | undefined
   /** The offset of the next record in each partition. */
   readonly positions: ReadonlyMap<number, number>
-  /** The id of the topic to which the positions belong; undefined before it is known. */
+  /** The id of the topic that the positions belong to; undefined before it is known. */
   readonly topicId: string | undefined
   /**
-   * The monotonic ms since which every partition has responded; undefined if a partition has not responded yet. An
-   * unreachable broker does not respond, but does not cause a failure either.
+   * When the partition that has been silent for longest last responded, in monotonic ms; undefined if a partition has
+   * not responded yet. An unreachable broker does not respond, but does not cause a failure either.
    */
   readonly heardAt: number | undefined
   close(): Promise<void>
@@ -42,9 +42,9 @@ export interface FollowOptions {
    * MiB.
    */
   readonly maxPollBytes?: number
-  /** The offset from which to continue in each partition. Default: from the beginning. */
+  /** Where to continue: the offset of the next record in each partition. Default: from the beginning. */
   readonly from?: ReadonlyMap<number, number>
-  /** The id of the topic to which the offsets in `from` belong; undefined if it is unknown. */
+  /** The id of the topic that the offsets in `from` belong to; undefined if it is unknown. */
   readonly fromTopicId?: string | undefined
   /**
    * Applies one record with a key. If the returned promise rejects, the records since the last completely applied batch
@@ -58,7 +58,8 @@ export interface FollowOptions {
    */
   onStartOver?(reason: string): void
   /**
-   * Time without a response after which reading starts over, because tombstones may have been removed in the meantime.
+   * If Kafka does not respond for longer than this, reading starts over, because tombstones may have been removed in
+   * the meantime.
    */
   readonly maxGapMs?: number
   /** Called when the topic is read up to the end that it had at the start. Called again after each `onStartOver`. */

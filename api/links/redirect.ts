@@ -27,8 +27,8 @@ export interface RedirectDeps {
   readonly domains: ShortDomains
   readonly trusted: TrustedProxies
   /**
-   * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they do not
-   * send the country.
+   * Lower-case name of the header that trusted proxies send the visitor's country in; undefined if they send no
+   * country.
    */
   readonly countryHeader: string | undefined
   readonly metrics: HttpMetrics
@@ -200,7 +200,7 @@ function isPrefetch({ headers }: IncomingMessage): boolean {
   return isPrefetchPurpose(headers['sec-purpose'] ?? headers.purpose ?? headers['x-purpose'] ?? headers['x-moz'])
 }
 
-/** Matches a request target in absolute form, which clients send to a proxy. */
+/** Matches a request target in absolute form. Clients send such targets to proxies. */
 const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 
 /**

@@ -50,8 +50,8 @@ export const linksSettings = settingsFragment({
   },
   value: (env) => ({
     /**
-     * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they do not
-     * send the country.
+     * Lower-case name of the header that trusted proxies send the visitor's country in; undefined if they send no
+     * country.
      */
     countryHeader: env.CLICKS_COUNTRY_HEADER,
     /** Additional port that serves the short domains. 0 chooses any free port. */

@@ -13,7 +13,7 @@ export const RESOLUTIONS = Object.keys(STEP_MS) as [Resolution, ...Resolution[]]
 
 export const DEFAULT_RESOLUTION: Resolution = '5m'
 export const DEFAULT_HOURS = 24
-/** Maximum length of a history. It covers the 90 days for which the table keeps its data. */
+/** Maximum length of a history: the 90 days that the table keeps. */
 export const MAX_HOURS = 2_160
 /** Maximum number of steps. A series with more steps would be an export rather than a chart. */
 const MAX_STEPS = 10_000

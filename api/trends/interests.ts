@@ -14,8 +14,7 @@ import { caughtUp } from '../kit/readiness.ts'
 const MAX_TOPICS = 1_000
 const MAX_WEIGHT = 1_000
 /**
- * Maximum number of characters of a topic that an error repeats. Callers choose the names of topics, so a name may be
- * very long.
+ * Number of characters of a topic's name that an error quotes. Callers choose the names, so a name may be very long.
  */
 const MAX_SHOWN = 200
 
@@ -109,7 +108,7 @@ function profileBody(userId: bigint, profile: InterestProfile) {
   }
 }
 
-/** @returns null for 0, and for an invalid time, because other services may write one */
+/** @returns null for 0 and for an invalid time. Other services may write invalid times. */
 function timeText(epochMs: number): string | null {
   const time = new Date(epochMs)
   return epochMs === 0 || Number.isNaN(time.getTime()) ? null : time.toISOString()

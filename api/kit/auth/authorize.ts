@@ -85,8 +85,8 @@ async function tokenCaller({ authorization, session }: Credentials, verifier: To
 }
 
 /**
- * Returns the caller of a session. If the session's token is no longer valid, the session is ended, so that the browser
- * is anonymous from then on.
+ * Returns the caller of a session. If the session's token is no longer valid, throws an error that also ends the
+ * session, so that the browser is anonymous from then on.
  */
 async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: TokenVerifier): Promise<Caller> {
   const caller = await verifier.verify(token).catch((error: unknown) => {

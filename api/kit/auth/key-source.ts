@@ -35,7 +35,7 @@ function failureReporter({ log, registry }: KeyReports): KeySetOptions['onFailur
 }
 
 function expiryGauge(keys: KeySet, registry: Registry): void {
-  const help = 'When the loaded keys stop being valid unless they are loaded again; 0 before the first load'
+  const help = 'When the loaded keys expire; each successful load extends this time; 0 before the first load'
   gauge(registry, 'auth_keys_expire_timestamp_seconds', help, () => Math.max(0, keys.expiresAt / MS_PER_SECOND))
 }
 

@@ -20,7 +20,7 @@ export interface SuperviseOptions {
   /** Resolves once the child has answered all earlier requests. */
   ping(child: ChildLink): Promise<unknown>
   onStart?(): void
-  /** Called when a child ends without a call of `close`. */
+  /** Called when a child ends although `close` was not called. */
   onEnd?(how: string, restartInMs: number): void
   readonly timers: { setTimer(ms: number, callback: () => void): CancelTimer }
 }

@@ -29,7 +29,7 @@ export interface CommandRequest {
 export interface Commands {
   /**
    * Opens a command. Gives it an id and binds the caller's Idempotency-Key to this request for 24 hours.
-   * @param request the operation and all of its input, which identify the request
+   * @param request the operation and all of its input. Together, they identify the request.
    * @throws ApiError: `idempotency_conflict` if the key belongs to another request, `unavailable`.
    */
   open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand>
@@ -39,7 +39,7 @@ export interface Commands {
 
 export interface OpenCommand {
   /**
-   * The command's id, which is the same for every repetition. The names of new entities are derived from it, so a
+   * The command's id. Every repetition has the same id. The names of new entities are derived from this id, so a
    * repetition requests the same names.
    */
   readonly id: string
@@ -109,7 +109,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     const id = commandIdOf(from.caller, from.keyScope ?? from.address, shownId)
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
-    // Nobody else can know a key that was created here, so the key is bound only if a 503 reports it to the caller.
+    // A key that was created here need not be bound yet: nobody can reuse it unless a 503 reports it to the caller.
     const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
     if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 
@@ -166,8 +166,8 @@ export function createCommands(deps: CommandsDeps): Commands {
     const wait = room.wait(place, Math.max(0, until - monotonic()))
     try {
       const command = { command_id: commandId, reply_to: channel.name, request_hash: requestHash, deadline: now() + COMMAND_LIFE_MS, body }
-      // The acknowledgement may arrive later than the result, so the result is awaited without waiting for the
-      // acknowledgement first.
+      // The result may arrive before the acknowledgement, so waiting for the result does not start with waiting for the
+      // acknowledgement.
       const sentAt = monotonic()
       const sent = facts.publish(flow.commands, key, command).then(() => acknowledged.observe((monotonic() - sentAt) / MS_PER_SECOND))
       const result = await Promise.race([wait.result, sent.then(() => wait.result)])

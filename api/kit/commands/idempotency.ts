@@ -3,14 +3,14 @@ import type { Caller } from '../auth/verify.ts'
 import { ApiError, errors } from '../errors.ts'
 
 /**
- * Remembers the request to which each command id belongs. Bindings may get lost. In that case, the topology that
- * decides the command still detects a conflict, provided that the repetition goes to the same partition. A command's
- * key must therefore follow from the request and the id alone.
+ * Remembers which request each command id belongs to. Bindings may get lost. In that case, the topology that decides
+ * the command still detects a conflict, provided that the repetition goes to the same partition. A command's key must
+ * therefore follow from the request and the id alone.
  */
 export interface Bindings {
   /**
    * Binds an id to a value, such as the hash of its request. Throws ApiError `unavailable`.
-   * @returns the value to which the id was bound before; undefined if it was not bound
+   * @returns the value that the id was already bound to; undefined if it was not bound
    */
   bind(commandId: string, value: string): Promise<string | undefined>
 }

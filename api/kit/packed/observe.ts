@@ -6,7 +6,7 @@ type Measured = Pick<PackedTable<unknown, unknown>, 'size' | 'bytes' | 'staleMs'
 
 /**
  * Creates the metrics for all packed tables in a process.
- * @returns a function that adds the table of a topic
+ * @returns a function that adds a topic's table to the metrics
  */
 export function packedTableMetrics(registry: Registry): (topic: string, table: Measured) => void {
   const measure = tableMetrics(registry, 'packed_table')

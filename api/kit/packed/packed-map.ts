@@ -7,7 +7,7 @@ export interface PackedLayout {
   readonly canExpire: boolean
 }
 
-/** Expiry of an entry that never expires. */
+/** Value of `expiry` for an entry that never expires. */
 export const NEVER = 0
 
 /**

@@ -17,9 +17,9 @@ export interface Snapshot {
   readonly key: Buffer
   /** The offset of the next record to read in each partition. The entries may already include later changes. */
   readonly positions: ReadonlyMap<number, number>
-  /** The id of the topic to which the positions belong; undefined in files from earlier versions. */
+  /** The id of the topic that the positions belong to; undefined in files from earlier versions. */
   readonly topicId: string | undefined
-  /** Epoch ms at which the table had been read up to `positions`. */
+  /** Epoch ms. At this time, the table had read the topic up to `positions`. */
   readonly savedAt: number
 }
 

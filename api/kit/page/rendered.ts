@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
 import { PRIVATE } from '../headers.ts'
 
-/** Escaped HTML. Templates escape all texts. */
+/** Escaped HTML. Templates escape all text that they insert. */
 export type Html = ReturnType<typeof html>
 
 /**

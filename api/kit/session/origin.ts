@@ -6,9 +6,10 @@ export interface RequestOrigin {
 }
 
 /**
- * Returns whether a page of another origin made the request. Browsers state this in Sec-Fetch-Site, which scripts
- * cannot change. Over plain HTTP, browsers omit this header except for requests to the same machine, and Origin shows
- * the origin of the page. Requests with neither header come from programs or older browsers, or they only read data.
+ * Returns whether a page of another origin made the request. Browsers state this in Sec-Fetch-Site. Scripts cannot
+ * change this header. Over plain HTTP, browsers omit this header except for requests to the same machine, and Origin
+ * shows the origin of the page. Requests with neither header come from programs or older browsers, or they only read
+ * data.
  * @param publicUrl the address that browsers use, if a proxy forwards their requests under another name
  */
 export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string): boolean {

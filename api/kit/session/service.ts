@@ -118,7 +118,7 @@ export function sessionService({ verifier, cookie }: SessionServiceOptions): Ser
 
 /**
  * Returns the expiry of a token, epoch ms.
- * @param token a verified token, which always has `exp`
+ * @param token a verified token. Verified tokens always have `exp`.
  */
 function expiryOf(token: string): number {
   return decodeJwt(token).exp! * MS_PER_SECOND

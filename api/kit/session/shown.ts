@@ -5,13 +5,13 @@ import { isForeignPage, isOwnPage, type RequestOrigin } from './origin.ts'
 
 /** The session that the cookie of a request identifies. */
 export interface ShownSession {
-  /** The token with which the page signed in, not verified yet. */
+  /** The token that the page signed in with. It is not verified yet. */
   readonly token: string
   /** Why the cookie alone does not permit this request; undefined if the cookie permits the request. */
   readonly refusal: ApiError | undefined
   /**
-   * The same for a route that accepts forms on this server's own pages. Forms cannot send the CSRF header, so such a
-   * route permits them without it.
+   * Like `refusal`, but for a route that accepts forms on this server's own pages. Forms cannot send the CSRF header,
+   * so such a route permits them without it.
    */
   readonly formRefusal: ApiError | undefined
   /** The Set-Cookie header that ends the session. */

@@ -13,9 +13,9 @@ export interface Saved<C> {
   readonly contents: C
   /** The offset of the next record to read in each partition. The contents may include later changes. */
   readonly positions: ReadonlyMap<number, number>
-  /** The id of the topic to which the positions belong; undefined in files from earlier versions. */
+  /** The id of the topic that the positions belong to; undefined in files from earlier versions. */
   readonly topicId: string | undefined
-  /** Epoch ms at which the table had been read up to `positions`. */
+  /** Epoch ms. At this time, the table had read the topic up to `positions`. */
   readonly savedAt: number
 }
 
@@ -60,7 +60,7 @@ export interface TableState {
    * stale.
    */
   readonly probes: readonly ReadinessProbe[]
-  /** Writes a last snapshot. */
+  /** Writes a last snapshot if the table has changed, and stops following the topic. */
   close(): Promise<void>
 }
 
@@ -77,7 +77,7 @@ export interface TableOptions<K, V> {
   readonly transport: Transport
   readonly topic: Topic<K, V>
   readonly values: Codec<V>
-  /** Loads the schema with which a value was written. Called after UnknownSchemaError. */
+  /** Loads the schema that a value was written with. Called after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly log: Logger
   /** Epoch ms. */
@@ -97,7 +97,7 @@ export interface SnapshotTable<C> extends TableState {
    * snapshot comes into use if Kafka stays unavailable.
    */
   readonly serving: C | undefined
-  /** The contents to which records of the topic are applied. They may be incomplete while they are not served. */
+  /** The contents that records of the topic are applied to. They may be incomplete while they are not served. */
   readonly filling: C
 }
 
@@ -114,8 +114,8 @@ const MAX_POLL_BYTES = 262_144
 const STALE_AFTER_MS = 5_000
 const CHECK_INTERVAL_MS = 250
 /**
- * Interval between snapshots of an unchanged table. Without them, its snapshot would become too old to continue reading
- * from.
+ * Interval between snapshots of an unchanged table. Without these snapshots, the existing one would become too old to
+ * continue reading from it.
  */
 const UNCHANGED_INTERVAL_MS = 3_600_000
 /**
@@ -125,7 +125,7 @@ const UNCHANGED_INTERVAL_MS = 3_600_000
 const MAX_CONTINUED_MS = 12 * 3_600_000
 const MS_PER_SECOND = 1_000
 
-/** Opens a table, which reads its snapshot and then the topic, and follows the topic until the table is closed. */
+/** Opens a table. The table reads its snapshot and then the topic, and follows the topic until it is closed. */
 export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promise<SnapshotTable<C>> {
   const { topic, log, now, monotonic } = options
   const startedAt = monotonic()
@@ -263,7 +263,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   async function stale(): Promise<string | undefined> {
     if (serving === undefined || !isStale()) return undefined
     const since = Math.floor(staleMs() / MS_PER_SECOND)
-    const source = snapshot === undefined ? `topic ${topic} has given no news` : `a snapshot of ${topic} is in use, unchanged`
+    const source = snapshot === undefined ? `no news from topic ${topic}` : `a snapshot of ${topic} is in use, unchanged`
     const reason = follower.failure === undefined ? '' : `: ${follower.failure.reason}`
     return `${source} for ${since} s${reason}`
   }

@@ -108,7 +108,7 @@ export class FrameReader {
       }
       const topic = this.#topics.get(number)
       if (topic === undefined) {
-        // The declaration of the topic was damaged.
+        // The declaration of the topic was damaged, so the record cannot be read.
         this.skipped += this.position - offset
         continue
       }
@@ -123,7 +123,7 @@ export class FrameReader {
     const length = await this.#length(end)
     if (length === undefined) return true
     if (length <= MAX_BODY_BYTES && this.position + PREFIX_BYTES + length > end) return true
-    // Some file systems fill the end of a file with zeros after a loss of power.
+    // Some file systems fill the end of a file with zeros after a loss of power, so zeros also count as cut off.
     const rest = await this.#bytes(end - this.position, end)
     return rest?.every((byte) => byte === 0) ?? false
   }

@@ -7,7 +7,7 @@ import { Segment } from './segment.ts'
  * space early.
  */
 const SEGMENT_BYTES = 4 * 1_048_576
-/** Maximum number of bytes per write, which limits the buffer that the records are copied into. */
+/** Maximum number of bytes per write. It limits the buffer that the records are copied into. */
 const MAX_WRITE_BYTES = 1_048_576
 
 export interface Placed {
@@ -37,8 +37,8 @@ export class Journal {
   /** Numbers of topics, by name and schema. */
   readonly #topics = new Map<string, number>()
   /**
-   * The same numbers, keyed by topic object. Publishers use one object for all records of a topic. A look-up by name
-   * and schema would copy a schema of several KB for each record.
+   * The same numbers, keyed by topic object. Publishers use one object for all records of a topic. Looking up this
+   * object is cheap, whereas a key made of name and schema would copy several KB for each record.
    */
   readonly #known = new WeakMap<SpooledTopic, number>()
   #queue: Waiting[] = []

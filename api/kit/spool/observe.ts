@@ -30,17 +30,17 @@ export function measureSpool(spool: Observed, registry: Registry, now: () => num
   total(
     registry,
     'spool_spooled_total',
-    'Records that Kafka did not take in time and that were written to a file',
+    'Records that were written to a file, because Kafka did not accept them in time',
     () => spool.state.spooled,
   )
-  total(registry, 'spool_sent_total', 'Records from files that Kafka has taken', () => spool.state.sent)
+  total(registry, 'spool_sent_total', 'Records from files that Kafka has accepted', () => spool.state.sent)
   total(
     registry,
     'spool_refused_total',
     'Records that were not stored, because the spool was full or the disk could not be written',
     () => spool.state.refused,
   )
-  total(registry, 'spool_dropped_total', 'Records from files that Kafka never accepts', () => spool.state.dropped)
+  total(registry, 'spool_dropped_total', 'Records from files that Kafka rejected permanently', () => spool.state.dropped)
 }
 
 /** Adds a counter whose value is read each time the metrics are read. */

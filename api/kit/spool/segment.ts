@@ -37,7 +37,7 @@ export class Segment {
   isDamaged = false
   /** Number of bytes of damaged records before `end`. */
   skipped = 0
-  /** True when nothing more will be appended. */
+  /** Whether the segment is complete, so that nothing more is appended. */
   isSealed = false
   /** Number of records that Kafka has neither acknowledged nor refused yet. */
   unsettled = 0

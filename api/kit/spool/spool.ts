@@ -26,7 +26,7 @@ const RECORD_OVERHEAD_BYTES = 64
 export type Outcome =
   /** Every in-sync replica has the record. */
   | 'sent'
-  /** Kafka never accepts this record. */
+  /** Kafka rejects this record permanently. */
   | 'refused'
   /** The record may or may not have been written, so it must be sent again. */
   | 'failed'
@@ -75,7 +75,7 @@ export interface SpoolState {
   readonly spooled: number
   readonly sent: number
   readonly refused: number
-  /** Records that Kafka never accepts. */
+  /** Number of records that Kafka rejected permanently. */
   readonly dropped: number
   /** Number of damaged files that are kept for the operator. */
   readonly damagedFiles: number

@@ -38,7 +38,7 @@ export interface SpoolingFacts {
   publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, options: SpoolingOptions): Promise<Published>
   /**
    * Yields the records of a topic that wait in the spool, in sending order. Records of dead processes are included.
-   * Records written by an older version of the software are converted.
+   * Records written by an older version of the software are converted to the current schema.
    */
   spooled<K, V>(topic: Topic<K, V>): AsyncIterable<{ readonly key: K; readonly value: V | null }>
 }
@@ -75,7 +75,7 @@ const SCHEMA_ID_AT = 1
 const UNREGISTERED = -1
 const NO_SCHEMAS: SchemaLookup = { get: () => undefined }
 
-/** A record that was given to the publisher, and for which a caller waits. */
+/** A record that was given to the publisher and that a caller waits for. */
 interface Waiting {
   readonly record: SpooledRecord
   readonly isDurable: boolean

@@ -19,7 +19,7 @@ export interface ClientCertificates {
 }
 
 export interface ClientCertificatesOptions {
-  /** The certificates in use. */
+  /** Returns the certificates in use. */
   material(): TlsMaterial
   /**
    * A client certificate must have at least one of these names. If the list is empty, every certificate from the
@@ -35,7 +35,7 @@ interface Connection {
   readonly certificate: X509Certificate
   readonly caller: Caller
   readonly names: readonly string[]
-  /** Why OpenSSL did not accept the certificate. */
+  /** Why OpenSSL did not accept the certificate; undefined if it did. */
   readonly refused: string | undefined
   /** Epoch ms. */
   readonly expiresAt: number

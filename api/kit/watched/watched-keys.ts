@@ -99,7 +99,7 @@ export class WatchedKeys implements WatchedViews {
     return watched
   }
 
-  /** Returns a time before which all changes have been reported, in epoch ms. */
+  /** Returns a time in epoch ms. All changes before this time have been reported. */
   confirmedAt(): number {
     if (this.#options.now() - this.#confirmedAt >= CONFIRM_AFTER_MS) void this.#confirm()
     return this.#confirmedAt
@@ -121,7 +121,7 @@ export class WatchedKeys implements WatchedViews {
   }
 }
 
-/** Results are kept together with their reads, so a read contains as little as possible. */
+/** A read stays in memory as long as its result, so it contains as little as possible. */
 class Read implements WatchedRead {
   readonly #keys: WatchedKeys
   readonly #reader: SharedReader

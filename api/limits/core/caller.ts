@@ -28,8 +28,8 @@ export interface ShownIdentity {
 export interface KnownCaller {
   readonly caller: LimitedCaller
   /**
-   * Whether the key is unknown or was revoked. The caller is then counted by its address, so that guessing keys is
-   * limited.
+   * Whether the key is unknown or was revoked. The caller is then counted by its address, so that attempts to guess
+   * keys are limited.
    */
   readonly isKeyRefused: boolean
   /** Whether the request has a key that cannot be checked, because the keys have not been read yet. */
@@ -78,8 +78,7 @@ function clientOf(apiKey: string, clients: ApiClients): ApiClient | undefined | 
 }
 
 /**
- * Returns the SHA-256 of a key, which is stored instead of the key. Keys are random, so they need neither salt nor a
- * slow hash.
+ * Returns the SHA-256 of a key. Only this hash is stored. Keys are random, so they need neither salt nor a slow hash.
  */
 export function hashOfKey(apiKey: string): string {
   return createHash('sha256').update(apiKey).digest('hex')

@@ -4,7 +4,7 @@ type Charge = Extract<Ask, { mode: 'give-back' | 'charge' }>
 
 /** Units of requests that this instance allowed without the store, and that the store has not counted yet. */
 export interface Debts {
-  /** Adds to the debts. */
+  /** Adds the charges to the debts. */
   owe(charges: readonly Ask[]): void
   /** Removes and returns the debts of the counters in these asks. The caller must send the debts, or add them again. */
   chargesFor(asks: readonly Ask[]): readonly Ask[]

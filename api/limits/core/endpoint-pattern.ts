@@ -7,7 +7,9 @@ export interface EndpointPattern {
   readonly path: string
 }
 
-/** Matches an optional method in upper case and a space, followed by `*` or an absolute path, which may end in `/*`. */
+/**
+ * Matches an optional method in upper case and a space, followed by `*` or an absolute path. The path may end in `/*`.
+ */
 const PATTERN = /^(?:([A-Z]{3,10}) )?(?:(\*)|(\/[^\s*?#]*\/|\/)\*|(\/[^\s*?#]*))$/
 
 /** Parses a pattern. Returns undefined if the text is not a pattern. */
@@ -31,7 +33,9 @@ export function sharesPaths(one: EndpointPattern, other: EndpointPattern): boole
   return matchesPath(one, other.path) || matchesPath(other, one.path)
 }
 
-/** Returns the method that a request counts as. A HEAD counts as a GET, because it is a GET whose body is not sent. */
+/**
+ * Returns the method that a request counts as. A HEAD counts as a GET, because only the body of the answer is missing.
+ */
 export function limitedMethod(method: string): string {
   return method === 'HEAD' ? 'GET' : method
 }

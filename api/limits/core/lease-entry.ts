@@ -10,8 +10,7 @@ const GREATEST_SLICE = 0.01
  */
 const ALL_SLICES = 0.04
 /**
- * The share of a counter's requests that an instance assumes to receive. It applies until the instance has measured the
- * real share.
+ * The assumed share of an instance in a counter's requests. It applies until the instance has measured its real share.
  */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
 /**
@@ -49,7 +48,7 @@ export interface LeaseEntry {
   shareFrom: Reading | undefined
   /** Number of units that this instance has taken since the reading `shareFrom`. */
   takenSince: number
-  /** The store's answer on which local readings are based. `readAt` is the time at which the answer was requested. */
+  /** The store's answer that local readings are based on. `readAt` is the time of the request for this answer. */
   reading: Reading
   readAt: number
   /**
@@ -117,8 +116,8 @@ function takenBetween(limit: Limit, from: Reading, to: Reading): number {
 }
 
 /**
- * Estimates the store's current time from the time at which the last answer was requested. The estimate is never behind
- * the store's clock, so a slice is not spent after its window.
+ * Estimates the store's current time from the time of the request for its last answer. The estimate is never behind the
+ * store's clock, so a slice is not spent after its window.
  */
 function storeTimeUs(entry: LeaseEntry, now: number): number {
   return entry.reading.nowUs + Math.round((now - entry.readAt) * US_PER_MS)

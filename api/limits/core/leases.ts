@@ -29,10 +29,10 @@ export interface LeaseOptions {
 }
 
 export const SWEEP_MS = 25
-/** Time after which unspent units are returned. */
+/** Unspent units are returned after this time. */
 const LEASE_MS = 100
 /**
- * Time without requests after which a counter that has refused a request is forgotten. The next request then costs one
+ * A counter that has refused a request is forgotten after this time without requests. The next request then costs one
  * query.
  */
 const FORGET_REFUSED_MS = 1_000
@@ -56,9 +56,9 @@ type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
 
 /**
  * Takes slices from the budgets of hot counters and spends them without asking the store. Remembers a refusal for as
- * long as further requests are certainly refused. The store has counted every unit that is spent here, so leases never
- * exceed a limit. When the limit is reached, at most 1 % of the limit is unspent in each instance, and at most 4 % in
- * all instances together.
+ * long as the store would certainly refuse further requests. The store has counted every unit that is spent here, so
+ * leases never exceed a limit. When the limit is reached, at most 1 % of the limit is unspent in each instance, and at
+ * most 4 % in all instances together.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const table = leaseTable()

@@ -107,7 +107,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 
   /**
    * Identifies the caller.
-   * @returns undefined if `callerOf` throws, in which case the request proceeds
+   * @returns undefined if `callerOf` throws. The request then proceeds.
    */
   function callerOf(c: Context): LimitedCaller | undefined {
     try {

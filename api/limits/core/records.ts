@@ -25,7 +25,10 @@ export interface DecisionRecordsOptions {
 }
 
 export const TICK_MS = 1_000
-/** Maximum number of buffered violations. An attack from many addresses can reach it while Kafka is unreachable. */
+/**
+ * Maximum number of buffered violations. An attack from many addresses can reach this number while Kafka is
+ * unreachable.
+ */
 const VIOLATIONS_CAPACITY = 20_000
 /** Maximum number of seconds whose traffic is buffered while Kafka is unreachable. */
 const TRAFFIC_CAPACITY = 120

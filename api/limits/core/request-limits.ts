@@ -17,7 +17,7 @@ export interface RequestLimitsOptions {
 }
 
 /**
- * Prefix of paths on which administrators and gateways are not limited. Administrators must be able to undo a wrong
+ * Administrators and gateways are not limited on paths with this prefix. Administrators must be able to undo a wrong
  * rule, and gateways send requests on behalf of many callers.
  */
 const EXEMPT_PREFIX = '/api/v1/rate-limits/'

@@ -52,7 +52,7 @@ const TITLES: Readonly<Record<string, string>> = {
   invalid_request: 'This address is not valid',
 }
 
-/** Creates the routes of the trends pages, which the server renders. */
+/** Creates the routes of the trends pages. The server renders these pages. */
 export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPageDeps): BoundRoute[] {
   const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
   const curves = shortCache({ load: loadDays, keptMs: CURVES_KEPT_MS, maxEntries: MOST_KEPT_CURVES, now })

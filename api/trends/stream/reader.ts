@@ -1,4 +1,4 @@
-/** One open answer to which events are sent. */
+/** An open answer that receives events. */
 export interface StreamReader {
   readonly body: ReadableStream<Uint8Array>
   /**
@@ -19,7 +19,7 @@ export interface StreamReader {
 export interface StreamReaderOptions {
   /** The first event of the stream. */
   readonly first: Uint8Array
-  /** Called when the client has gone. */
+  /** Called when the client has disconnected. */
   onGone(): void
   /** Monotonic ms. */
   monotonic(): number

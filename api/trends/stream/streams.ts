@@ -41,7 +41,9 @@ export const MAX_READERS = 1_000
  */
 export const MAX_READERS_PER_ADDRESS = 100
 const LOOK_EVERY_MS = 1_000
-/** Interval between comments. It is shorter than the 60 s after which common proxies close silent connections. */
+/**
+ * Interval between comments. Common proxies close a connection after 60 s without traffic, so the interval is shorter.
+ */
 const HEARTBEAT_EVERY_MS = 15_000
 /**
  * How long a client may leave an event unread before it is disconnected. A client that stops reading must not occupy a

@@ -9,7 +9,7 @@
  */
 export function byId(id, kind) {
   const found = document.getElementById(id)
-  if (!(found instanceof kind)) throw new Error(`the page has no ${id}`)
+  if (!(found instanceof kind)) throw new Error(`the page has no element ${id} of the expected class`)
   return found
 }
 

@@ -27,9 +27,9 @@ export function planeAround(middle) {
   }
 
   /**
-   * Returns the size of a field.
-   * @param {number} north degrees
-   * @param {number} east degrees
+   * Returns the size of an area on the plane.
+   * @param {number} north extent from south to north, in degrees
+   * @param {number} east extent from west to east, in degrees
    */
   onPlane.size = (north, east) => ({ width: east * shrink * SCALE, height: north * SCALE })
   return onPlane
