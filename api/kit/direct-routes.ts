@@ -30,7 +30,7 @@ export interface DirectRoutes {
    */
   addPost(path: string, serve: ServeCall, maxBytes: number): void
   /**
-   * Starts to answer a request. Returns false if the request is not a plain GET, PATCH or POST of one of these routes.
+   * Starts to answer a request. Returns false if the request is not a plain GET, PATCH or POST for one of these routes.
    */
   start(request: IncomingMessage, response: ServerResponse): boolean
 }

@@ -81,7 +81,7 @@ const SECOND_LENGTH = 20
 const MS_PER_SECOND = 1_000
 
 /**
- * Creates the function that returns a line's time in ISO 8601. The text of the second is cached, because a busy API
+ * Creates the function that returns a line's time in ISO 8601. The text up to the second is cached, because a busy API
  * writes many lines within one second.
  */
 function timeField(): () => string {

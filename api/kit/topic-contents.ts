@@ -35,7 +35,7 @@ export interface TopicContentsOptions<K> extends Omit<FollowOptions, 'onStartOve
 export function topicContents<K>({ held, remove, onReady, ...options }: TopicContentsOptions<K>): TopicContents<K> {
   const { topic, log } = options
   let isReadable = false
-  /** While the topic is read again: the keys that have not occurred yet. */
+  /** While the topic is read again, the keys that have not occurred yet. Empty otherwise. */
   let unseen = new Set<K>()
   const follower = followTopic({
     ...options,

@@ -45,8 +45,8 @@ interface Thread<A> {
 
 /**
  * Creates a single thread. The thread is started on first use, and again after it was stopped. The thread receives one
- * request at a time. A slow request therefore does not use up the time of the requests behind it, and these requests do
- * not fail when the thread is stopped.
+ * request at a time. A slow request therefore does not use up the time limit of the requests behind it, and these
+ * requests do not fail when the thread is stopped.
  * @param module the code of the thread. It must call `answerRequests`.
  */
 export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting }: WorkThreadOptions): WorkThread<Q, A> {

@@ -18,7 +18,7 @@ export interface Bindings {
 /** Redis' SET with NX and GET. */
 export interface SetIfAbsent {
   /**
-   * Sets a value unless the key has a value.
+   * Sets a value if the key has no value yet.
    * @returns the previous value; null if this call has set the value
    */
   setIfAbsent(key: string, value: string, seconds: number): Promise<string | null>

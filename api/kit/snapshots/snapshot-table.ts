@@ -263,7 +263,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   async function stale(): Promise<string | undefined> {
     if (serving === undefined || !isStale()) return undefined
     const since = Math.floor(staleMs() / MS_PER_SECOND)
-    const source = snapshot === undefined ? `no news from topic ${topic}` : `a snapshot of ${topic} is in use, unchanged`
+    const source = snapshot === undefined ? `topic ${topic}: no news` : `a snapshot of ${topic} is in use, unchanged`
     const reason = follower.failure === undefined ? '' : `: ${follower.failure.reason}`
     return `${source} for ${since} s${reason}`
   }

@@ -1,6 +1,9 @@
 // @ts-check
 
-/** Units of a drawing per degree. Browsers draw large numbers more exactly than small ones. */
+/**
+ * Units of a drawing per degree. Browsers draw shapes with large coordinates more precisely than shapes with small
+ * ones.
+ */
 const SCALE = 10_000
 const DEGREES = 360
 /**
