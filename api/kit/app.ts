@@ -307,7 +307,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return admission.caller
   }
 
-  /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown address. */
+  /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown path. */
   function answerUnmatched(call: Call): Answer {
     const address = URL.parse(call.url)
     if (address === null) throw new ApiError(errors.invalid_request, { message: 'The Host header is malformed.' })

@@ -19,7 +19,7 @@ export async function readJsonBody(contentType: string | undefined, whole: () =>
 
 /**
  * Parses a JSON body. Throws ApiError with 400 if the body is not valid UTF-8 or JSON, or is nested too deeply for
- * recursive code. Unlike `readJsonBody`, accepts texts that contain NUL or lone surrogates.
+ * recursive code. Unlike `readJsonBody`, accepts strings that contain NUL or lone surrogates.
  */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   const value = parsed(bytes)

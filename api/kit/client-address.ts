@@ -116,7 +116,7 @@ function plainAddress(text: string): string | undefined {
 }
 
 /**
- * Returns the address under which rate limits count a caller: IPv4 unchanged, and IPv6 as its /64 in the shortest form.
+ * Returns the address that rate limits count a caller under: IPv4 unchanged, and IPv6 as its /64 in the shortest form.
  * An IPv4 address in IPv6 form is treated as IPv4, because all IPv4 addresses in this form share one /64.
  * @param isWide whether to count IPv6 by /48. Otherwise, a customer with many networks could fill the memory of the
  * counters.

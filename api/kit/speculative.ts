@@ -16,7 +16,7 @@ const ROBOTS =
  */
 const MAX_USER_AGENT_CHARACTERS = 1_024
 
-/** Returns whether a header states that a browser loads the address before the user has asked for it. */
+/** Returns whether a header states that a browser loads the URL before the user has asked for it. */
 export function isPrefetchPurpose(purpose: string | readonly string[] | undefined): boolean {
   return typeof purpose === 'string' && PREFETCH.test(purpose)
 }

@@ -23,7 +23,7 @@ export function assertShallow(value: unknown): void {
   visit(value, () => undefined)
 }
 
-/** Calls `onText` with every text and field name, level by level. */
+/** Calls `onText` with every string and field name, level by level. */
 function visit(value: unknown, onText: (text: string) => void): void {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
@@ -73,7 +73,7 @@ export function textFaults(value: unknown, place: string): ErrorDetail[] {
   }
 }
 
-/** Returns the faults of all texts and field names in a value. */
+/** Returns the faults of all strings and field names in a value. */
 function faultsWithin(value: unknown, path: string): ErrorDetail[] {
   if (typeof value === 'string') {
     const message = faultOf(value)

@@ -12,7 +12,7 @@ const KEYS_NOT_READY: Verdict = { outcome: 'undecided', reason: 'rules_not_ready
 const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowed: 'within_limits', refused: 'over_limit' } as const
 
 /**
- * Decides about a request to another gateway. The rules are the same as for requests to this API.
+ * Decides whether a request to another gateway is allowed. The rules are the same as for requests to this API.
  * @param limiter must fail open, as `failOpenLimiter` does
  * @param isMemoryShort the same function as for requests to this API
  */

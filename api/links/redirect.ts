@@ -53,7 +53,7 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS']
  */
 const PERMANENT_SECONDS = 3_600
 const MS_PER_SECOND = 1_000
-/** Maximum lengths of the texts that a click event stores. */
+/** Maximum lengths of the header values that a click event stores. */
 const MAX_USER_AGENT = 512
 const MAX_REFERRER = 2_048
 const COUNTRY = /^[A-Za-z0-9]{2}$/

@@ -52,7 +52,7 @@ async function keyLoader(auth: AuthSettings): Promise<() => Promise<JSONWebKeySe
   }
 }
 
-/** Reads a JWKS from the identity provider. Redirects are refused, because they may lead to an address without TLS. */
+/** Reads a JWKS from the identity provider. Redirects are refused, because they may lead to a URL without TLS. */
 function jwksFromUrl(url: string): () => Promise<JSONWebKeySet> {
   return async function fetchJwks() {
     const response = await fetch(url, {

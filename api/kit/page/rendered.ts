@@ -21,7 +21,7 @@ const PAGE_POLICY = [
 export interface RenderedPage {
   readonly status: number
   readonly title: string
-  /** The address of the page's own style sheet. */
+  /** The URL of the page's own style sheet. */
   readonly styleSheet: string
   readonly header: Html
   readonly main: Html

@@ -36,7 +36,7 @@ export function mayHaveSession(header: string | undefined): boolean {
 
 /**
  * Creates the reader and writer of session cookies.
- * @param publicUrl the address that browsers use. If its scheme is https, the cookie is never sent without TLS.
+ * @param publicUrl the URL that browsers use. If its scheme is https, the cookie is never sent without TLS.
  */
 export function sessionCookie(publicUrl: string): SessionCookie {
   const isSecure = publicUrl.startsWith('https:')

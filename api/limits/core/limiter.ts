@@ -40,8 +40,8 @@ export type Verdict =
 
 export interface Limiter {
   /**
-   * Decides about a request. Returns a plain value instead of a promise if the store is not needed. Never throws or
-   * rejects.
+   * Decides whether a request is allowed. Returns a plain value instead of a promise if the store is not needed. Never
+   * throws or rejects.
    */
   decide(request: LimitedRequest): Verdict | Promise<Verdict>
 }

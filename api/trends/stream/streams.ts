@@ -33,7 +33,7 @@ export interface TrendStreamsOptions {
   monotonic(): number
 }
 
-/** Maximum number of readers. Each reader needs a connection and some kilobytes. */
+/** Maximum number of readers. Each reader needs a connection and a few kilobytes. */
 export const MAX_READERS = 1_000
 /**
  * Maximum number of readers with one address. Behind a load balancer, the limit on connections does not apply. Without

@@ -56,7 +56,7 @@ export function smallButton(label, onClick) {
 }
 
 /**
- * Returns a function that shows a text in an element, or hides the element if the text is empty.
+ * Returns a function that shows text in an element. Empty text hides the element.
  * @param {HTMLElement} element
  * @returns {(text: string) => void}
  */
