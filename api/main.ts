@@ -8,7 +8,7 @@ async function main(): Promise<void> {
   const api = await startApi(config, log)
   let isStopping = false
 
-  /** The second signal exits immediately, without draining. */
+  /** Stops the API. A second signal exits immediately, without draining. */
   function onSignal(): void {
     if (isStopping) process.exit(1)
     isStopping = true

@@ -27,7 +27,7 @@ export interface ServiceKit {
   readonly views: ViewReader & ListReader & ScoreReader & BinaryReader
   /** Reads small values that are needed very often. The order of these reads is not guaranteed. */
   readonly sharedViews: SharedReader
-  /** Reads values whose changes the store reports, so that results need not be read again while nothing changes. */
+  /** Reads values and learns from the store when they change. While nothing changes, results need not be read again. */
   readonly watchedViews: WatchedViews
   /** Runs scripts that change the data that the API keeps in addition to the views. */
   readonly scripts: ViewScripts
@@ -36,7 +36,7 @@ export interface ServiceKit {
   readonly commands: Commands
   /** Opens in-memory tables for millions of small entries. The service must close them. */
   readonly packedTables: OpenPackedTable
-  /** Opens in-memory tables for a few objects, which also keep a snapshot on disk. The service must close them. */
+  /** Opens in-memory tables for a few objects. The tables also keep a snapshot on disk. The service must close them. */
   readonly smallTables: OpenSmallTable
   /** Reads topics into the service's own structures, such as columns. The service must close the feeds. */
   readonly topicFeeds: OpenTopicFeed
@@ -55,7 +55,7 @@ export interface ServiceKit {
 
 /** The resources that `openGuard` receives. */
 export interface GuardKit extends Pick<ServiceKit, 'facts' | 'trusted' | 'state' | 'log' | 'now' | 'monotonic'> {
-  /** The transport of the process, which stays open when the guard closes. */
+  /** The transport of the process. It stays open when the guard closes. */
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly metrics: Registry
@@ -75,9 +75,9 @@ export interface ExtraListener {
   /** The field of the log line `api_started` that contains the address of the port. */
   readonly logField: string
   readonly port: number
-  /** The setting that configures the port, which error messages name. */
+  /** The setting for the port. Error messages name this setting. */
   readonly portSetting: string
-  /** Receives the requests of this port first. Requests that it does not handle go to the app. */
+  /** Receives the requests on this port first. Requests that this handler does not handle go to the app. */
   readonly front: FrontHandler
 }
 
@@ -92,17 +92,17 @@ export interface OpenService extends ServiceRoutes {
    */
   readonly worksWithout?: readonly string[]
   /**
-   * Called when the process begins to stop. The service ends answers that would stay open, because the process waits
-   * for open answers.
+   * Called when the process begins to stop. The service must end answers that would stay open, because the process
+   * waits for open answers.
    */
   stopping?(): void
   /** Called after the last request has ended, before the kit closes. */
   close?(): Promise<unknown>
 }
 
-/** Needs of a service in the local stack, which runs several API processes on one machine. */
+/** What a service needs in the local stack. The local stack runs several API processes on one machine. */
 export interface LocalNeeds {
-  /** Settings for the ports on which each process listens. The local stack gives each process different ports. */
+  /** Settings for the ports that each process listens on. The local stack gives each process different ports. */
   readonly ports: readonly string[]
   /**
    * Returns the default values of settings in the local stack.
@@ -125,10 +125,11 @@ export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> 
   /** The name in `API_SERVICES`. */
   readonly name: string
   readonly settings: SettingsFragment<Settings>
-  /** Topics to which the service publishes, or whose partitions its views and tables share. */
+  /** Topics that the service publishes to, or whose partitions its views and tables share. */
   readonly topics: readonly AnyTopic[]
   /**
-   * Path patterns of this service that rate limits cover. Unknown addresses that match a pattern are covered as well.
+   * Path patterns of this service that rate limits cover. Paths without a route are covered as well if they match a
+   * pattern.
    */
   readonly limitedPaths: readonly string[]
   /**

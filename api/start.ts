@@ -179,7 +179,7 @@ async function openTls({ files, clientNames }: TlsSettings, deps: { log: Logger;
 }
 
 /**
- * Combines the front handlers of the services, which are tried in order. Returns undefined if no service has a front
+ * Combines the front handlers of the services. They are tried in order. Returns undefined if no service has a front
  * handler.
  */
 function joinedFronts(services: readonly OpenService[]): FrontHandler | undefined {

@@ -1,26 +1,26 @@
 import type { Answer } from './answer.ts'
 
 /**
- * Maximum number of answers. When there are more, the cache evicts the oldest answer. The limit is enough for every
- * region with a few values of `limit`.
+ * Maximum number of answers. When there are more, the cache evicts the oldest answer. The limit is enough for the
+ * trends of every region with a few different values of the parameter `limit`.
  */
 const MAX_KEPT_ANSWERS = 4_096
 /**
- * Maximum length of the targets of kept answers. Callers can add meaningless parameters, so longer targets would let
- * them fill the memory.
+ * Maximum length of a request target whose answer is kept. Callers can add meaningless parameters, and without this
+ * limit they could fill the memory with long targets.
  */
 const MAX_TARGET_CHARACTERS = 256
 
 export interface KeptAnswer {
   readonly answer: Answer
-  /** Template of the route, which labels the route in metrics. */
+  /** Route template. It is the route's label in metrics. */
   readonly route: string
   readonly until: number
 }
 
 /**
- * A short-lived cache of answers that depend only on the request target (method GET, no token). A hit is sent without
- * routing, validation or rendering, which makes hot addresses fast.
+ * A short-lived cache of answers that depend only on the request target (method GET, no token). A hit skips routing,
+ * validation and rendering, so popular URLs are fast.
  */
 export interface AnswerCache {
   get(target: string, now: number): KeptAnswer | undefined

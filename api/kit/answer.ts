@@ -9,8 +9,8 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | ReadableStream<Uint8Array> | null
   /**
-   * If true, the ETag names a version, which clients send only in If-Match. The body can change while the version stays
-   * the same, so the answer is never a 304.
+   * If true, the ETag is a version for If-Match only. The body can change while the version stays the same, so
+   * If-None-Match never gets a 304.
    */
   readonly hasVersionTag?: boolean
   /**
@@ -19,9 +19,8 @@ export interface Answer {
    */
   readonly gzip?: () => Uint8Array
   /**
-   * Epoch ms until which the server may send this answer again for the same request target without running the handler.
-   * Set this time only if the answer depends on nothing but the target. In particular, the answer must not depend on
-   * the caller.
+   * Epoch ms. Until then, the server may send this answer again for the same request target without running the
+   * handler. Set this time only if the answer depends on nothing but the target, and in particular not on the caller.
    */
   readonly reusableUntil?: number
   /**
@@ -44,8 +43,9 @@ export function noContent(): Answer {
 const gzipped = promisify(gzip)
 
 /**
- * Compression level of a large body, for which the client waits. At this level, compressing a history of 410 KB takes
- * 1.3 to 2.2 ms. The default level 6 takes 2.4 to 4.7 ms, and its result is at most 8 % smaller.
+ * Compression level of large bodies. The client waits while its body is compressed. At this level, compressing a
+ * history of 410 KB takes 1.3 to 2.2 ms. The default level 6 takes 2.4 to 4.7 ms, and its result is at most 8 %
+ * smaller.
  */
 const LARGE_BODY_LEVEL = 4
 /** Minimum size of a body that is compressed. A smaller body fits into one packet even without compression. */
@@ -81,7 +81,7 @@ export function cacheableText(body: string, headers: Readonly<Record<string, str
   const bytes = Buffer.from(body)
   const answer = cacheableAnswer(bytes, headers)
   if (!isAscii(bytes)) return answer
-  // `answer.gzip` would keep the bytes in memory.
+  // The function `answer.gzip` would keep the bytes in memory, so a function that compresses the string replaces it.
   return { ...answer, body, gzip: answer.gzip && compressedOnce(body) }
 }
 

@@ -47,7 +47,7 @@ export interface AppOptions {
   readonly limits?: RequestLimits
   /** Returns what the client certificate of a connection proves. If undefined, client certificates are ignored. */
   certificateOf?(socket: Socket): ShownCertificate | undefined
-  /** Base of absolute URLs, as the documentation shows it. */
+  /** The API's public base URL, as the documentation shows it. */
   readonly publicUrl: string
   /** Monotonic milliseconds, for durations. */
   readonly monotonic: () => number
@@ -274,10 +274,10 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
 
   /**
-   * Counts the request against its rate limits before any other work. A request with a rejected token is counted by the
-   * address of the client.
+   * Counts the request against its rate limits before any other work. A request with a rejected token counts against
+   * the client's address.
    * @param added receives headers to send with the answer, even if the answer is an error
-   * @param path the path to match rules with
+   * @param path the path that rules are matched against
    * @param units number of requests to count
    * @returns undefined if no rate limit covers the path
    */
@@ -307,7 +307,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return admission.caller
   }
 
-  /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown address. */
+  /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown path. */
   function answerUnmatched(call: Call): Answer {
     const address = URL.parse(call.url)
     if (address === null) throw new ApiError(errors.invalid_request, { message: 'The Host header is malformed.' })
@@ -318,9 +318,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return { status: 204, headers: optionsHeaders(allow, isPreflight), body: null }
   }
 
-  /**
-   * An address without a route belongs to no service, so a user id in the form of any service identifies the caller.
-   */
+  /** A path without a route belongs to no service, so it accepts the user ids of every service. */
   const isAnyUserId: UserIdForm = (subject) => options.services.some((service) => service.isUserId(subject))
 
   const operations = operationsService(options.readiness)

@@ -4,7 +4,7 @@ import { ApiError, errors } from './errors.ts'
 
 export interface BodyLimits {
   readonly maxBytes: number
-  /** Time limit for the whole body. */
+  /** Time limit for receiving the whole body. */
   readonly timeoutMs: number
 }
 
@@ -26,8 +26,8 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
   }, limits.timeoutMs)
 
   /**
-   * Reads the next chunk with a time limit. The reads do not race against one promise for the whole body, because that
-   * promise would retain every chunk until the end of the body.
+   * Reads the next chunk with a time limit. Racing every read against one promise for the whole body would retain every
+   * chunk until that promise settles.
    */
   function next(): ReturnType<typeof reader.read> {
     return new Promise((resolve, reject) => {
@@ -50,27 +50,27 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
     isWhole = true
   } finally {
     clearTimeout(timer)
-    // The cancellation is not awaited, because a client that stops sending would delay the answer.
+    // The cancellation is not awaited. If the client has stopped sending, waiting would delay the answer.
     if (!isWhole) reader.cancel().catch(() => undefined)
   }
 }
 
 /**
- * Reads a body that fits into memory, with the errors of `bodyPieces`. A body whose length is announced is read in one
- * call, because streaming it would cost as much as all other work for a small request.
+ * Reads a body that fits into memory. Throws the same errors as `bodyPieces`. A body with a Content-Length is read in
+ * one call. Streaming it would double the cost of a small request.
  */
 export async function wholeBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const announced = request.headers.get('content-length')
   if (announced === null) return Buffer.concat(await Array.fromAsync(bodyPieces(request, limits)))
   if (Number(announced) > limits.maxBytes) throw tooLarge(limits.maxBytes)
-  // Reading the body in one call is safe, because Node's HTTP parser accepts no more bytes than the client announced.
+  // Reading the body in one call is safe, because Node's HTTP parser accepts no more bytes than Content-Length says.
   const bytes = await withDeadline(request.arrayBuffer(), limits.timeoutMs, () => new ApiError(errors.request_timeout)).catch(brokenOff)
   return new Uint8Array(bytes)
 }
 
 /**
- * Reads the body of a request that the framework has not touched. The body has an announced length and fits into
- * memory. A small body usually arrives together with the headers, and is then returned without a timer or a stream.
+ * Reads the body of a request that the framework has not touched. The request has a Content-Length, and its body fits
+ * into memory. A small body usually arrives together with the headers. It is then returned without a timer or a stream.
  */
 export async function incomingBody(incoming: IncomingMessage, { maxBytes, timeoutMs }: BodyLimits): Promise<Uint8Array> {
   if (Number(incoming.headers['content-length']) > maxBytes) throw tooLarge(maxBytes)
@@ -85,7 +85,7 @@ async function arriving(incoming: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** Yields a whole body as its only piece. */
+/** Yields the whole body as a single piece. */
 export async function* onePiece(whole: () => Promise<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   yield await whole()
 }

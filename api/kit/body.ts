@@ -1,7 +1,7 @@
 import { ApiError, errors, invalidRequest } from './errors.ts'
 import { assertCleanText, assertShallow, decodeUtf8 } from './text.ts'
 
-/** Size in bytes below which a body cannot be nested so deeply that recursive code overflows the stack. */
+/** A body smaller than this cannot be nested deeply enough for recursive code to overflow the stack. */
 const SHALLOW_BYTES = 4_096
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 
@@ -18,8 +18,8 @@ export async function readJsonBody(contentType: string | undefined, whole: () =>
 }
 
 /**
- * Parses a JSON body. Throws ApiError: 400 if it is not valid UTF-8 or JSON, or if recursive code could not handle its
- * nesting. Texts in the body may contain NUL.
+ * Parses a JSON body. Throws ApiError with 400 if the body is not valid UTF-8 or JSON, or is nested too deeply for
+ * recursive code. Unlike `readJsonBody`, accepts strings that contain NUL or lone surrogates.
  */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   const value = parsed(bytes)
@@ -38,8 +38,8 @@ function parsed(bytes: Uint8Array): unknown {
 }
 
 /**
- * Returns the position of a syntax error. V8's messages quote the body, which may contain secrets, so only the position
- * is safe to repeat.
+ * Returns the position of a syntax error. V8's messages quote the body, and the body may contain secrets. Only the
+ * position is safe to repeat.
  */
 function positionIn(message: string): string {
   const position = /\((line \d+ column \d+)\)$/.exec(message)?.[1]

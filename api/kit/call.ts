@@ -6,7 +6,7 @@ import { socketOf } from './client-address.ts'
 
 /** A request that reached the app either through the framework or directly from the HTTP server. */
 export interface Call {
-  /** In capitals. */
+  /** The method in upper case. */
   readonly method: string
   /** The absolute URL. */
   readonly url: string
@@ -16,7 +16,7 @@ export interface Call {
   readonly target: string | undefined
   /** The socket of the connection; undefined if the app does not run on Node's server. */
   readonly socket: Socket | undefined
-  /** The request of a direct call, from which the body is read; undefined for other calls. */
+  /** Node's request object of a direct call, for reading the body; undefined for other calls. */
   readonly incoming: IncomingMessage | undefined
   /** The parameters of the path. */
   readonly params: Readonly<Record<string, string>>

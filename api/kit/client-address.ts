@@ -10,18 +10,18 @@ export interface AddressRanges {
 export type TrustedProxies = AddressRanges
 
 /**
- * Number of groups in the prefix by which IPv6 callers are counted, a /64. An IPv6 customer has at least one /64 and
- * can switch between its addresses.
+ * Number of 16-bit groups in a /64. IPv6 callers are counted by this prefix. A customer with IPv6 has at least one /64
+ * and can switch between its addresses.
  */
 const IPV6_PREFIX_GROUPS = 4
-/** Number of groups in the prefix of the largest network that one customer has, a /48. */
+/** Number of 16-bit groups in a /48, the largest network that a customer usually gets. */
 const WIDE_PREFIX_GROUPS = 3
 const BITS_PER_GROUP = 16
 const IPV6_GROUPS = 8
 /** Maximum number of entries of X-Forwarded-For that are read. No real chain of proxies is longer. */
 const MAX_HOPS = 20
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
-/** The first groups of an IPv4 address in IPv6 form (RFC 4291, 2.5.5.2). The address is in the last two groups. */
+/** The first groups of an IPv4 address in IPv6 form (RFC 4291, 2.5.5.2). The last two groups are the IPv4 address. */
 const MAPPED_GROUPS = [0, 0, 0, 0, 0, 0xffff]
 
 /** The addresses of this machine. */
@@ -31,7 +31,7 @@ const thisMachine = addressRanges(LOOPBACK)
 
 /**
  * Returns whether only this machine can reach a server that listens on the host.
- * @param host a name or an address, which may have brackets as in URLs
+ * @param host a name or an address, with or without the brackets that URLs require for IPv6
  */
 export function isLoopbackHost(host: string): boolean {
   const address = plainAddress(host)
@@ -116,10 +116,10 @@ function plainAddress(text: string): string | undefined {
 }
 
 /**
- * Returns the address under which rate limits count a caller: IPv4 unchanged, and IPv6 as its /64 in the shortest form.
- * An IPv4 address in IPv6 form is treated as IPv4, because all IPv4 addresses in this form are in one /64.
- * @param isWide whether IPv6 is counted by /48, so that a customer with many networks cannot fill the memory of the
- * counters
+ * Returns the address that rate limits count a caller under: IPv4 unchanged, and IPv6 as its /64 in the shortest form.
+ * An IPv4 address in IPv6 form is treated as IPv4, because all IPv4 addresses in this form share one /64.
+ * @param isWide whether to count IPv6 by /48. Otherwise, a customer with many networks could fill the memory of the
+ * counters.
  */
 export function limitedAddress(address: string, isWide = false): string {
   if (!address.includes(':')) return address
@@ -144,7 +144,7 @@ function dotted(high: number, low: number): string {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }
 
-/** Splits an IPv6 address into groups. The last part may be an IPv4 address, which replaces two groups. */
+/** Splits an IPv6 address into groups. An IPv4 address as the last part counts as two groups. */
 function groupsOf(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {

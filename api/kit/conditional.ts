@@ -7,7 +7,7 @@ export interface Preconditions {
   readonly acceptEncoding: string | undefined
 }
 
-/** Chooses the form of a 200 answer to GET or HEAD: unchanged, compressed, or as a 304. */
+/** Chooses how to send a 200 answer to GET or HEAD: unchanged, compressed, or as a 304. */
 export function variantFor(answer: Answer, { ifNoneMatch, acceptEncoding }: Preconditions): Answer {
   const variant = answer.gzip !== undefined && acceptsGzip(acceptEncoding) ? compressed(answer, answer.gzip()) : answer
   const etag = answer.headers.ETag

@@ -4,7 +4,7 @@ import { clientAddress, isFrom, limitedAddress, type TrustedProxies } from './cl
 import { counter, gauge } from './metrics.ts'
 
 export interface ConnectionLimits {
-  /** Maximum number of connections of the whole process. Each connection costs a file descriptor and some 10 KB. */
+  /** Maximum number of connections of the whole process. Each connection costs a file descriptor and about 10 KB. */
   readonly total: number
   /**
    * Maximum number of connections from one address, or from one IPv6 /64. The limit does not apply to trusted proxies,
@@ -13,7 +13,7 @@ export interface ConnectionLimits {
   readonly perAddress: number
 }
 
-/** Limits the open connections of all listeners of a process. */
+/** Limits the open connections on all ports of a process. */
 export interface ConnectionGate {
   /**
    * Counts a connection until it closes. If a limit is reached, destroys the connection without sending anything,
@@ -33,7 +33,7 @@ export function connectionGate({ total, perAddress, trusted, registry }: Connect
   const refused = counter(
     registry,
     'http_connections_refused_total',
-    'Connections that were closed at once, by the limit that they exceeded: address or total',
+    'Refused connections, by the limit that was reached: address or total',
     'limit',
   )
   gauge(registry, 'http_connections_open', 'Open connections, including idle ones', () => open)

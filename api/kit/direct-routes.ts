@@ -30,7 +30,7 @@ export interface DirectRoutes {
    */
   addPost(path: string, serve: ServeCall, maxBytes: number): void
   /**
-   * Starts to answer a request. Returns false if the request is not a plain GET, PATCH or POST of one of these routes.
+   * Starts to answer a request. Returns false if the request is not a plain GET, PATCH or POST for one of these routes.
    */
   start(request: IncomingMessage, response: ServerResponse): boolean
 }
@@ -50,14 +50,14 @@ type Entities = Map<string, DirectEntity>
 const NO_PARAMETERS: Readonly<Record<string, string>> = {}
 
 /**
- * Matches a parameter of a direct call. Only numbers are accepted, because a number is never the name of another route
- * and needs no decoding.
+ * Matches a parameter of a direct call. Only numbers are accepted, because a number needs no decoding and is never the
+ * last segment of another route's path.
  */
 const NUMBER = /^\d{1,20}$/
 /** Matches Host headers that are valid without a check by a URL parser. */
 const PLAIN_HOST = /^[a-z0-9._-]+(?::[1-9]\d{3,4})?$/
 const MAX_PORT = 65_535
-/** Name of a header for which Node keeps only the first occurrence. */
+/** If this header occurs more than once, Node keeps only the first occurrence. */
 const AUTHORIZATION = 'authorization'
 const CONTENT_TYPE = 'content-type'
 
@@ -115,9 +115,9 @@ export function directRoutes(): DirectRoutes {
 }
 
 /**
- * Returns whether Node presents the request's headers as the framework would. The presentations differ if certain
- * headers occur more than once: Node keeps only the first occurrence, whereas the framework joins all occurrences, so
- * that the app refuses the request.
+ * Returns whether Node and the framework give the app the same headers. They differ if certain headers occur more than
+ * once: Node keeps only the first occurrence, whereas the framework joins all occurrences, and the app then refuses the
+ * request.
  */
 function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   const { host } = headers
@@ -132,7 +132,7 @@ function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   return tokens <= 1 && types <= 1
 }
 
-/** Returns whether the length of the body is announced and permitted. */
+/** Returns whether the request has a Content-Length that does not exceed the limit. */
 function hasPlainBody({ headers }: IncomingMessage, maxBytes: number): boolean {
   return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? Number.NaN) <= maxBytes
 }

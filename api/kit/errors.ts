@@ -1,18 +1,18 @@
 import { RATE_LIMIT_EXCEEDED } from './rate-limit-exceeded.ts'
 
 /**
- * One entry of the error catalogue, which is part of the API contract. Every code is documented and tested, and no code
- * is reused.
+ * One entry of the error catalogue. The catalogue is part of the API contract: every code is documented and tested, and
+ * no code is ever reused.
  */
 export interface ErrorDefinition {
   /** The `error` field of the body. */
   readonly code: string
   readonly status: number
-  /** Whether the same request may succeed later. The status determines this. */
+  /** Whether the same request may succeed later. This follows from the status. */
   readonly retryable: boolean
   /** The condition under which the API returns this error, as a clause for the documentation. */
   readonly when: string
-  /** Default `message`, with cause and cure. */
+  /** Default `message`. It states the cause and the remedy. */
   readonly message: string
 }
 
@@ -119,7 +119,7 @@ export interface ApiErrorOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Additional fields of the body, such as `command_id`. */
   readonly fields?: Readonly<Record<string, unknown>>
-  /** The cause, which appears in the log but never in the answer. */
+  /** The cause. It appears in the log, but never in the answer. */
   readonly cause?: unknown
 }
 
@@ -143,7 +143,7 @@ export function invalidRequest(path: string, message: string): ApiError {
 /** Maximum number of problems in an answer. A longer list would not help the caller. */
 export const MAX_DETAILS = 20
 
-/** Retry-After for errors that set none. */
+/** Default Retry-After. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1
 
 export interface ErrorBody {

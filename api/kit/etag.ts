@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Length of a tag. The 128 bits of a SHA-256 make equal tags for different bodies practically impossible. */
+/** Length of a tag. With 128 bits of a SHA-256 hash, equal tags for different bodies are practically impossible. */
 const ETAG_BYTES = 16
 
 /** Creates a strong entity tag. Equal bytes get equal tags in every process. */

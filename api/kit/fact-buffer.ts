@@ -32,8 +32,8 @@ export interface FactBufferOptions<K, V> {
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 2_000
 /**
- * Interval between warnings about dropped facts. When the buffer is full, tens of thousands of facts a second may be
- * dropped.
+ * Minimum interval between warnings about dropped facts. Without an interval, a full buffer could cause tens of
+ * thousands of warnings per second.
  */
 const WARNING_EVERY_MS = 10_000
 
@@ -94,7 +94,7 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
         full.happened()
       } else if (error instanceof TransportError) drop(1, error)
       else if (error instanceof CodecError) {
-        // A fact that cannot be encoded is always caused by a bug.
+        // Only a bug can produce a fact that cannot be encoded.
         dropped.inc()
         log.error({ buffer: name, reason: error.message }, 'fact_cannot_be_encoded')
       } else throw error

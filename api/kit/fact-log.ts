@@ -7,8 +7,8 @@ import type { Topic } from '../../schemas/topic.ts'
 export type KeyedTopic<K> = Pick<Topic<K, unknown>, 'name' | 'key'>
 
 /**
- * Writes facts of one topic. Each fact is encoded immediately into the batch of its partition, so a waiting fact
- * costs only its bytes.
+ * Writes facts to one topic. Each fact is encoded immediately into the batch of its partition, so a waiting fact costs
+ * only its bytes.
  */
 export interface FactLog<K, V> {
   /**

@@ -15,15 +15,15 @@ import { type SpoolingFacts, SpoolingPublisher } from './spool/spooling-publishe
 /** Publishes facts to Kafka. */
 export interface Facts {
   /**
-   * Resolves when every in-sync replica has the record. Facts of one key are written in the order of the calls. Each
-   * fact is written exactly once, even if acknowledgements get lost. Throws ApiError: `unavailable` if no
+   * Resolves when every in-sync replica has the record. Facts with the same key are written in the order of the calls.
+   * Each fact is written exactly once, even if acknowledgements get lost. Throws ApiError: `unavailable` if no
    * acknowledgement arrives in time (the record may still have been written), `internal_error` for a record that Kafka
    * rejects permanently, such as a record that is too large for its topic.
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
   /**
-   * Returns the partition of a key. A view has the same partitions as its input topic. Throws ApiError `not_ready`
-   * before Kafka has answered.
+   * Returns the partition of a key. A view has the same partitions as its input topic. Throws ApiError `not_ready` if
+   * the partition counts are not known yet.
    */
   partitionOf<K>(topic: KeyedTopic<K>, key: K): number
   partitionsOf(topic: { readonly name: string }): number
@@ -34,8 +34,8 @@ export interface KafkaFacts extends Facts, SpoolingFacts {
   openLog<K, V>(topic: Topic<K, V>): Promise<FactLog<K, V>>
   readonly probe: ReadinessProbe
   /**
-   * Sends the records of the spool as long as Kafka accepts them, and stops publishing. The transport and the spool
-   * stay open.
+   * Sends spooled records while Kafka accepts them, for at most 2 s, and then stops publishing. Does not close the
+   * transport or the spool.
    */
   close(): Promise<void>
 }
@@ -43,11 +43,11 @@ export interface KafkaFacts extends Facts, SpoolingFacts {
 export interface KafkaFactsOptions {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** All topics to which the process publishes, and topics whose partition counts it needs. */
+  /** All topics that the process publishes to, and topics whose partition counts the process needs. */
   readonly topics: readonly AnyTopic[]
   /**
-   * Store of partition counts. An API process that starts while Kafka is down reads the counts from it, and can then
-   * still read views.
+   * Stores partition counts. An API process that starts while Kafka is down reads the counts from this store, so that
+   * it can still read views.
    */
   readonly memory?: PartitionMemory
   /** How often partition counts are stored again, in case the store was emptied. Default 10 s. */
@@ -65,29 +65,29 @@ export interface PartitionMemory {
 
 /** Time limit for an acknowledgement. For a waiting caller, a 503 that can be retried is better than a long wait. */
 const PUBLISH_TIMEOUT_MS = 5_000
-/** Time after which the client gives up on a request and closes its connection. */
+/** Time after which the Kafka client abandons a request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
 /**
- * Maximum amount of unacknowledged data. When it is reached, callers get a 503 immediately instead of waiting for a
- * long time.
+ * Maximum amount of unacknowledged data. When this amount is reached, callers get a 503 immediately instead of waiting
+ * for a long time.
  */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 /**
- * Minimum time between two requests for buffered facts. No caller waits for these facts, and 20 requests a second cost
- * little.
+ * Minimum time between two produce requests for buffered facts. No caller waits for these facts, so the delay does no
+ * harm. 20 requests a second cost little.
  */
 const BUFFERED_SPACING_MS = 50
 /** Maximum amount of unacknowledged data in all buffers together. Each buffer has a smaller capacity of its own. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
 /**
- * Minimum time between two requests for facts that are always spooled. No caller waits for these facts, and each
- * request also wakes the broker and all consumers.
+ * Minimum time between two produce requests for facts that are always spooled. No caller waits for these facts, and
+ * every request wakes the broker and all consumers.
  */
 const SPOOLED_SPACING_MS = 100
 /**
- * Minimum time between two requests for facts that are spooled only if Kafka is late. Callers wait for these facts. At
- * 1,000 facts a second, a request for each fact would take a fifth of a core of the broker, and all callers would wait
- * longer.
+ * Minimum time between two produce requests for facts that are spooled only if Kafka is late. The time is short,
+ * because callers wait for these facts. Without this time, 1,000 facts a second would cause 1,000 requests. These
+ * requests would take a fifth of a core of the broker, and all callers would wait longer.
  */
 const SPOOLABLE_SPACING_MS = 4
 /**
@@ -106,7 +106,7 @@ const START_RETRY_MS = 1_000
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options
   const runtime = systemRuntime(options.log)
-  // A caller waits for each of these facts, so the publisher does not delay requests to collect more facts.
+  // A caller waits for each of these facts, so the publisher sends them at once instead of collecting more facts first.
   const acknowledged = transport.publisher({
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     maxPendingBytes: MAX_ACKNOWLEDGED_BYTES,
@@ -193,8 +193,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   }
 
   /**
-   * Partition counts must not change while views are served, because a topic with more partitions requires that its
-   * views be rebuilt. The probe reports topics that have gained partitions.
+   * Stores the partition counts beside those that other processes stored. A count does not change while views are
+   * served: if a topic gains partitions, its views must be rebuilt. The probe reports such a topic.
    */
   async function remember(counts: ReadonlyMap<string, number>): Promise<void> {
     const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>
@@ -259,7 +259,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     return factLog({ topic, codec: serdes.codecFor(topic), partitions: partitionsOf(topic), publisher: buffered, now: Date.now })
   }
 
-  /** Waits until the spool is empty, but only while Kafka responds. */
+  /** Waits until the spool is empty, Kafka stops responding, or the time limit is reached. */
   async function drain(): Promise<void> {
     const until = performance.now() + DRAIN_TIMEOUT_MS
     while (options.spool && spooling?.isAway === false && options.spool.state.records > 0 && performance.now() < until)
@@ -291,7 +291,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
         const grown = [...(partitions ?? [])].filter(([name, count]) => (found.get(name) ?? count) > count)
         if (grown.length === 0) return undefined
         const listed = grown.map(([name, count]) => `${name} has ${found.get(name)} partitions instead of ${count}`).join(', ')
-        return `${listed}: this process and the views that it reads use the old count until they are rebuilt and it restarts`
+        return `${listed}: the old count stays in use until the views are rebuilt and this process restarts`
       },
     },
     async close() {

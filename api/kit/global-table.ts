@@ -11,16 +11,17 @@ import { topicContents } from './topic-contents.ts'
 /** Keeps a small compacted topic as an in-memory map. Every process reads the whole topic. */
 export interface GlobalTable<K, V> {
   /**
-   * Returns the value of a key. Throws ApiError `not_ready` until the table has read the topic up to the high
-   * watermarks at its start, because a key that is missing before that may simply not have been read yet. While a topic
-   * that was deleted and created again is being read, the earlier values stay.
+   * Returns the value of a key. Throws ApiError `not_ready` while the table is still reading up to the high watermarks
+   * that the topic had at the start, because a missing key may simply not have been read yet. If the topic is deleted
+   * and created again, the old values stay until the new topic has been read.
    */
   get(key: K): V | undefined
   /** Returns all entries, in no particular order. Throws the same errors as `get`. */
   entries(): Iterable<readonly [K, V]>
   readonly size: number
   /**
-   * How long reading has failed, in ms; 0 while reading succeeds. Changes that were made during this time are missing.
+   * How long reads have been failing, in ms; 0 while reads succeed. Changes that were made during this time are
+   * missing.
    */
   readonly staleMs: number
   readonly probe: ReadinessProbe
@@ -31,16 +32,16 @@ export interface GlobalTableOptions<K, V> {
   readonly transport: Transport
   readonly topic: Topic<K, V>
   readonly values: Codec<V>
-  /** Loads the schema with which a value was written. Called after UnknownSchemaError. */
+  /** Loads the schema that a value was written with. Called after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly log: Logger
   /** Monotonic ms. Default: the process's clock. */
   monotonic?(): number
-  /** Time for which reading must have failed before the table is not ready. Default 60 s. */
+  /** How long reads must keep failing before the table is reported as not ready. Default 60 s. */
   readonly staleAfterMs?: number
   /**
-   * Whether readers of the table have a fallback until the table is read. If true, a process that starts while Kafka is
-   * unavailable is ready without the table, because no other process could replace it. Default false.
+   * Whether readers have a fallback while the table is not loaded. If true, a process that starts while Kafka is
+   * unavailable is ready without the table, because no other process could serve the callers any better. Default false.
    */
   readonly hasFallback?: boolean
   /** Called once, when the table becomes readable. */
@@ -51,15 +52,18 @@ export interface GlobalTableOptions<K, V> {
 
 /** Initial size of the buffer for a key. The buffer grows for longer keys. */
 const KEY_BYTES = 64
-/** Maximum wait for records. The wait ends when records arrive. */
+/** Poll timeout. A poll returns earlier if records arrive. */
 const POLL_MS = 15_000
-/** Time for which reading must have failed before the table is not ready, so that other processes serve the callers. */
+/**
+ * How long reads must keep failing before the table is reported as not ready, so that other processes serve the
+ * callers.
+ */
 const STALE_AFTER_MS = 60_000
 /** Time limit for checking whether Kafka responds. It is shorter than the time limit of probes. */
 const KAFKA_ANSWERS_MS = 1_000
 const MS_PER_SECOND = 1_000
 
-/** Opens a table, which starts to read the topic immediately and follows the topic until the table is closed. */
+/** Opens a table. The table immediately starts to read the topic, and follows the topic until it is closed. */
 export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTable<K, V> {
   const { transport, topic, values, log, monotonic = () => performance.now(), staleAfterMs = STALE_AFTER_MS } = options
   /** Entries, keyed by the bytes of their key as Latin-1 text, because keys may have any type. */
@@ -100,10 +104,9 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   }
 
   /**
-   * Checks whether the table is stale. While Kafka is unavailable, the table does not count as stale. In that case all
-   * processes are affected, so no other process could replace this process, and the probe of Kafka already reports the
-   * failure.
-   * @returns the reason why the table is stale although Kafka responds
+   * Checks whether the table is stale. While Kafka is unavailable, the table does not count as stale: all processes are
+   * affected, so no other process could take over, and the Kafka probe already reports the failure.
+   * @returns why the table is stale although Kafka responds; undefined if it is not stale
    */
   async function stale(): Promise<string | undefined> {
     const [age, { failure }] = [staleMs(), contents]
@@ -121,8 +124,8 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   }
 
   /**
-   * Returns why the table has not been read. Returns undefined if Kafka is unavailable and the readers of the table
-   * have a fallback.
+   * Returns why the table is not loaded yet. Returns undefined if the table is loaded, or if Kafka is unavailable and
+   * readers have a fallback.
    */
   async function unread(): Promise<string | undefined> {
     const { missing } = contents

@@ -40,8 +40,8 @@ const readyz = defineRoute({
 })
 
 /**
- * Returns a missing part without its reason, which contains internal addresses. Operators get the reasons from the
- * operations server.
+ * Returns a missing part without its reason, because reasons contain internal addresses. Operators get the reasons from
+ * the operations server.
  */
 function nameOnly({ name }: Missing): { name: string } {
   return { name }

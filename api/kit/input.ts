@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi'
 import { ApiError, type ErrorDetail, errors, invalidRequest } from './errors.ts'
 
-/** Parses query parameters by name. A repeated parameter becomes a list, which single-valued schemas reject. */
+/** Parses query parameters by name. A repeated parameter becomes a list. Schemas for single values reject lists. */
 export function queryOf(url: string): Record<string, string | string[]> {
   const values: Record<string, string | string[]> = Object.create(null)
   const start = url.indexOf('?')
@@ -21,7 +21,7 @@ export type Checked = { readonly value: unknown; readonly details: readonly Erro
 
 /**
  * Validates one part of a request.
- * @param place `query`, `path` or `body`, which is the first part of each problem's path
+ * @param place the part: `query`, `path` or `body`. The path of each problem begins with it.
  */
 export function check(schema: z.ZodType | undefined, input: unknown, place: string): Checked {
   if (schema === undefined) return { value: undefined, details: [] }

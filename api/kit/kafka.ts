@@ -6,13 +6,16 @@ import type { Logger } from './logging.ts'
 
 export interface ApiTransportOptions {
   readonly brokers: readonly string[]
-  /** Default: neither TLS nor a sign-in. */
+  /** Settings for TLS and authentication. Default: neither. */
   readonly security?: KafkaSecurity
   readonly log: Logger
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** Time limit of a request. An idle fetch waits at the broker for up to half of this time, which costs little. */
+/**
+ * Time limit of a request. A fetch that finds no records waits at the broker for up to half of this time. A waiting
+ * fetch costs little.
+ */
 const REQUEST_TIMEOUT_MS = 10_000
 
 /**

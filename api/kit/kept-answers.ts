@@ -17,8 +17,7 @@ export interface KeptAnswerOptions {
 }
 
 /**
- * An answer in the form in which it is sent to the socket. Header names and values alternate, so that `writeHead` need
- * not copy them.
+ * An answer as it is written to the socket. Header names and values alternate, so that `writeHead` need not copy them.
  */
 interface Wire {
   readonly status: number
@@ -36,7 +35,7 @@ const MS_PER_SECOND = 1_000
 const NO_BYTES = new Uint8Array()
 
 /**
- * Creates the fast path, which sends a kept answer without routing, validation or rendering. A kept answer is an answer
+ * Creates the fast path: a kept answer is sent without routing, validation or rendering. A kept answer is an answer
  * that the app recently gave to the same target.
  * @returns a function that returns true if it has answered the request
  */

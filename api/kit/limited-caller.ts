@@ -1,4 +1,4 @@
-/** The identity by which a request is counted. */
+/** The identity that a request is counted under. */
 export interface LimitedCaller {
   /** The client of the API key, or `user:<id>`, `certificate:<name>` or `ip:<address>`. */
   readonly clientId: string
@@ -8,6 +8,6 @@ export interface LimitedCaller {
   readonly userId?: string
   /** The name in the client certificate that the route accepted. */
   readonly certificate?: string
-  /** The address in the form of `limitedAddress`. */
+  /** The address as `limitedAddress` formats it. */
   readonly ip: string
 }

@@ -5,7 +5,7 @@ export interface ListenPlace {
   readonly host: string
   /** 0 chooses a free port. */
   readonly port: number
-  /** Name of the setting with the port, for the error when the port is in use. */
+  /** Name of the setting for the port. If the port is in use, the error message names this setting. */
   readonly setting: string
   /** The scheme of the server's URL. Default http. */
   readonly scheme?: 'http' | 'https'

@@ -9,10 +9,10 @@ export interface Logger {
   child(fields: Record<string, unknown>): Logger
 }
 
-/** Names of fields that are redacted at any depth of a log line. */
+/** Names of fields whose values are redacted. */
 const SECRET_FIELDS = new Set(['authorization', 'token', 'password', 'secret', 'cookie', 'api_key'])
 const CENSORED = '[redacted]'
-/** Depth below which fields are not searched for secrets. No log line of the API nests deeper. */
+/** Maximum depth at which fields are searched for secrets. No log line of the API nests deeper. */
 const MAX_DEPTH = 4
 
 /** @param destination default: standard output */
@@ -28,8 +28,8 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
 }
 
 /**
- * Returns a child of a logger, which is not created until it logs something. Most requests log only their last line,
- * which needs no child.
+ * Returns a child logger that is created when it logs its first line. Most requests need no child, because they only
+ * log that they are completed.
  * @param fields returns the fields of the child
  */
 export function lazyChild(parent: Logger, fields: () => Record<string, unknown>): Logger {
@@ -81,7 +81,7 @@ const SECOND_LENGTH = 20
 const MS_PER_SECOND = 1_000
 
 /**
- * Creates the function that returns a line's time in ISO 8601. The text of the second is cached, because a busy API
+ * Creates the function that returns a line's time in ISO 8601. The text up to the second is cached, because a busy API
  * writes many lines within one second.
  */
 function timeField(): () => string {
@@ -103,7 +103,7 @@ function timeField(): () => string {
  * time.
  */
 const WRITTEN_FROM_BYTES = 16_000
-/** Maximum time for which lines of an idle process stay in the buffer. */
+/** Maximum time that a line stays in the buffer. */
 const WRITE_EVERY_MS = 100
 
 /**

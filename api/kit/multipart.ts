@@ -16,16 +16,16 @@ export interface FormPart {
 }
 
 export interface MultipartOptions {
-  /** From the Content-Type: see boundaryOf. */
+  /** The boundary from the Content-Type, as returned by `boundaryOf`. */
   readonly boundary: string
   readonly maxParts: number
 }
 
 type Place = 'preamble' | 'mark' | 'headers' | 'body' | 'end'
 
-/** Maximum size of the headers of a part, which contain its name and media type. */
+/** Maximum size of the headers of a part. They contain only its name and media type. */
 const MAX_HEADER_BYTES = 8_192
-/** Form of a boundary by RFC 2046, 5.1.1. */
+/** Matches a boundary (RFC 2046, 5.1.1). */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const CRLF = Buffer.from('\r\n')
 const HEADER_END = Buffer.from('\r\n\r\n')
@@ -50,13 +50,13 @@ export async function readMultipart(
   handler: MultipartHandler,
 ): Promise<void> {
   const delimiter = Buffer.from(`\r\n--${boundary}`)
-  // The buffer starts with a line break, because the first boundary need not follow one. All boundaries are then found
-  // in the same way.
+  // Every boundary except the first follows a line break. The buffer starts with a line break, so that the first
+  // boundary is found in the same way.
   let held: Buffer = CRLF
   let place: Place = 'preamble'
   let parts = 0
 
-  /** @returns false if it needs more bytes */
+  /** @returns false if more bytes are needed */
   async function step(): Promise<boolean> {
     switch (place) {
       case 'preamble':
@@ -88,7 +88,7 @@ export async function readMultipart(
     if (two.equals(DASHES)) place = 'end'
     else if (two.equals(CRLF)) place = 'headers'
     else throw invalidMultipart('a boundary is followed by other text')
-    // The line break stays in the buffer, because a part may have no headers.
+    // The line break stays in the buffer, so that the end of the headers is found even if the part has no headers.
     if (place === 'end') held = held.subarray(MARK_BYTES)
     return true
   }

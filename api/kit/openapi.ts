@@ -89,7 +89,7 @@ export function describeDocumented(tag: string, { definition, servers }: Documen
   return { ...describe(tag, definition, definition.errors, false), servers: servers.map((url) => ({ url })) }
 }
 
-/** OpenAPI has no security scheme for addresses. */
+/** Added to the description of a route that admits gateways, because OpenAPI has no security scheme for addresses. */
 const GATEWAYS_NOTE = 'The operator may also name addresses of gateways, which need neither token nor certificate.'
 
 function describe(

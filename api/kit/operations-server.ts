@@ -38,7 +38,7 @@ interface OperationsAnswer {
 
 /**
  * Serves `/metrics`, `/livez`, and `/readyz` with the reasons why parts are missing. The reasons contain internal
- * addresses, so this server has a separate port, which must be reachable only from the internal network.
+ * addresses, so this server has a separate port. The port must be reachable only from the internal network.
  */
 export async function startOperationsServer({
   readiness,
@@ -58,7 +58,7 @@ export async function startOperationsServer({
       case '/metrics':
         return { status: 200, contentType: metrics.registry.contentType, body: await metrics.text() }
       default:
-        return json(404, { error: 'not_found', message: `there are ${PATHS.join(', ')}` })
+        return json(404, { error: 'not_found', message: `this server has only ${PATHS.join(', ')}` })
     }
   }
 

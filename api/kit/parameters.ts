@@ -11,7 +11,7 @@ interface IntegerOptions {
   readonly example?: number
 }
 
-/** Creates the schema of an integer query parameter. The integer must have its shortest decimal form. */
+/** Creates the schema of an integer query parameter. The integer must be in its shortest decimal form. */
 export function integerParameter(options: IntegerOptions) {
   const { minimum, maximum, description } = options
   const message = `must be an integer from ${minimum} to ${maximum}`
@@ -35,7 +35,7 @@ export function integerParameter(options: IntegerOptions) {
 
 /**
  * Creates the schema of a required coordinate in the query, in decimal form.
- * @param most 90 or 180
+ * @param most 90 for a latitude, 180 for a longitude
  */
 export function degreesParameter(most: number, description: string) {
   return z
@@ -64,7 +64,7 @@ export function pageParameter(maximum: number) {
 }
 
 /**
- * Creates the schema of the query parameter with the number of items on a page.
+ * Creates the schema of the query parameter for the number of items per page.
  * @param what noun for the items, in the plural
  */
 export function pageLimitParameter(what: string) {

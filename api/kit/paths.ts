@@ -1,9 +1,9 @@
 /**
- * The methods that each address accepts. With this table, the app distinguishes a 404 from a 405 and answers OPTIONS.
+ * The methods that each path accepts. The app uses this table to distinguish a 404 from a 405 and to answer OPTIONS.
  */
 export interface PathTable {
   add(method: string, path: string): void
-  /** Returns the methods of a path in capitals, including HEAD and OPTIONS; empty if no route has this path. */
+  /** Returns the methods of a path in upper case, including HEAD and OPTIONS; empty if no route has this path. */
   allowed(path: string): string[]
   /**
    * Returns whether a route without parameters has this exact path but not this method. If so, a route with parameters

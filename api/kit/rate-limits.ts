@@ -19,7 +19,7 @@ export interface IncomingRequest {
   readonly units?: number
 }
 
-/** The decision of the rate limits about one request. */
+/** What the rate limits decide about one request. */
 export interface Admission {
   readonly caller: LimitedCaller
   /** Headers to add to the answer, even if the answer is an error. */
@@ -36,7 +36,7 @@ export interface RequestLimits {
   admit(request: IncomingRequest): Promise<Admission>
 }
 
-/** Headers of answers to requests that are subject to a rule, with their descriptions. */
+/** Headers that an answer gets if a rule applies to the request, with their descriptions. */
 export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
   'X-RateLimit-Limit': 'Requests per window of the strictest rule.',
   'X-RateLimit-Remaining': 'Requests left.',

@@ -5,7 +5,7 @@ import { ApiError, type ApiErrorOptions, errors } from './errors.ts'
 /** Checks one dependency of the API. */
 export interface ReadinessProbe {
   readonly name: string
-  /** Whether only some requests need the dependency. If true, the process still gets the other requests. */
+  /** Whether only some requests need the dependency. If true, the process stays ready without the dependency. */
   readonly optional?: boolean
   /**
    * Returns what is missing; undefined if the dependency is ready. Throwing also means that the dependency is missing.
@@ -28,7 +28,7 @@ export interface ReadinessReport {
 export interface Readiness {
   /** Returns the state of all parts, at most `maxAgeMs` old. Concurrent callers share one check. */
   report(): Promise<ReadinessReport>
-  /** Makes the process report that it is not ready, because it is shutting down. */
+  /** Makes the process report that it is not ready. Called when the process shuts down. */
   startDraining(): void
   readonly draining: boolean
 }
@@ -39,8 +39,8 @@ export interface Readiness {
  */
 const PROBE_TIMEOUT_MS = 2_000
 /**
- * How long a report is reused. The limit protects the process, because anybody may request the health check.
- * Orchestrators ask less often.
+ * How long a report is reused, so that requests for the public health check cannot overload the process. Orchestrators
+ * ask less often than this.
  */
 const MAX_AGE_MS = 1_000
 

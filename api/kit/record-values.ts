@@ -6,7 +6,7 @@ export interface RecordValuesOptions<T> {
   /** Decodes a record whose schema is loaded. Throws CodecError or UnknownSchemaError. */
   decode(chunk: RecordChunk, index: number): T
   apply(decoded: T, chunk: RecordChunk, index: number): void
-  /** Loads the schema with which a value was written. Called after UnknownSchemaError. */
+  /** Loads the schema that a value was written with. Called after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly topic: string
   readonly log: Logger

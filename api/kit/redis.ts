@@ -28,7 +28,7 @@ export interface ViewRedis {
    */
   readonly scripts: ViewScripts
   readonly probe: ReadinessProbe
-  /** Reports whether Redis is configured to remove data when its memory is full. */
+  /** Reports whether Redis is configured to evict data when its memory is full. */
   readonly evictionProbe: ReadinessProbe
   close(): Promise<void>
 }
@@ -39,7 +39,9 @@ export interface ViewRedisOptions extends RedisPlace {
   monotonic(): number
 }
 
-/** Time limit of a read, which normally takes well under a millisecond. A slower read leads to a 503. */
+/**
+ * Time limit of a read. A read normally takes well under a millisecond. If it exceeds the limit, the caller gets a 503.
+ */
 const COMMAND_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 2_000
 /** Settings of connections that read views. */
@@ -93,8 +95,8 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
 }
 
 /**
- * Creates a reader whose reads share commands. Its commands bypass auto-pipelining, which would defer them to the next
- * turn of the event loop.
+ * Creates a reader whose reads share commands. Its commands bypass auto-pipelining, because auto-pipelining would defer
+ * them to the next turn of the event loop.
  */
 export function sharedReader(redis: Redis | Cluster): SharedReader {
   const readAll = <T>(keys: string[], replyEncoding: 'utf8' | null) =>

@@ -25,7 +25,7 @@ export type AuthRule =
 type AnyObject = z.ZodObject<z.ZodRawShape>
 type OutputOf<S> = S extends z.ZodType ? z.output<S> : undefined
 
-/** A documented success answer. */
+/** Documents a successful answer. */
 export interface AnswerSpec {
   readonly description: string
   /** Schema of the JSON body. If undefined, the answer has no body. */
@@ -38,7 +38,7 @@ export interface AnswerSpec {
   readonly example?: unknown
 }
 
-/** Documents a streamed body. The handler itself validates it. */
+/** Documents a streamed body. The handler itself validates the body. */
 export interface StreamedBody {
   readonly content: Readonly<Record<string, { readonly schema: z.ZodType; readonly example?: unknown }>>
   /** Time limit for receiving the whole body. */
@@ -56,7 +56,7 @@ export interface ArrivingBody {
    */
   readonly pieces: AsyncIterable<Uint8Array>
   /**
-   * Reads the whole body at once, which is faster than `pieces`. Do not use `pieces` and `whole` together. Throws the
+   * Reads the whole body at once. This is faster than `pieces`. Do not use `pieces` and `whole` together. Throws the
    * same errors.
    */
   whole(): Promise<Uint8Array>
@@ -81,13 +81,13 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Whether the route accepts an Idempotency-Key. */
   readonly idempotent?: boolean
   /**
-   * Whether the handler derives ids from the caller's Idempotency-Key. Unlike for idempotent routes, nothing is stored
-   * under the key, so there are no conflicts, and no answer offers a key.
+   * Whether the handler derives ids from the caller's Idempotency-Key. Unlike with idempotent routes, nothing is stored
+   * under the key, so a reused key is never a conflict, and a 503 offers no key.
    */
   readonly derivesIds?: boolean
   /**
-   * Whether a form of this server's own page may use the session. A form cannot send the header that other requests
-   * with a session need, so the browser must state the origin of the page instead.
+   * Whether a form on one of this server's own pages may use the session. A form cannot send the CSRF header that other
+   * requests with a session need, so the browser must state the origin of the page instead.
    */
   readonly acceptsForms?: boolean
   /** Whether the route accepts If-Match with the version that the caller expects. */
@@ -104,17 +104,17 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly units?: (body: OutputOf<B>) => number
   /**
    * Whether rate limits never refuse callers whom the route's rule admits. Use this option if refusing a request would
-   * do more harm than any load. Callers whom the rule does not admit are still limited, so that they cannot try
-   * credentials without limit.
+   * do more harm than any load. Callers whom the rule does not admit are still limited, so that they cannot guess
+   * credentials at an unlimited rate.
    */
   readonly isExemptFromLimits?: boolean
   /**
    * Whether the HTTP server calls the route without the framework. Use it for a route that is called very often and has
-   * no query. Nothing else changes. A route is a GET, a PATCH or a POST:
+   * no query. Nothing else changes. The route must be a GET, a PATCH or a POST:
    * - The only parameter of a GET or PATCH is the last segment of its path. The call is direct if the parameter is a
    *   number.
    * - A POST has no parameters.
-   * - A PATCH or POST is direct if the length of its body is announced.
+   * - A PATCH or POST is direct if it has a Content-Length.
    */
   readonly isDirect?: boolean
   /** Default 1 MiB. */
@@ -136,11 +136,11 @@ export interface HandlerInput<Q, P, B> {
   readonly caller: Caller | undefined
   /** The session that identifies the caller; undefined if the caller has no session or sent other credentials. */
   readonly session: ShownSession | undefined
-  /** The identity by which rate limits count the request; undefined if no rate limit covers the route. */
+  /** The identity under which rate limits count the request; undefined if no rate limit covers the route. */
   readonly limited: LimitedCaller | undefined
   /** The client's address. */
   readonly address: string
-  /** The method in capitals. HEAD is handled as GET. */
+  /** The method in upper case. A HEAD request runs the handler for GET. */
   readonly method: string
   /** The If-None-Match header. Handlers use it to find out whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
@@ -148,7 +148,7 @@ export interface HandlerInput<Q, P, B> {
   readonly expectedVersion: number | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
   isSpeculative(): boolean
-  /** Whether a browser opens the address as a page, as opposed to a program or a script that fetches it. */
+  /** Whether a browser opens the URL as a page. False if a script or another program fetches the URL. */
   isNavigation(): boolean
   /** Whether a page of another origin makes the request. */
   isForeignPage(): boolean
@@ -157,8 +157,8 @@ export interface HandlerInput<Q, P, B> {
   /** The caller's Idempotency-Key, for routes that accept one; undefined if the caller sent none. */
   readonly idempotencyKey: string | undefined
   /**
-   * For idempotent routes, the key with which to repeat the request after a 503. It is the caller's key, or a new key
-   * if the caller sent none.
+   * For idempotent routes, the key for repeating the request after a 503: the caller's key, or a new key if the caller
+   * sent none.
    */
   readonly offeredKey: string | undefined
   readonly requestId: string
@@ -169,14 +169,14 @@ export interface HandlerInput<Q, P, B> {
 
 export type Handler<Q, P, B> = (input: HandlerInput<Q, P, B>) => Answer | Promise<Answer>
 
-/** An operation that is answered outside the app. It returns only the errors of its definition. */
+/** An operation that is handled by code outside the app. It returns only the errors declared in its definition. */
 export interface DocumentedRoute {
   readonly definition: BoundRoute['definition']
   /** Base URLs of the servers that serve the operation. */
   readonly servers: readonly string[]
 }
 
-/** A route with its handler, in the untyped form in which the app mounts it. */
+/** A route and its handler without their specific types, as the app mounts them. */
 export interface BoundRoute {
   readonly definition: RouteDefinition<AnyObject | undefined, AnyObject | undefined, z.ZodType | undefined>
   // biome-ignore lint/suspicious/noExplicitAny: the definition's own schemas produce exactly what its handler takes

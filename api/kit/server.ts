@@ -40,7 +40,10 @@ export interface ServerOptions {
   readonly limits?: Partial<ServerLimits>
   /** Limits the number of connections. If undefined, the number is unlimited. */
   readonly connections?: ConnectionGate
-  /** Serves TLS with these certificates, which may change. If undefined, the server uses plain HTTP. */
+  /**
+   * Serves TLS with these certificates. They may change while the server runs. If undefined, the server uses plain
+   * HTTP.
+   */
   readonly tls?: ListenerTls
 }
 
@@ -53,11 +56,11 @@ export interface ServerLimits {
   /** Time limit for the whole request. */
   readonly requestTimeoutMs: number
   /**
-   * How long an idle connection stays open for the next request. It must exceed the 60 s of common load balancers,
-   * because a load balancer with a longer limit sends requests to closed connections.
+   * How long an idle connection stays open for the next request. The time must exceed the idle timeout of load
+   * balancers (commonly 60 s). Otherwise, a load balancer sends requests to connections that this server has closed.
    */
   readonly keepAliveTimeoutMs: number
-  /** Interval for checking the limits above. */
+  /** Interval at which Node checks the time limits above. */
   readonly checkIntervalMs: number
   /**
    * How long a client has to read a refusal and close its half of the connection. After this time, the connection is
@@ -73,7 +76,7 @@ const DEFAULT_LIMITS: ServerLimits = {
   checkIntervalMs: 5_000,
   lingerMs: 1_000,
 }
-/** Host of a request without a Host header, which HTTP/1.0 clients need not send. */
+/** Host of a request without a Host header. HTTP/1.0 clients need not send this header. */
 const DEFAULT_HOST = 'localhost'
 const MAX_HEADER_BYTES = 16_384
 /** Interval at which connections that have become idle are closed during draining. */
@@ -133,7 +136,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     return { status: answer.status, headers, body: answer.body as string }
   }
 
-  /** Writes the answer to the socket. If Node's parser rejects a request, there is no response object. */
+  /**
+   * Writes the answer directly to the socket, because Node creates no response object for a request that its parser
+   * rejects.
+   */
   function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()

@@ -6,7 +6,7 @@ import type { BoundRoute, DocumentedRoute } from './route.ts'
 /** One service's part of the API. */
 export interface ServiceRoutes {
   readonly name: string
-  /** Shown in the documentation. */
+  /** Description of the service for the API documentation. */
   readonly description: string
   /**
    * Returns whether a token's subject is a user id of this service. Routes that need a user answer 403 to other
@@ -14,7 +14,7 @@ export interface ServiceRoutes {
    */
   readonly isUserId: UserIdForm
   readonly routes: readonly BoundRoute[]
-  /** Operations that are answered outside the app. They appear only in the documentation. */
+  /** Operations that are handled by code outside the app. In the app, they appear only in the documentation. */
   readonly documented?: readonly DocumentedRoute[]
   /** The service's entries in the error catalogue. */
   readonly errors: readonly ErrorDefinition[]

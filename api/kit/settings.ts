@@ -64,7 +64,7 @@ export const apiSettings = settingsFragment({
     trustedProxies: env.TRUSTED_PROXIES,
     connections: { total: env.API_MAX_CONNECTIONS, perAddress: env.API_MAX_CONNECTIONS_PER_ADDRESS },
     spool: { folder: env.SPOOL_DIR ?? join(home, 'data', 'spool'), maxBytes: env.SPOOL_MAX_BYTES },
-    /** Folder of the snapshots of packed tables. */
+    /** Folder for the snapshots of tables. */
     tablesFolder: env.API_TABLES_DIR ?? join(home, 'data', 'tables'),
     drainDelayMs: env.API_DRAIN_DELAY_MS,
     drainTimeoutMs: env.API_DRAIN_TIMEOUT_MS,

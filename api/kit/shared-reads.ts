@@ -23,7 +23,7 @@ interface Waiting<T> {
   readonly keys: string[]
   /**
    * The result for each key. All readers of a key share its result, because flags and popular values are often
-   * requested several times in a turn.
+   * requested several times in one turn of the event loop.
    */
   readonly promises: Map<string, Promise<T>>
   readonly resolves: ((value: T) => void)[]
@@ -37,10 +37,10 @@ interface Waiting<T> {
 const MAX_KEYS = 200
 
 /**
- * Combines the reads of one event loop turn into one command per hash tag. Under load, most of the cost of a small
- * read is the cost of its command, here and in Redis. A single read is not delayed. A key that is requested several
- * times in a turn is read once, and its readers share the result, which they must not change. The hashes and bytes of a
- * turn are read before its values, so a flag that is requested after a hash is not older than the hash.
+ * Combines the reads of one event loop turn into one command per hash tag. Under load, most of the cost of a small read
+ * is a cost per command, both here and in Redis. A single read is not delayed. A key that is requested several times in
+ * a turn is read once. All its readers share the result and must not change it. In each turn, hashes and bytes are read
+ * before values. A flag that is requested after a hash is therefore not older than the hash.
  */
 export function sharedReads({ readValues, readBuffers, readHashes }: SharedCommands): SharedReader {
   let isDue = false
@@ -81,7 +81,7 @@ export function sharedReads({ readValues, readBuffers, readHashes }: SharedComma
 
 /**
  * Groups reads by hash tag and collects them until they are sent.
- * @param full called when so many reads are waiting that they should be sent immediately
+ * @param full called before a command would exceed the maximum number of keys. Must send all waiting reads.
  */
 function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => void) {
   let groups = new Map<string, Waiting<T>>()

@@ -11,23 +11,25 @@ const PREFETCH = /prefetch|prerender|preview/i
  */
 const ROBOTS =
   /(?<!cu)bot\b|^whatsapp\/|facebookexternalhit|facebookcatalog|facebot|skypeuripreview|vkshare|iframely|embedly|cardyb|crawler|spider|link ?preview|url ?preview|bingpreview|microsoftpreview|kakaotalk-scrap|mastodon\/|mattermost|rocket\.chat|synapse|slack-imgproxy|developers\.google\.com\/\+\/web\//i
-/** Maximum length of a user agent that is examined, so that the sender cannot control the matching time. */
+/**
+ * Number of characters of a user agent that are examined. Without a limit, a long user agent could make matching slow.
+ */
 const MAX_USER_AGENT_CHARACTERS = 1_024
 
-/** Returns whether a header states that a browser loads the address before the user has asked for it. */
+/** Returns whether a header states that a browser loads the URL before the user has asked for it. */
 export function isPrefetchPurpose(purpose: string | readonly string[] | undefined): boolean {
   return typeof purpose === 'string' && PREFETCH.test(purpose)
 }
 
 /**
- * Returns whether the answer may never be seen by a person, because the request is a prefetch or comes from a robot.
+ * Returns whether the request is a prefetch or comes from a robot. A person may never see the answer to such a request.
  */
 export function isSpeculative(header: HeaderReader): boolean {
   if (PURPOSE_HEADERS.some((name) => isPrefetchPurpose(header(name)))) return true
   return ROBOTS.test((header('user-agent') ?? '').slice(0, MAX_USER_AGENT_CHARACTERS))
 }
 
-/** Returns whether a browser opens the address as a page, as opposed to a program or a script that fetches it. */
+/** Returns whether a browser opens the URL as a page. Returns false if a script or another program fetches the URL. */
 export function isNavigation(header: HeaderReader): boolean {
   const mode = header('sec-fetch-mode')
   return mode === undefined ? (header('accept') ?? '').toLowerCase().includes('text/html') : mode === 'navigate'

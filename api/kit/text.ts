@@ -23,7 +23,7 @@ export function assertShallow(value: unknown): void {
   visit(value, () => undefined)
 }
 
-/** Calls `onText` with every text and field name, level by level. */
+/** Calls `onText` with every string and field name, level by level. */
 function visit(value: unknown, onText: (text: string) => void): void {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
@@ -66,14 +66,14 @@ export function textFaults(value: unknown, place: string): ErrorDetail[] {
     return []
   } catch (error) {
     if (!(error instanceof ApiError) || error.definition !== errors.invalid_encoding) throw error
-    // An early fault may have ended the previous check before it reached a depth at which the recursion would overflow
-    // the stack.
+    // The check above ends at the first fault. It may therefore not have noticed that the value is nested too deeply
+    // for the recursion below.
     assertShallow(value)
     return faultsWithin(value, place)
   }
 }
 
-/** Returns the faults of all texts and field names in a value. */
+/** Returns the faults of all strings and field names in a value. */
 function faultsWithin(value: unknown, path: string): ErrorDetail[] {
   if (typeof value === 'string') {
     const message = faultOf(value)
@@ -87,7 +87,7 @@ function faultsWithin(value: unknown, path: string): ErrorDetail[] {
   })
 }
 
-/** Throws `invalid_encoding` unless the percent-encoding of a path or query decodes to UTF-8 without NUL. */
+/** Throws `invalid_encoding` if a path or query is not valid percent-encoded UTF-8 or contains NUL. */
 export function assertCleanUrl(url: string): void {
   if (!url.includes('%')) return
   let decoded: string

@@ -2,9 +2,12 @@ import { type FollowOptions, followTopic, type TopicFollower } from './topic-fol
 
 /** Follows a compacted topic whose values a service keeps by key. */
 export interface TopicContents<K> {
-  /** True once the topic was read up to the end that it had at the start. */
+  /** Whether the topic has been read up to the end that it had at the start. */
   readonly isReadable: boolean
-  /** Why the contents cannot be read yet; undefined once they can, and while a recreated topic is read again. */
+  /**
+   * Why the contents are not readable yet; undefined if they are readable. They stay readable while a recreated topic
+   * is being read.
+   */
   readonly missing: string | undefined
   readonly failure: TopicFollower['failure']
   /** Must be called with the key of every record that is applied. */
@@ -25,13 +28,14 @@ export interface TopicContentsOptions<K> extends Omit<FollowOptions, 'onStartOve
 }
 
 /**
- * Follows a topic. If the topic was deleted and created again, it is read again from its beginning. The earlier values
- * stay in use until its end is reached, and those that it does not contain are then removed.
+ * Follows a topic. If the topic is deleted and created again, the new topic is read from its beginning. The old values
+ * stay in use until the end of the new topic is reached. Then the values that the new topic does not contain are
+ * removed.
  */
 export function topicContents<K>({ held, remove, onReady, ...options }: TopicContentsOptions<K>): TopicContents<K> {
   const { topic, log } = options
   let isReadable = false
-  /** While the topic is read again: the keys that have not occurred yet. */
+  /** While the topic is read again, the keys that have not occurred yet. Empty otherwise. */
   let unseen = new Set<K>()
   const follower = followTopic({
     ...options,

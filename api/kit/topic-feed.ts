@@ -4,9 +4,11 @@ import { recordApplier, recordValue } from './record-values.ts'
 import { openValues, type SnapshotTablesOptions } from './snapshots/open-values.ts'
 import { topicContents } from './topic-contents.ts'
 
-/** Passes every record of a compacted topic to a service, which keeps the values in its own form. */
+/** Passes every record of a compacted topic to a service. The service keeps the values in its own form. */
 export interface TopicFeed {
-  /** Reports that the feed is not ready until it has read the topic once, up to the end that it had at the start. */
+  /**
+   * Reports the feed as not ready while it has not yet read the topic up to the end that the topic had at the start.
+   */
   readonly probe: ReadinessProbe
   close(): Promise<void>
 }
@@ -17,7 +19,7 @@ type ApplyValue<K, V> = (key: K, value: V | undefined) => void
  * Opens a feed of a topic. The keys are bigints or strings.
  * @param apply called with each value in log order, and with undefined for a deleted key
  * @param held returns the keys for which the service has a value. If the topic is deleted and created again, `apply` is
- *   called with undefined for those that the new topic does not contain.
+ * called with undefined for each of these keys that the new topic does not contain.
  */
 export type OpenTopicFeed = <K extends bigint | string, V>(
   topic: Topic<K, V>,
@@ -25,7 +27,7 @@ export type OpenTopicFeed = <K extends bigint | string, V>(
   held: () => Iterable<K>,
 ) => Promise<TopicFeed>
 
-/** Maximum wait for records. The wait ends when records arrive. */
+/** Poll timeout. A poll returns earlier if records arrive. */
 const POLL_MS = 5_000
 
 /** Creates the function that the services of a process use to open their feeds. */

@@ -20,11 +20,11 @@ export interface TopicFollower {
   readonly failure: { readonly since: number; readonly reason: string } | undefined
   /** The offset of the next record in each partition. */
   readonly positions: ReadonlyMap<number, number>
-  /** The id of the topic to which the positions belong; undefined before it is known. */
+  /** The id of the topic that the positions belong to; undefined before it is known. */
   readonly topicId: string | undefined
   /**
-   * The latest monotonic ms by which every partition has responded; undefined until every partition has responded once.
-   * An unreachable broker does not respond, but does not cause a failure either.
+   * When the partition that has been silent for longest last responded, in monotonic ms; undefined if a partition has
+   * not responded yet. An unreachable broker does not respond, but does not cause a failure either.
    */
   readonly heardAt: number | undefined
   close(): Promise<void>
@@ -35,29 +35,31 @@ export interface FollowOptions {
   readonly topic: string
   readonly log: Logger
   monotonic(): number
-  /** Maximum wait for records, or for a response without records. */
+  /** Poll timeout. If there are no records, Kafka responds after this time. */
   readonly pollMs: number
   /**
    * Approximate number of bytes that are applied at a time. The number limits how long requests have to wait. Default 4
    * MiB.
    */
   readonly maxPollBytes?: number
-  /** The offset from which to continue in each partition. Default: from the beginning. */
+  /** Where to continue: the offset of the next record in each partition. Default: from the beginning. */
   readonly from?: ReadonlyMap<number, number>
-  /** The id of the topic to which the offsets in `from` belong; undefined if it is unknown. */
+  /** The id of the topic that the offsets in `from` belong to; undefined if it is unknown. */
   readonly fromTopicId?: string | undefined
   /**
-   * Applies one record with a key. If the returned promise rejects, reading is repeated from the end of the last poll
-   * that was applied.
+   * Applies one record with a key. If the returned promise rejects, the records since the last completely applied batch
+   * are read again.
    */
   apply(chunk: RecordChunk, index: number): void | Promise<void>
   /**
-   * Called before the topic is read from the beginning again, because the offsets reached do not match the topic or the
-   * gap was too long. If undefined, reading continues at the next offset that exists.
+   * Called before the topic is read from the beginning again. This happens if the offsets reached do not match the
+   * topic, or if Kafka did not respond for longer than `maxGapMs`. If this function is undefined, reading continues at
+   * the next offset that exists.
    */
   onStartOver?(reason: string): void
   /**
-   * Time without a response after which reading starts over, because tombstones may have been removed in the meantime.
+   * If Kafka does not respond for longer than this, reading starts over, because tombstones may have been removed in
+   * the meantime.
    */
   readonly maxGapMs?: number
   /** Called when the topic is read up to the end that it had at the start. Called again after each `onStartOver`. */
@@ -69,8 +71,8 @@ const RECREATED = 'TOPIC_RECREATED'
 /** Interval between checks of the partition count, so that a topic that gains partitions is read completely. */
 const COUNT_LOOK_MS = 30_000
 /**
- * How long records are applied before a pause, in which the process answers requests. A poll may return 4 MiB, which is
- * twenty thousand small records, and applying this many records may take a tenth of a second.
+ * How long records are applied without a pause. During a pause, the process answers requests. A poll may return 4 MiB,
+ * which is twenty thousand small records. Applying them may take a tenth of a second.
  */
 const LONGEST_TURN_MS = 4
 /** Number of records between two clock readings. */
@@ -78,7 +80,7 @@ const RECORDS_PER_LOOK = 64
 /** Pause after a failure of the transport or of `apply`. */
 const RETRY_MS = 1_000
 
-/** Creates a follower, which starts to read immediately and continues until it is closed. */
+/** Creates a follower. The follower starts to read immediately and continues until it is closed. */
 export function followTopic(options: FollowOptions): TopicFollower {
   const { transport, topic, log, monotonic, pollMs } = options
   const ends = new Map<number, number>()
@@ -141,7 +143,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     const isMisfit = positions.size > 0 && (positions.size > count || !partitions.every(fits))
     const isOther = topicId !== undefined && id !== topicId
     const reason =
-      mustStartOver ?? (isMisfit ? 'the offsets reached are not those of the topic' : isOther ? 'the topic was recreated' : undefined)
+      mustStartOver ?? (isMisfit ? 'the offsets reached do not match the topic' : isOther ? 'the topic was recreated' : undefined)
     if (reason !== undefined) startOver(reason)
     if (ends.size === 0) for (const { partition } of partitions) ends.set(partition, offsetIn(latest, partition))
     const reader = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => pollMs })

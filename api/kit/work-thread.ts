@@ -3,8 +3,8 @@ import { parentPort, Worker } from 'node:worker_threads'
 /** Runs work in a separate thread, because the work would otherwise block all other requests of the process. */
 export interface WorkThread<Q, A> {
   /**
-   * Resolves with the answer; undefined if the request took too long, failed or waited too long, or if too many
-   * requests wait.
+   * Resolves with the answer, or with undefined if the request fails, waits or runs for too long, or finds too many
+   * waiting requests.
    */
   ask(request: Q): Promise<A | undefined>
   close(): Promise<void>
@@ -44,10 +44,10 @@ interface Thread<A> {
 }
 
 /**
- * Creates a single thread, which is started on first use and restarted after it was stopped. The thread receives one
- * request at a time. A slow request therefore does not use up the time of the requests behind it, and these requests do
- * not fail when the thread is stopped.
- * @param module calls `answerRequests`
+ * Creates a single thread. The thread is started on first use, and again after it was stopped. The thread receives one
+ * request at a time. A slow request therefore does not use up the time limit of the requests behind it, and these
+ * requests do not fail when the thread is stopped.
+ * @param module the code of the thread. It must call `answerRequests`.
  */
 export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting }: WorkThreadOptions): WorkThread<Q, A> {
   /** Waiting requests in order of arrival. */
@@ -113,7 +113,8 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting
     const stopIfBusy = () => {
       if (thread.settle === resolve) void stop(thread)
     }
-    // After a pause of the whole process, the thread may have sent an answer that this process has not received yet.
+    // After a pause of the whole process, an answer of the thread may have arrived but not been processed yet.
+    // `setImmediate` lets the process receive it first.
     const timer = setTimeout(() => setImmediate(stopIfBusy), timeoutMs)
     thread.worker.postMessage(request)
     try {

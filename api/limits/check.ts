@@ -12,7 +12,7 @@ const KEYS_NOT_READY: Verdict = { outcome: 'undecided', reason: 'rules_not_ready
 const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowed: 'within_limits', refused: 'over_limit' } as const
 
 /**
- * Decides about a request of another gateway, with the rules that also apply to requests of this API.
+ * Decides whether a request to another gateway is allowed. The rules are the same as for requests to this API.
  * @param limiter must fail open, as `failOpenLimiter` does
  * @param isMemoryShort the same function as for requests to this API
  */
@@ -21,7 +21,7 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
   const path = withoutQuery(input.path)
   const ip = addressOf(input, isMemoryShort())
   const { caller, isKeyRefused, areKeysLoading } = callerOf({ apiKey, userId, ip }, clients)
-  // Until the keys are loaded, callers that only have a key must not share one counter.
+  // While the keys are being loaded, callers that are identified only by a key must not share one counter.
   const isNobody = areKeysLoading && userId === undefined && ip === NO_ADDRESS
   const verdict: Verdict = isNobody ? KEYS_NOT_READY : await limiter.decide({ method, path, caller, cost })
   const isDecided = 'violations' in verdict
@@ -46,8 +46,8 @@ function reasonOf(verdict: Verdict) {
 }
 
 /**
- * Removes the query, which many gateways treat as part of the path. Otherwise a query would make a request bypass the
- * rule for its exact path.
+ * Removes the query, because many gateways send it as part of the path. With a query, a request would bypass the rule
+ * for its exact path.
  */
 function withoutQuery(target: string): string {
   const end = target.search(/[?#]/)

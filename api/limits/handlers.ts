@@ -42,7 +42,7 @@ import { limitedClientId, usage } from './usage.ts'
 
 export interface LimitsDeps {
   readonly settings: LimitSettings
-  /** The limiter, which must fail open, as `failOpenLimiter` does. */
+  /** The limiter. It must fail open, as `failOpenLimiter` does. */
   readonly limiter: Limiter
   readonly counters: CounterStore
   /** The paths that this process limits. */
@@ -64,8 +64,8 @@ const KEY_ID_CHARACTERS = 12
 /** Maximum number of ids to try. More than one id is needed if a client reuses one Idempotency-Key on several days. */
 const MAX_KEY_IDS = 8
 /**
- * How long to wait until this instance has read a change. An instance normally reads a change a few milliseconds after
- * the commit.
+ * How long to wait for this instance to read a change. An instance normally reads a change a few milliseconds after the
+ * commit.
  */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
@@ -109,8 +109,8 @@ export function limitsHandlers({
   }
 
   async function issueKey(from: CommandRequest, body: { client_id: string; tier: string; label: string }): Promise<Answer> {
-    // This call throws `not_ready` before a key is created. An error after the command would lose the key, which only
-    // this answer contains.
+    // This call throws `not_ready`, if at all, before a key is created. An error after the command would lose the key,
+    // because only this answer contains it.
     settings.allClients()
     const apiKey = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url')
     const open = await commands.open(from, ['issueApiKey', body])
@@ -124,7 +124,7 @@ export function limitsHandlers({
 
   /**
    * Issues a key under the first free id. The ids to try are derived from the command, so a repetition tries the same
-   * ids. If an id is taken, the same command was executed more than a day ago.
+   * ids. An id is taken only if the same command was executed more than a day ago.
    */
   async function decideKey(open: OpenCommand, client: Omit<LimitClient, 'key_id'>, actor: string): Promise<LimitClient> {
     for (let attempt = 0; attempt < MAX_KEY_IDS; attempt++) {

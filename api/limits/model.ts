@@ -23,8 +23,8 @@ const RuleId = z
   .openapi({ example: 'search-free' })
 
 /**
- * Pattern of a client id. It excludes the prefixes `user:`, `certificate:` and `ip:`, which are for callers without a
- * key.
+ * Pattern of a client id. It excludes the prefixes `user:`, `certificate:` and `ip:`, because they identify callers
+ * without a key.
  */
 const ClientId = z
   .string()
@@ -211,7 +211,7 @@ export const ViolationsSchema = z
   })
   .openapi('RateLimitViolations')
 
-/** Creates a rule from its JSON. Its times are zero until the deciding topology sets them. */
+/** Creates a rule from its JSON. The rule's times are zero until the deciding topology sets them. */
 export function ruleFrom(ruleId: string, { match, limit, window_seconds, action, burst_allowance }: RuleInput): LimitRule {
   const { tier, endpoint_pattern, key } = match
   const counts = { limit_count: limit, window_seconds, burst_allowance }

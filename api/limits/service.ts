@@ -11,7 +11,9 @@ import { NO_SETTINGS } from '../../settings/fragment.ts'
 import type { ApiService } from '../service.ts'
 import type { RunningLimits } from './core/start.ts'
 
-/** Describes the service that manages rules and API keys. It also opens the limiter in front of all services. */
+/**
+ * Describes the service that manages rules and API keys. This service also opens the limiter in front of all services.
+ */
 export const limitsService: ApiService<unknown, RunningLimits> = {
   name: 'limits',
   settings: NO_SETTINGS,
@@ -23,7 +25,7 @@ export const limitsService: ApiService<unknown, RunningLimits> = {
     return await startLimits({ ...kit, redisUrl: kit.state.redisUrl, redisCluster: kit.state.redisCluster })
   },
   async open(kit, _settings, limits) {
-    if (limits === undefined) throw new Error('the limits service needs the guard that it opens, but this process has opened none')
+    if (limits === undefined) throw new Error('the limits service cannot open: the process has not opened the guard')
     const { limitsHandlers } = await import('./handlers.ts')
     return limitsHandlers({ ...kit, ...limits })
   },

@@ -12,7 +12,7 @@ import { limitsErrors } from './errors.ts'
 
 export interface UsageDeps {
   readonly settings: LimitSettings
-  /** The store without leases. Its counts include unspent units of leases as used. */
+  /** The store without leases. Its counts treat leased units as used, even if they are not spent yet. */
   readonly counters: CounterStore
   /** Deletes counters. */
   forget(keys: readonly string[]): Promise<void>
@@ -30,7 +30,7 @@ const CERTIFICATE = 'certificate:'
 const ADDRESS = 'ip:'
 
 /**
- * Normalises a client id in the same way as the counters, which treat all addresses of an IPv6 /64 as one client.
+ * Normalises a client id in the same way as the counters: all addresses of an IPv6 /64 are one client.
  * @param isWide whether the counters treat all addresses of a /48 as one client
  */
 export function limitedClientId(clientId: string, isWide: boolean): string {
@@ -40,7 +40,10 @@ export function limitedClientId(clientId: string, isWide: boolean): string {
 }
 
 export function usage({ settings, counters, forget, isMemoryShort }: UsageDeps) {
-  /** Returns the callers of a client. Each API key of a client is a separate caller. Throws `client_not_found`. */
+  /**
+   * Returns the callers that belong to a client. Each API key of a client is a separate caller. Throws
+   * `client_not_found`.
+   */
   function callersOf(clientId: string): LimitedCaller[] {
     if (clientId.startsWith(USER)) return [{ clientId, tier: FREE_TIER, userId: clientId.slice(USER.length), ip: NO_ADDRESS }]
     if (clientId.startsWith(CERTIFICATE)) {
@@ -55,7 +58,7 @@ export function usage({ settings, counters, forget, isMemoryShort }: UsageDeps) 
     return keys.map(({ key_id, tier }) => ({ clientId, tier, apiKeyId: key_id, ip: NO_ADDRESS }))
   }
 
-  /** Returns the counters in which only requests of this client are counted. */
+  /** Returns the counters that count only requests of this client. */
   function countersOf(clientId: string, rules: readonly LimitRule[]): { rule: LimitRule; counter: Counter }[] {
     const found = new Map<string, { rule: LimitRule; counter: Counter }>()
     const callers = callersOf(clientId)

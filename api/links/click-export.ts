@@ -10,14 +10,14 @@ const HEADER = csvLine(['clicked_at', 'referrer', 'country', 'browser', 'device'
 
 /**
  * Streams the clicks of a range as CSV, oldest first. Reads the first page before the answer begins, so that a failure
- * of this read gives an error of the catalogue. Reads later pages as the client consumes them. A later failure cuts the
- * connection, so that no client mistakes a partial file for a complete one.
+ * of this read results in an error from the catalogue. Reads later pages as the client consumes them. A later failure
+ * cuts the connection, so that no client mistakes a partial file for a complete one.
  */
 export async function clickExport(reader: TableReader, range: ClickRange): Promise<Answer> {
   let page: ClickPage | undefined = await readClicks(reader, range, undefined)
   const encoder = new TextEncoder()
 
-  /** Formats the lines of a page, and reads the next page only after these lines are sent. */
+  /** Formats a page of clicks as CSV lines. */
   function linesOf({ clicks }: ClickPage): Uint8Array {
     return encoder.encode(clicks.map(lineOf).join(''))
   }

@@ -15,7 +15,7 @@ import { clickExport } from './click-export.ts'
 import { exportRoute, statsRoute } from './click-routes.ts'
 import { type CountedLink, clickStats } from './click-stats.ts'
 
-/** The properties of a link that decide who may see its clicks. */
+/** The properties of a link that determine who may see its clicks. */
 export interface OwnedLink extends CountedLink {
   /** User id of the owner in decimal; undefined if an anonymous caller created the link. */
   readonly userId: string | undefined
@@ -32,12 +32,12 @@ export interface ClicksDeps {
 }
 
 const DAY_MS = 86_400_000
-/** Number of days that can be exported, which equals the retention of the table. */
+/** Number of days that can be exported. The table keeps clicks for the same time. */
 const EXPORTED_DAYS = 90
 /** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 10
 
-/** Creates the routes with which owners see the clicks on their links. */
+/** Creates the routes that show owners the clicks on their links. */
 export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): { routes: BoundRoute[]; probe: ReadinessProbe } {
   async function ownLink(code: string, caller: Caller): Promise<OwnedLink> {
     const link = await linkOf(code)
@@ -59,8 +59,7 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
     const end = to === undefined ? now() : Date.parse(to)
     const start = from === undefined ? now() - EXPORTED_DAYS * DAY_MS : Date.parse(from)
     const answer = await clickExport(tables, { code, from: start, to: end })
-    // This check runs after the first page is read. If the table was recreated during the read, the check sees the new
-    // table.
+    // This check runs after the first page is read, so that it also notices if the table was recreated during the read.
     const [caughtUp] = await caughtUpPartitions(tables, clicksTable.name)
     if (caughtUp < facts.partitionsOf(clickDetails))
       throw new ApiError(errors.not_ready, {
@@ -75,7 +74,7 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
       bind(statsRoute, ({ params, caller }) => stats(params.short_code, caller!)),
       bind(exportRoute, ({ params, query, caller }) => exported(params.short_code, caller!, query.from, query.to)),
     ],
-    // The probe is optional, because creating and following links does not need the view of clicks.
+    // The probe is optional, because creating and following links works without the view of clicks.
     probe: { ...viewProbe(views, facts, LINK_STATS_VIEW, linkStats), optional: true },
   }
 }

@@ -20,7 +20,7 @@ export interface LinkCreationDeps {
 
 export interface LinkCreation {
   create(from: CommandRequest, body: NewLink): Promise<ReturnType<typeof linkJson>>
-  /** Creates each link independently. For a link that could not be created, the result is its error. */
+  /** Creates each link independently. If a link cannot be created, its result is the error. */
   createMany(from: CommandRequest, bodies: readonly NewLink[]): Promise<(ReturnType<typeof linkJson> | ApiError)[]>
 }
 
@@ -32,12 +32,12 @@ interface Wanted {
 }
 
 /**
- * Number of codes that are derived from a user and a URL. A user who has created and deleted the same link this many
- * times gets codes that are derived from the command.
+ * Number of codes that are derived from a user and a URL. If a user creates and deletes the same link more often than
+ * this, the further codes are derived from the command.
  */
 const MAX_OWN_CODES = 8
 /**
- * Number of codes derived from the command that are tried. The probability that all of them are used is about 10^-30.
+ * Number of codes to try that are derived from the command. The probability that all of them are taken is about 10^-30.
  */
 const MAX_OTHER_CODES = 8
 

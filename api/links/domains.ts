@@ -9,7 +9,7 @@ export interface ShortDomain {
 export interface ShortDomains {
   readonly first: ShortDomain
   readonly all: readonly ShortDomain[]
-  /** @param host a Host header in any of its forms: in capitals, with the default port, or with the root's final dot */
+  /** @param host a Host header in any form: in upper case, with the default port, or with the root's final dot */
   byHost(host: string): ShortDomain | undefined
   /** Returns whether a URL points to one of the short domains. */
   leadsBack(url: URL): boolean

@@ -32,13 +32,13 @@ export interface LinksDeps {
   readonly facts: Facts
   readonly commands: Commands
   readonly domains: ShortDomains
-  /** The secret from which short codes derive. */
+  /** The secret from which short codes are derived. */
   readonly secret: string
   /** Epoch ms. */
   now(): number
 }
 
-/** Headers that let caches keep a QR code. The code shows a short URL, which never changes. */
+/** Headers that let caches keep a QR code. The short URL in the code never changes. */
 const QR_HEADERS = { 'Cache-Control': 'public, max-age=86400' }
 const MEDIA_TYPES: Readonly<Record<QrFormat, string>> = { svg: 'image/svg+xml', png: 'image/png' }
 const NO_CHANGE: LinkCommand = {
@@ -81,7 +81,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
       ...(body.expired_url !== undefined && { sets_expired_url: true, expired_url: expiredUrlOf(body.expired_url) }),
     }
     const answer = await change(from, code, 'changeLink', command, body)
-    if (answer.outcome !== 'updated') throw new Error(`the outcome of a link update was ${answer.outcome}`)
+    if (answer.outcome !== 'updated') throw new Error(`unexpected outcome of a link update: ${answer.outcome}`)
     return jsonAnswer(200, linkJson(code, recordOf(answer.link, undefined), domains, now()), PRIVATE)
   }
 

@@ -24,8 +24,8 @@ export function shortUrl(code: string, domain: string, domains: ShortDomains): s
 }
 
 /**
- * Returns whether a link has expired. The clock decides, because the pipeline may mark an expired link only minutes
- * later.
+ * Returns whether a link has expired. The clock decides, because the pipeline may take minutes to mark a link as
+ * expired.
  */
 export function isExpired({ expiresAt }: Pick<LinkRecord, 'expiresAt'>, now: number): boolean {
   return expiresAt !== undefined && expiresAt <= now

@@ -12,7 +12,7 @@ const CLICKS_CAPACITY = 100_000
 /** Time limit for sending the last clicks. If Kafka is reachable, sending takes less time. */
 const LAST_CLICKS_MS = 2_000
 
-/** Opens the routes on the API's port. The redirects are also opened on a separate port. */
+/** Opens the routes on the API's port. The redirects also get a port of their own. */
 export async function openLinks(kit: ServiceKit, settings: LinksSettings): Promise<OpenService> {
   const { facts, sharedViews, surroundings, trusted, metrics, log, now } = kit
   const domains = shortDomains(settings.domains)

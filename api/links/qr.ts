@@ -5,8 +5,8 @@ export const QR_FORMATS = ['svg', 'png'] as const
 export type QrFormat = (typeof QR_FORMATS)[number]
 
 /**
- * Minimum size of an image. The smallest QR code has 25 modules plus a margin of 8, so a module of a smaller image
- * would have less than two pixels.
+ * Minimum size of an image. The smallest QR code has 25 modules plus a margin of 8, so in a smaller image, a module
+ * would be less than two pixels wide.
  */
 export const MIN_QR_PIXELS = 64
 export const MAX_QR_PIXELS = 2_048
@@ -25,7 +25,7 @@ export function qrCode(text: string, format: QrFormat, pixels: number): string |
   return format === 'svg' ? svgOf(data, pixels) : pngOf(data, pixels)
 }
 
-/** Draws the QR code as one path of unit squares, which is sharp at every size. */
+/** Draws the QR code as one path of unit squares, so that it is sharp at every size. */
 function svgOf(modules: readonly (readonly boolean[])[], pixels: number): string {
   const path = modules.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('')
   const size = modules.length
@@ -39,7 +39,7 @@ function svgOf(modules: readonly (readonly boolean[])[], pixels: number): string
 function pngOf(modules: readonly (readonly boolean[])[], pixels: number): Uint8Array {
   const scale = Math.floor(pixels / modules.length)
   const offset = Math.floor((pixels - scale * modules.length) / 2)
-  /** Each line begins with its filter type, which is always 0 (none). */
+  /** Length of a line. Its first byte is the filter type, which is always 0 (none). */
   const lineBytes = Math.ceil(pixels / BITS_PER_BYTE) + 1
   const lines = Buffer.alloc(pixels * lineBytes, 0xff)
   for (let y = 0; y < pixels; y++) lines[y * lineBytes] = 0

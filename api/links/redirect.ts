@@ -27,8 +27,8 @@ export interface RedirectDeps {
   readonly domains: ShortDomains
   readonly trusted: TrustedProxies
   /**
-   * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they do not
-   * send the country.
+   * Lower-case name of the header that trusted proxies send the visitor's country in; undefined if they send no
+   * country.
    */
   readonly countryHeader: string | undefined
   readonly metrics: HttpMetrics
@@ -53,7 +53,7 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS']
  */
 const PERMANENT_SECONDS = 3_600
 const MS_PER_SECOND = 1_000
-/** Maximum lengths of the texts that a click event stores. */
+/** Maximum lengths of the header values that a click event stores. */
 const MAX_USER_AGENT = 512
 const MAX_REFERRER = 2_048
 const COUNTRY = /^[A-Za-z0-9]{2}$/
@@ -167,7 +167,10 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   }
 }
 
-/** Headers as a flat list. Names and values alternate, so that `writeHead` need not copy them. */
+/**
+ * Sends a redirect. The headers are a flat list in which names and values alternate, so that `writeHead` need not copy
+ * them.
+ */
 function send(request: IncomingMessage, response: ServerResponse, status: 301 | 302, location: string, cacheControl: string): number {
   const requestId = requestIdOf(request)
   const forAll = ['Access-Control-Allow-Origin', '*', 'Content-Length', '0'] as const
@@ -197,7 +200,7 @@ function isPrefetch({ headers }: IncomingMessage): boolean {
   return isPrefetchPurpose(headers['sec-purpose'] ?? headers.purpose ?? headers['x-purpose'] ?? headers['x-moz'])
 }
 
-/** Matches a request target in absolute form, which clients send to a proxy. */
+/** Matches a request target in absolute form. Clients send such targets to proxies. */
 const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 
 /**

@@ -13,7 +13,8 @@ const DEFAULT_QR_PIXELS = 256
 const codeParams = z.object({ short_code: z.string().openapi({ example: '3xK9dQa' }) })
 
 /**
- * Definition of the redirect for the documentation. The file redirect.ts answers these requests on the short domains.
+ * Definition of the redirect for the documentation. The code in redirect.ts handles these requests on the short
+ * domains.
  */
 export const redirectRoute = defineRoute({
   method: 'get',

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { keptSecret } from '../../runtime/kept-secret.ts'
 
 /**
- * Returns the secret from which short codes are derived. In development, it is created on first use. All API instances
- * share it.
+ * Returns the secret from which short codes are derived in development. The secret is created on first use. All API
+ * instances share it.
  * @param home the folder for all local data
  */
 export function developmentSecret(home: string): string {

@@ -2,9 +2,12 @@ import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, list, port } from '../../settings/variables.ts'
 
-/** Minimum length of the secret, which allows 128 bits as text. */
+/** Minimum length of the secret. 22 characters in base64 hold 128 bits. */
 const MIN_SECRET_CHARACTERS = 22
-/** Maximum length of a short domain with its port. The smallest QR code could not encode a longer domain either. */
+/**
+ * Maximum length of a short domain with its port. A longer domain would not fit into a QR code of the minimum size
+ * either.
+ */
 const MAX_DOMAIN_CHARACTERS = 100
 
 /** Parses a short domain, given as a host, or as a base URL if the scheme is not http. */
@@ -47,8 +50,8 @@ export const linksSettings = settingsFragment({
   },
   value: (env) => ({
     /**
-     * Name, in lower case, of the header in which trusted proxies send the visitor's country; undefined if they do not
-     * send the country.
+     * Lower-case name of the header that trusted proxies send the visitor's country in; undefined if they send no
+     * country.
      */
     countryHeader: env.CLICKS_COUNTRY_HEADER,
     /** Additional port that serves the short domains. 0 chooses any free port. */

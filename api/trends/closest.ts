@@ -5,7 +5,7 @@ const EARTH_RADIUS_KM = 6_371
 const RADIANS_PER_DEGREE = Math.PI / 180
 
 /**
- * A point on a sphere with radius 1. The chord between two points is shorter if they are nearer to each other, even
+ * A point on a sphere with radius 1. The nearer two points are to each other, the shorter the chord between them, even
  * across the poles and the 180° meridian.
  */
 type Point = readonly [x: number, y: number, z: number]

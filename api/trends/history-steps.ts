@@ -13,7 +13,7 @@ export const RESOLUTIONS = Object.keys(STEP_MS) as [Resolution, ...Resolution[]]
 
 export const DEFAULT_RESOLUTION: Resolution = '5m'
 export const DEFAULT_HOURS = 24
-/** Maximum length of a history. It covers the 90 days for which the table keeps its data. */
+/** Maximum length of a history: the 90 days that the table keeps. */
 export const MAX_HOURS = 2_160
 /** Maximum number of steps. A series with more steps would be an export rather than a chart. */
 const MAX_STEPS = 10_000
@@ -52,8 +52,8 @@ export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): 
 const TIMES = Array.from({ length: DAY_MS / MINUTE_MS }, (_, minute) => new Date(minute * MINUTE_MS).toISOString().slice(DATE_LENGTH))
 
 /**
- * Returns the JSON of all steps with their start and volume. The JSON is built as text, because a Date and an object
- * for each of thousands of steps take six times as long.
+ * Returns the JSON of all steps with their start and volume. The JSON is built as text, because creating a Date and an
+ * object for each of thousands of steps would take six times as long.
  */
 export function pointsJson(steps: Steps, volumes: ReadonlyMap<number, number>): string {
   let json = ''

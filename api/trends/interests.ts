@@ -10,10 +10,12 @@ import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { caughtUp } from '../kit/readiness.ts'
 
-/** Maximum number of topics in a profile, which is for the preferences of a person and not for a data set. */
+/** Maximum number of topics in a profile. A profile is for the preferences of a person and not for a data set. */
 const MAX_TOPICS = 1_000
 const MAX_WEIGHT = 1_000
-/** Maximum number of characters of a topic that an error repeats. Callers choose the names of topics. */
+/**
+ * Number of characters of a topic's name that an error quotes. Callers choose the names, so a name may be very long.
+ */
 const MAX_SHOWN = 200
 
 export const InterestsBody = z
@@ -33,8 +35,8 @@ export const InterestsBody = z
 
 export interface Interests {
   /**
-   * Returns the profile of a user, which is empty if the user has set none. Throws `not_ready` while the view is being
-   * built.
+   * Returns the profile of a user. The profile is empty if the user has set none. Throws `not_ready` while the view is
+   * being built.
    */
   of(userId: bigint): Promise<InterestProfile>
   read(userId: bigint): Promise<Answer>
@@ -51,7 +53,9 @@ export interface InterestsOptions {
 }
 
 const EMPTY: InterestProfile = { topic_weights: {}, exclude_topics: [], updated_at: 0 }
-/** How long to wait until a write can be read, which usually takes about 100 ms. After this time, the answer is 202. */
+/**
+ * How long to wait for a write to become readable. This usually takes about 100 ms. After this time, the answer is 202.
+ */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 25
 
@@ -64,7 +68,7 @@ export function interests({ reader, facts, now, sleep = delay }: InterestsOption
   /**
    * Returns whether the view contains this write or a later write. Waits up to READABLE_WITHIN_MS.
    * @param before the time of the profile that was replaced. It may be later than this write, because other services
-   * write profiles by their own clocks
+   * set it by their own clocks
    */
   async function isReadable(userId: bigint, updatedAt: number, before: number | undefined): Promise<boolean> {
     for (let waited = 0; waited <= READABLE_WITHIN_MS; waited += LOOK_EVERY_MS) {
@@ -104,7 +108,7 @@ function profileBody(userId: bigint, profile: InterestProfile) {
   }
 }
 
-/** @returns null for 0 and for an invalid time, which other services may have written */
+/** @returns null for 0 and for an invalid time. Other services may write invalid times. */
 function timeText(epochMs: number): string | null {
   const time = new Date(epochMs)
   return epochMs === 0 || Number.isNaN(time.getTime()) ? null : time.toISOString()

@@ -28,7 +28,7 @@ export interface TrendLists {
    * limit.
    */
   plain(region: Region, limit: number, safe: boolean): Promise<Answer>
-  /** Returns the end of the window of the served list, epoch ms; undefined if there is no list. */
+  /** Returns when the window of the served list ends, in epoch ms; undefined if there is no list. */
   servedEnd(region: Region): Promise<number | undefined>
   /** Returns the candidates of the region that are not hidden, for reranking. */
   candidates(region: Region, safe: boolean): Promise<Pick<CandidateList, 'windowEnd' | 'missing' | 'candidates'>>
@@ -46,15 +46,15 @@ export interface TrendListsOptions {
 
 /** Maximum age of a served list: docs/services/trends.md#freshness */
 export const STALE_AFTER_MS = 180_000
-/** The lifetime that a list announces. Caches may keep the list for this time. */
+/** Lifetime of a list, as stated in `ttl_s`. Caches may keep the list for this time. */
 const LIST_TTL_SECONDS = 60
 /**
  * Maximum number of regions whose parsed candidates are cached. The candidates of all regions would need about 200 MB.
  */
 const MAX_CANDIDATE_LISTS = 64
 /**
- * Maximum number of answers that are kept for a region's list. Most callers use the default limit. Answers of 8 KB for
- * each of the 30 limits of all regions would need up to 260 MB.
+ * Maximum number of rendered answers that are kept per region, one for each value of `limit`. Most callers use the
+ * default limit. Answers of 8 KB for all 30 limits of all regions would need up to 260 MB.
  */
 const MAX_RENDERED_LIMITS = 4
 const MS_PER_SECOND = 1_000
@@ -139,14 +139,14 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
     return rendering
   }
 
-  /** Replaces hidden entries with the candidates that follow. */
+  /** Replaces hidden entries with the candidates that rank below the list. */
   async function shownOf(list: ServedList, woeid: number, safe: boolean): Promise<Shown> {
     const hides = hidden.test(safe)
     if (hides === undefined) return list
     const entries = list.entries.flatMap((entry) => withoutHidden(entry, hides) ?? [])
     if (entries.length === list.entries.length) return { ...list, entries }
     const whole = await currentCandidates(woeid).catch(unlessMissing)
-    // While the sink runs a different version of the software, its candidates cannot be read, so the list is shorter.
+    // If the sink runs a different version of the software, its candidates cannot be read. The list is then shorter.
     if (whole === undefined) return { ...list, entries }
     const { windowEnd, missing, candidates } = whole
     const shown = candidates.filter(({ term }) => !hides(term)).slice(0, SERVED_ENTRIES)
@@ -211,7 +211,7 @@ function listBody(head: Omit<Shown, 'entries'>, region: Region, personalized: bo
   return `{"as_of":"${asOf}","ttl_s":${LIST_TTL_SECONDS},"location":${location},"complete":${missing === 0},"missing_partitions":${missing},"personalized":${personalized},"trends":${renderEntries(entries)}}`
 }
 
-/** Throws errors other than a missing list. */
+/** Returns undefined if the list is missing, and rethrows every other error. */
 function unlessMissing(error: unknown): undefined {
   if (!(error instanceof ApiError && error.definition === errors.not_ready)) throw error
 }
@@ -223,7 +223,7 @@ function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {
   return list
 }
 
-/** Returns the milliseconds for which the list may still be served. Throws `trends_stale` if the list is too old. */
+/** Returns for how many more milliseconds the list may be served. Throws `trends_stale` if the list is too old. */
 function freshFor(windowEnd: number, now: number): number {
   const remainingMs = windowEnd + STALE_AFTER_MS - now
   if (remainingMs < 0) throw new ApiError(trendsErrors.trends_stale, { retryAfter: RETRY_AFTER_SECONDS })

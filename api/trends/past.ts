@@ -27,24 +27,26 @@ export interface PastOptions {
   now(): number
 }
 
-/** Maximum age of a snapshot at the requested time, which equals the maximum age of a served list. */
+/** Maximum age of a snapshot at the requested time. It equals the maximum age of a served list. */
 const MAX_AGE_SECONDS = 180
 const MS_PER_SECOND = 1_000
-/** How long a snapshot is cached. A posted list may still replace it. */
+/** How long a snapshot is cached. The time is short, because a posted list may still replace the snapshot. */
 const KEPT_MS = 5_000
 const MAX_KEPT_SNAPSHOTS = 256
 const RETRY_AFTER_SECONDS = 5
-/** Caches must not keep a past list for longer, because some of its terms may be blocked later. */
+/**
+ * Headers of past lists. Caches must not keep a past list for longer, because some of its terms may be blocked later.
+ */
 const HEADERS = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=30' }
 
-/** Reads lists of the past. */
+/** Returns a function that reads past lists. */
 export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: PastQuery) => Promise<Answer> {
   const snapshots = shortCache({ load, keptMs: KEPT_MS, maxEntries: MAX_KEPT_SNAPSHOTS, now })
 
   async function load(key: string): Promise<Snapshot | undefined> {
     const [woeid, from, to] = JSON.parse(key) as [number, number, number]
     const found = await readSnapshot(reader, { woeid, from, to })
-    // As in the history, this check follows the read, so that it notices if the table was recreated in between.
+    // This check follows the read, so that it notices if the table was recreated in between.
     const [caughtUp] = await caughtUpPartitions(reader, trendSnapshots.name)
     if (caughtUp < facts.partitionsOf(trendOutput)) {
       const message = 'The past lists are still being loaded. Try again shortly.'

@@ -13,8 +13,8 @@ const OTHER_CHARACTERS = /[^\p{L}\p{N}]+/gu
 const named: readonly NamedRegion[] = regions.map((region) => ({ region, words: ` ${comparable(region.name)}` }))
 
 /**
- * Returns the places whose name begins with the text, followed by the places with another word in their name that
- * begins with the text. Each group is in the order of the table. Case, accents and punctuation do not matter.
+ * Returns the places whose name begins with the text, followed by the places in whose name a later word begins with the
+ * text. Each group is in the order of the table. Case, accents and punctuation do not matter.
  */
 export function placesNamed(text: string): Region[] {
   const wanted = comparable(text)

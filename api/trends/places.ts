@@ -4,12 +4,14 @@ import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
 import { closestCity } from './closest.ts'
 import { placesNamed } from './place-names.ts'
 
-/** Places change only with a release. */
+/** Headers of answers about places. Caches may keep these answers, because places change only with a release. */
 const HEADERS = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=3600' }
 
 const allPlaces = cacheableAnswer(JSON.stringify(regions.map(placeJson)), HEADERS)
 
-/** Returns all places. If a string is given, returns the places whose names contain a word that begins with it. */
+/**
+ * Returns all places. If a string is given, returns the places whose names contain a word that begins with this string.
+ */
 export function availablePlaces(text: string | undefined): Answer {
   return text === undefined ? allPlaces : cacheableAnswer(JSON.stringify(placesNamed(text).map(placeJson)), HEADERS)
 }

@@ -14,8 +14,8 @@ const SAMPLES_PER_ENTRY = 3
 /** Maximum number of samples that are accepted per entry. Only the first SAMPLES_PER_ENTRY are kept. */
 const MAX_SAMPLES_SENT = 100
 /**
- * Maximum time by which the date of a list may be in the future. A list from further in the future would block all
- * later lists of the pipeline.
+ * How far in the future the date of a list may be. A list from further in the future would block all later lists from
+ * the pipeline.
  */
 const MAX_AHEAD_MS = 300_000
 /** A window must end at a whole second, because the second identifies a snapshot. */
@@ -64,7 +64,7 @@ export interface RefreshDeps {
 }
 
 /**
- * Publishes a posted list to the topic to which the pipeline writes. A list that is older than the served list is
+ * Publishes a posted list to the topic that the pipeline writes to. A list that is older than the served list is
  * accepted, but changes neither the list nor the history.
  */
 export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now: number): Promise<Answer> {
@@ -72,7 +72,7 @@ export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now:
   const windowEnd = Date.parse(body.window_end)
   const details: ErrorDetail[] = []
   if (windowEnd > now + MAX_AHEAD_MS) details.push({ path: 'body.window_end', message: 'must not be more than 5 minutes ahead' })
-  // The table of past lists cannot store an earlier time.
+  // The table of past lists cannot store a time before 1970.
   if (windowEnd < 0) details.push({ path: 'body.window_end', message: 'must not be before 1970' })
   if (windowEnd % MS_PER_SECOND !== 0) details.push({ path: 'body.window_end', message: 'must be a whole second' })
   const entries = entriesOf(body, windowEnd, details)
@@ -100,8 +100,8 @@ function entriesOf(body: Refresh, windowEnd: number, details: ErrorDetail[]): Tr
 }
 
 /**
- * Converts a posted entry. The sender gives one velocity, which is used for both velocities. The score and the label
- * are computed from it with the pipeline's formulas.
+ * Converts a posted entry. The sender gives a single velocity, which is used as both velocities. The score and the
+ * label follow from the velocity by the pipeline's formulas.
  */
 function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: number): TrendEntry {
   return {

@@ -19,8 +19,8 @@ export function rerank<C extends Ranked>(candidates: readonly C[], profile: Inte
   for (const candidate of candidates) {
     if (muted.has(candidate.term) || candidate.variants.some((term) => muted.has(term))) continue
     const score = candidate.score * weightOf(candidate, weights)
-    // Most candidates are skipped here. Candidates arrive best first, and few weights raise a candidate into a full
-    // list.
+    // Most candidates are skipped here, because candidates arrive best first, and few weights raise a candidate into a
+    // full list.
     if (best.length === limit && score <= best[limit - 1].score) continue
     let at = best.length === limit ? limit - 1 : best.length
     while (at > 0 && best[at - 1].score < score) at--

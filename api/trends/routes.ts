@@ -16,7 +16,7 @@ import { RefreshBody } from './refresh.ts'
  */
 const MAX_WOEID = 2 ** 31 - 1
 
-/** Longer than every name of a location. */
+/** Maximum length of a search text. No location has a longer name. */
 const MAX_PLACE_TEXT = 100
 
 const woeid = integerParameter({

@@ -11,7 +11,7 @@ export type UserIdForm = (subject: string) => boolean
 export type ShownCertificate =
   | { readonly caller: Caller }
   /**
-   * The certificate is not accepted, and `refused` has the reason as a clause. If `mayReconnect` is true, a new
+   * The certificate is not accepted. `refused` is the reason, worded as a clause. If `mayReconnect` is true, a new
    * connection may help.
    */
   | { readonly refused: string; readonly mayReconnect?: boolean }
@@ -28,7 +28,7 @@ export interface Credentials {
   readonly remote: string | undefined
 }
 
-/** What decides about the proofs. */
+/** What credentials are checked against. */
 export interface Authority {
   readonly verifier: TokenVerifier
   readonly isUserId: UserIdForm
@@ -85,8 +85,8 @@ async function tokenCaller({ authorization, session }: Credentials, verifier: To
 }
 
 /**
- * Returns the caller of a session. If the session's token is no longer valid, the session is ended, so that the browser
- * is anonymous from then on.
+ * Returns the caller of a session. If the session's token is no longer valid, throws an error that also ends the
+ * session, so that the browser is anonymous from then on.
  */
 async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: TokenVerifier): Promise<Caller> {
   const caller = await verifier.verify(token).catch((error: unknown) => {
@@ -98,8 +98,8 @@ async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: 
 }
 
 /**
- * Accepts a caller with any one of the proofs. A valid certificate is enough, even if the request also has a token
- * without the scope.
+ * Accepts a caller with any one of these proofs: a token with one of the scopes, a client certificate, or the address
+ * of a gateway. A valid certificate is enough, even if the request also has a token without the scope.
  */
 function scopeCaller(rule: ScopeRule, byToken: Caller | undefined, shown: Credentials, { gateways }: Authority): Caller {
   const scopes = scopesOf(rule)

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { type JSONWebKeySet, type JWK, SignJWT } from 'jose'
 import { createOnce } from '../../../runtime/create-once.ts'
 
-/** Signs development tokens. */
+/** Algorithm that signs development tokens. */
 const ALGORITHM = 'ES256'
 
 interface DevelopmentKeyPaths {
   /** The private key, which never leaves this machine. */
   readonly key: string
-  /** The public key, as a key set in the format of an identity provider. */
+  /** The public key as a JWKS, the format in which identity providers publish their keys. */
   readonly jwks: string
 }
 
@@ -20,7 +20,7 @@ export function developmentKeyPaths(home: string): DevelopmentKeyPaths {
 
 /**
  * Creates the development key on first use. If several processes start at once, all use the key that was written first.
- * Callers must never call this function in production.
+ * Must never be called in production.
  * @returns the private key
  */
 export async function ensureDevelopmentKey(home: string): Promise<JWK> {

@@ -10,13 +10,15 @@ import { ApiError, errors } from '../errors.ts'
 
 /** Finds the key with which a token was signed. */
 export interface KeySet {
-  /** Throws jose's JWKSNoMatchingKey when there is none. */
+  /** Throws jose's JWKSNoMatchingKey if no key matches. */
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>
   /**
    * Increases with every loaded key set, so that callers can discard decisions that they made with an older key set.
    */
   readonly generation: number
-  /** Epoch ms at which the loaded keys expire unless they are loaded again; -Infinity before the first load. */
+  /**
+   * When the loaded keys expire, in epoch ms; -Infinity before the first load. Each successful load extends this time.
+   */
   readonly expiresAt: number
 }
 
@@ -33,8 +35,8 @@ export interface KeySetOptions {
   readonly maxAgeMs?: number
   /**
    * Age at which keys are no longer used, even if no newer keys can be loaded. Without this limit, a withdrawn key
-   * would stay valid as long as the identity provider is unreachable, and the thief of the key might be able to make
-   * the provider unreachable.
+   * would stay valid while the identity provider is unreachable, and an attacker who has stolen the key might be able
+   * to keep the provider unreachable.
    */
   readonly expiryMs?: number
   /** Called after every failed load. */
@@ -43,12 +45,12 @@ export interface KeySetOptions {
 
 const COOLDOWN_MS = 10_000
 const MAX_AGE_MS = 600_000
-/** How long loaded keys stay valid, which is long enough to repair an identity provider. */
+/** How long loaded keys stay valid. An hour is long enough to repair an identity provider. */
 const EXPIRY_MS = 3_600_000
 
 /**
- * Creates a key set from a JWKS, which is loaded on first use, when a token has an unknown key id (key rotation), and
- * when the loaded keys are too old.
+ * Creates a key set from a JWKS. The JWKS is loaded on first use, when a token has an unknown key id (key rotation),
+ * and when the loaded keys are too old.
  */
 export function keySet(options: KeySetOptions): KeySet {
   const cooldownMs = options.cooldownMs ?? COOLDOWN_MS

@@ -7,7 +7,7 @@ import { developmentKeyPaths, ensureDevelopmentKey } from './development-key.ts'
 import { type KeySet, type KeySetOptions, keySet } from './key-set.ts'
 import type { AuthSettings } from './settings.ts'
 
-/** Time limit of a request. A hanging identity provider must not delay callers for longer. */
+/** Time limit of a request to the identity provider. A provider that hangs must not delay callers for longer. */
 const FETCH_TIMEOUT_MS = 5_000
 
 const MS_PER_SECOND = 1_000
@@ -35,7 +35,7 @@ function failureReporter({ log, registry }: KeyReports): KeySetOptions['onFailur
 }
 
 function expiryGauge(keys: KeySet, registry: Registry): void {
-  const help = 'When the loaded keys stop being valid unless they are loaded again; 0 before the first load'
+  const help = 'When the loaded keys expire; each successful load extends this time; 0 before the first load'
   gauge(registry, 'auth_keys_expire_timestamp_seconds', help, () => Math.max(0, keys.expiresAt / MS_PER_SECOND))
 }
 
@@ -52,7 +52,7 @@ async function keyLoader(auth: AuthSettings): Promise<() => Promise<JSONWebKeySe
   }
 }
 
-/** Reads a JWKS from the identity provider. Redirects are refused, because they may lead to an address without TLS. */
+/** Reads a JWKS from the identity provider. Redirects are refused, because they may lead to a URL without TLS. */
 function jwksFromUrl(url: string): () => Promise<JSONWebKeySet> {
   return async function fetchJwks() {
     const response = await fetch(url, {

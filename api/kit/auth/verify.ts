@@ -111,7 +111,7 @@ export function badToken(reason: string, cause?: unknown): ApiError {
 
 /**
  * Returns a reason that helps the owner of the token but not a forger. The reason contains no quotes, because the
- * challenge puts it in quotes.
+ * WWW-Authenticate header quotes it.
  */
 function reasonOf(error: unknown): string {
   if (error instanceof jose.JWTExpired) return 'it has expired'

@@ -1,6 +1,6 @@
 /**
  * A message between a process and its child, on a pipe. A frame consists of the length of the remaining bytes (4
- * bytes), a kind (1), the number of the request to which the frame belongs (4), and a body. Numbers are big-endian.
+ * bytes), a kind (1), the number of the request that the frame belongs to (4), and a body. Numbers are big-endian.
  */
 export interface Frame {
   readonly kind: number
@@ -41,7 +41,7 @@ export function frameReader(onFrame: (frame: Frame) => void): (chunk: Buffer) =>
     needed = LENGTH_BYTES
     while (rest.length >= LENGTH_BYTES) {
       const length = rest.readUInt32BE(0)
-      if (length < HEAD_BYTES || length > MOST_BYTES) throw new RangeError(`a frame has ${length} bytes`)
+      if (length < HEAD_BYTES || length > MOST_BYTES) throw new RangeError(`invalid frame length: ${length} bytes`)
       needed = LENGTH_BYTES + length
       if (rest.length < needed) break
       onFrame({ kind: rest.readUInt8(KIND_AT), id: rest.readUInt32BE(ID_AT), body: rest.subarray(BODY_AT, needed) })

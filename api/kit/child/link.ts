@@ -23,15 +23,15 @@ export const CHILD_PIPE = 3
 const MOST_ID = 2 ** 32
 
 export interface ChildOptions {
-  /** A TypeScript file, which this Node runs. */
+  /** The TypeScript file that the child runs, with the same Node binary as this process. */
   readonly file: string
   /** Receives each line that the child writes to standard error. */
   onLine(line: string): void
 }
 
 /**
- * Starts a child process with a pipe of frames. The child does not get the environment of this process, which contains
- * secrets. The child ends by itself when this process ends.
+ * Starts a child process with a pipe of frames. The environment of this process contains secrets, so the child gets an
+ * empty environment. The child ends by itself when this process ends.
  */
 export function startChild({ file, onLine }: ChildOptions): ChildLink {
   const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })

@@ -13,25 +13,25 @@ export interface SupervisedChild {
 export interface SuperviseOptions {
   start(): ChildLink
   /**
-   * Prepares a new child for use. If the preparation fails or takes too long, the child is ended and a new one is
+   * Prepares a new child for use. If the preparation fails or takes too long, the child is killed and a new one is
    * started.
    */
   prepare(child: ChildLink): Promise<void>
   /** Resolves once the child has answered all earlier requests. */
   ping(child: ChildLink): Promise<unknown>
   onStart?(): void
-  /** Called when a child has ended without having been closed. */
+  /** Called when a child ends although `close` was not called. */
   onEnd?(how: string, restartInMs: number): void
   readonly timers: { setTimer(ms: number, callback: () => void): CancelTimer }
 }
 
 const PREPARE_LIMIT_MS = 30_000
 const PING_EVERY_MS = 500
-/** How long a child may leave requests unanswered before it is ended. */
+/** How long a ping may stay unanswered before the child is killed. */
 const HUNG_AFTER_MS = 2_000
 const FIRST_RESTART_MS = 50
 const LONGEST_RESTART_MS = 10_000
-/** How long a child must have been ready if it is to be restarted without delay. */
+/** How long a child must stay ready before the delay of its next restart returns to the shortest one. */
 const STABLE_MS = 10_000
 
 export function supervise({ start, prepare, ping, onStart, onEnd, timers }: SuperviseOptions): SupervisedChild {

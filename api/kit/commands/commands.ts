@@ -10,16 +10,17 @@ import { answering, type Bindings, commandIdOf, hashOf, idempotencyConflict, isU
 import type { ResultChannel } from './result-channel.ts'
 import { type Result, type ResultPlace, waitingRoom } from './waiting.ts'
 
-/** The caller of a command, and the keys of the command. The input of a handler has all fields except `keyScope`. */
+/**
+ * The sender of a command, and the keys that identify the command. The input of a handler has all of these fields
+ * except `keyScope`.
+ */
 export interface CommandRequest {
   readonly caller: Caller | undefined
   readonly address: string
   readonly idempotencyKey: string | undefined
   /** The scope of an anonymous caller's keys. If undefined, the caller's address is the scope. */
   readonly keyScope?: string
-  /**
-   * The key with which to repeat the request, which a 503 reports to the caller. If undefined, `open` creates a key.
-   */
+  /** The key that a 503 gives the caller for repeating the request. If undefined, `open` creates a key. */
   readonly offeredKey?: string | undefined
   readonly requestId: string
 }
@@ -28,7 +29,7 @@ export interface CommandRequest {
 export interface Commands {
   /**
    * Opens a command. Gives it an id and binds the caller's Idempotency-Key to this request for 24 hours.
-   * @param request the operation and all of its input, which identify the request
+   * @param request the operation and all of its input. Together, they identify the request.
    * @throws ApiError: `idempotency_conflict` if the key belongs to another request, `unavailable`.
    */
   open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand>
@@ -38,18 +39,18 @@ export interface Commands {
 
 export interface OpenCommand {
   /**
-   * The command's id, which is the same for every repetition. The names of new entities are derived from it, so a
+   * The command's id. Every repetition has the same id. The names of new entities are derived from this id, so a
    * repetition requests the same names.
    */
   readonly id: string
   /**
-   * Sends the command and waits for its answer. When the answer arrives, the decision is committed, and every API
-   * instance can read its changes. A repeated command gets the first answer. A request may take several steps, each
+   * Sends the command and waits for its answer. By the time the answer arrives, the decision is committed, and every
+   * API instance can read its changes. A repeated command gets the first answer. A request may take several steps, each
    * with a different name. Throws ApiError `unavailable` with `command_id` if no answer arrives in time. The command
    * may still be executed later. Repeating the command with the same id returns its answer.
    * @param body the command's body, or a function that reads what the body needs. The function is not called if the
-   * command is already answered, so that a repetition gets its answer even if the function would fail now. Throws what
-   * the function throws.
+   * command is already answered, so that a repetition gets its answer even if the function would fail now. Errors of
+   * the function are passed on.
    */
   run<C extends object, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C | (() => Promise<C>), step?: string): Promise<A>
   /**
@@ -78,7 +79,7 @@ export interface CommandsDeps {
   readonly registry?: Registry
 }
 
-/** Time limit for the results of all steps of a command together. It is shorter than the time limit of handlers. */
+/** Time limit for all steps of a command together. It is shorter than the time limit of handlers. */
 const ANSWER_TIMEOUT_MS = 5_000
 /**
  * Deadline for deciding a command. A command that has waited in the log for longer is dropped. The deadline must exceed
@@ -90,7 +91,7 @@ const MAX_WAITING = 20_000
 const RETRY_AFTER_SECONDS = 1
 const LATENCY_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5]
 const MS_PER_SECOND = 1_000
-/** Stored in place of a value whose computation has failed. No real value can equal this text, which is not JSON. */
+/** Stored in place of a value whose computation has failed. Real values are JSON, so none of them equals this text. */
 const NO_VALUE = ''
 
 export function createCommands(deps: CommandsDeps): Commands {
@@ -108,7 +109,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     const id = commandIdOf(from.caller, from.keyScope ?? from.address, shownId)
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
-    // Nobody else can know a key that was created here, so the key is bound only if a 503 reports it to the caller.
+    // A key that was created here need not be bound yet: nobody can reuse it unless a 503 reports it to the caller.
     const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
     if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 
@@ -165,8 +166,8 @@ export function createCommands(deps: CommandsDeps): Commands {
     const wait = room.wait(place, Math.max(0, until - monotonic()))
     try {
       const command = { command_id: commandId, reply_to: channel.name, request_hash: requestHash, deadline: now() + COMMAND_LIFE_MS, body }
-      // The acknowledgement may arrive later than the result, so the result is awaited without waiting for the
-      // acknowledgement first.
+      // The result may arrive before the acknowledgement, so waiting for the result does not start with waiting for the
+      // acknowledgement.
       const sentAt = monotonic()
       const sent = facts.publish(flow.commands, key, command).then(() => acknowledged.observe((monotonic() - sentAt) / MS_PER_SECOND))
       const result = await Promise.race([wait.result, sent.then(() => wait.result)])
@@ -178,7 +179,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     }
   }
 
-  /** Returns the partition of a command. Throws `not_ready` until the partition counts are known. */
+  /** Returns the partition of a command. Throws `not_ready` if the partition counts are not known yet. */
   function partitionOf<C, V, A>(flow: CommandFlow<C, V, A>, key: string): number {
     const counts = [flow.commands, flow.decisions].map((topic) => facts.partitionsOf(topic))
     if (counts[0] !== counts[1])

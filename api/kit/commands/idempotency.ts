@@ -3,14 +3,14 @@ import type { Caller } from '../auth/verify.ts'
 import { ApiError, errors } from '../errors.ts'
 
 /**
- * Remembers the request to which each command id belongs. Bindings may get lost. In that case, the topology that
- * decides the command still detects a conflict, provided that the repetition goes to the same partition. A command's
- * key must therefore follow from the request and the id alone.
+ * Remembers which request each command id belongs to. Bindings may get lost. In that case, the topology that decides
+ * the command still detects a conflict, provided that the repetition goes to the same partition. A command's key must
+ * therefore follow from the request and the id alone.
  */
 export interface Bindings {
   /**
    * Binds an id to a value, such as the hash of its request. Throws ApiError `unavailable`.
-   * @returns the value to which the id was bound before; undefined if it was not bound
+   * @returns the value that the id was already bound to; undefined if it was not bound
    */
   bind(commandId: string, value: string): Promise<string | undefined>
 }
@@ -18,13 +18,13 @@ export interface Bindings {
 /** Redis' SET with NX and GET. */
 export interface SetIfAbsent {
   /**
-   * Sets a value unless the key has a value.
+   * Sets a value if the key has no value yet.
    * @returns the previous value; null if this call has set the value
    */
   setIfAbsent(key: string, value: string, seconds: number): Promise<string | null>
 }
 
-/** How long a binding is kept, which is as long as the deciding partition remembers a command. */
+/** How long a binding is kept. The deciding partition remembers a command for the same time. */
 const BOUND_SECONDS = 24 * 3_600
 /** Length of a hash in base64url. Its 132 bits rule out accidental collisions. */
 const HASH_CHARACTERS = 22
@@ -46,8 +46,8 @@ export function commandIdOf(caller: Caller | undefined, address: string, key: st
 }
 
 /**
- * Returns the kind of caller. A certificate may have the same name as a user, who must not get the answers to the
- * certificate's requests.
+ * Returns the kind of caller. It is part of a command's id, because a user may have the same name as a certificate and
+ * must not get the answers to the certificate's requests.
  */
 function namespaceOf(caller: Caller | undefined): string {
   if (caller === undefined) return 'address'
@@ -66,7 +66,7 @@ export function isUnavailable(error: unknown): error is ApiError {
   return error instanceof ApiError && error.definition.status === errors.unavailable.status
 }
 
-/** Adds to an `unavailable` error the id with which to repeat the request. */
+/** Adds the id for repeating the request to an `unavailable` error. */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -4,14 +4,14 @@ import type { Logger } from '../logging.ts'
 
 /** Receives the results of commands that this API instance sent. */
 export interface ResultChannel {
-  /** Name of the channel, which commands contain as `reply_to`. */
+  /** Name of the channel. Commands carry it as `reply_to`. */
   readonly name: string
   /** Whether results can be received. While false, results would be missed, so no command should be sent. */
   readonly isOpen: boolean
   /**
    * Starts to receive results.
-   * @param opened called whenever the channel opens, because results that were published while it was closed were
-   * missed
+   * @param opened called whenever the channel opens, so that the listener can look for results that were published
+   * while the channel was closed
    */
   listen(listener: (result: ResultMessage) => void, opened: () => void): void
   close(): void

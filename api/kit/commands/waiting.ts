@@ -2,7 +2,7 @@ import { readResult, type StoredResult } from '../../../state/views/results.ts'
 import type { ViewReader } from '../../../state/views/view.ts'
 import type { ResultChannel } from './result-channel.ts'
 
-/** The place at which the result of a command will be stored. */
+/** Where the result of a command will be stored. */
 export interface ResultPlace {
   readonly commandId: string
   readonly view: string
@@ -34,8 +34,8 @@ interface Waiter extends ResultPlace {
 }
 
 /**
- * Interval at which waiting requests read the view. A message can get lost when a connection breaks or a cluster
- * changes.
+ * Interval at which waiting requests read the view. They read it because a message can get lost when a connection
+ * breaks or a cluster changes.
  */
 const LOOK_EVERY_MS = 500
 

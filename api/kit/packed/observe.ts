@@ -5,8 +5,8 @@ import type { PackedTable } from './packed-table.ts'
 type Measured = Pick<PackedTable<unknown, unknown>, 'size' | 'bytes' | 'staleMs' | 'isFromSnapshot'>
 
 /**
- * Creates the metrics of all packed tables of a process.
- * @returns a function that adds the table of a topic
+ * Creates the metrics for all packed tables in a process.
+ * @returns a function that adds a topic's table to the metrics
  */
 export function packedTableMetrics(registry: Registry): (topic: string, table: Measured) => void {
   const measure = tableMetrics(registry, 'packed_table')

@@ -7,7 +7,7 @@ export interface PackedLayout {
   readonly canExpire: boolean
 }
 
-/** Expiry of an entry that never expires. */
+/** Value of `expiry` for an entry that never expires. */
 export const NEVER = 0
 
 /**
@@ -20,25 +20,25 @@ const HASH_WORDS = 4
 const HASH_BYTES = 16
 const EXPIRY_BYTES = 4
 const MIN_SLOTS = 8
-/** Share of used slots above which a segment grows. With a larger share, chains of adjacent entries would get long. */
+/** Load factor above which a segment grows. With a higher load factor, chains of adjacent entries would get long. */
 const MAX_LOAD = 0.75
 /**
- * Share of used slots below which a segment shrinks. It is far below the share after growing, so that the segment does
- * not soon grow again.
+ * Load factor below which a segment shrinks. It is far below the load factor after growing, so that a segment that
+ * shrinks does not soon grow again.
  */
 const MIN_LOAD = 0.2
 const GROWTH = 1.5
 const UINT32_RANGE = 2 ** 32
 /**
- * Value that replaces a first word of 0, because 0 marks an empty slot. Two hashes become equal only if they differ in
- * nothing but this word.
+ * Value that replaces a first word of 0, because 0 marks an empty slot. Two different hashes become equal only if their
+ * first words are 0 and 1 and their other words are equal.
  */
 const INSTEAD_OF_EMPTY = 1
 
 /**
  * A hash table for millions of small entries. Keys are hashes of 128 bits, and there is no object per entry. The table
- * uses open addressing with linear probing. Deleting an entry moves the following entries of its chain up instead of
- * leaving a marker, so that neither lookup time nor memory grows with the number of changes.
+ * uses open addressing with linear probing. Deleting an entry leaves no tombstone: the entries behind it in its chain
+ * move up. Neither lookup time nor memory therefore grows with the number of changes.
  */
 export class PackedMap {
   readonly layout: PackedLayout
@@ -54,7 +54,7 @@ export class PackedMap {
     return this.#segments.reduce((sum, segment) => sum + (segment?.count ?? 0), 0)
   }
 
-  /** Bytes of the slots, used or not. */
+  /** Size of all slots in bytes, whether or not they are used. */
   get bytes(): number {
     return this.#segments.reduce((sum, segment) => sum + (segment?.bytes ?? 0), 0)
   }
@@ -78,8 +78,8 @@ export class PackedMap {
 
   /**
    * Adds or replaces an entry.
-   * @param value buffer with the bytes of the value, which begin at `at`
-   * @param expiry epoch seconds from which the entry has expired, or `NEVER`
+   * @param value buffer that contains the bytes of the value from position `at`
+   * @param expiry epoch seconds at which the entry expires, or `NEVER`
    */
   set(hash: Hash128, value: Uint8Array, at: number, expiry: number, nowSeconds: number): void {
     const index = segmentOf(hash)
@@ -131,7 +131,7 @@ export class PackedMap {
   }
 }
 
-/** Returns the number of bytes of one entry in the form of `packed`. */
+/** Returns the size in bytes of one entry in the result of `packed`. */
 export function packedBytes({ valueBytes, canExpire }: PackedLayout): number {
   return HASH_BYTES + (canExpire ? EXPIRY_BYTES : 0) + valueBytes
 }
@@ -194,8 +194,8 @@ class Segment {
   }
 
   /**
-   * Returns the slot of an entry. If the entry is missing, returns the complement of the empty slot at the end of its
-   * chain.
+   * Returns the slot of an entry. If the entry is missing, returns the bitwise complement of the empty slot at the end
+   * of its chain.
    */
   find(hash: Hash128): number {
     const hashes = this.#hashes

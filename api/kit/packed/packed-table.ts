@@ -15,7 +15,10 @@ export interface Packing<V, P> {
   /** Writes exactly `bytes` bytes. */
   pack(value: V, view: DataView, at: number): void
   unpack(view: DataView, at: number): P
-  /** Returns the epoch ms from which an entry has expired, rounded up to a second; undefined if it never expires. */
+  /**
+   * Returns when an entry expires, in epoch ms; undefined if it never expires. The table rounds this time up to a
+   * second.
+   */
   expiresAt?(value: V): number | undefined
 }
 
@@ -23,12 +26,12 @@ export interface Packing<V, P> {
 export interface PackedTable<K, P> extends TableState {
   /**
    * Returns the packed value of a key; undefined if there is no entry or it has expired. Throws ApiError `not_ready`
-   * until the table is read, or until Kafka has been unavailable so long that the snapshot is used.
+   * while the table is being read. If Kafka stays unavailable, the table serves its snapshot instead.
    */
   get(key: K): P | undefined
   /** Number of entries, including expired ones that are still stored. */
   readonly size: number
-  /** Bytes of the slots in memory. */
+  /** Size of the slots in memory, in bytes. */
   readonly bytes: number
 }
 
@@ -36,7 +39,10 @@ export interface PackedTableOptions<K, V, P> extends TableOptions<K, V> {
   readonly packing: Packing<V, P>
 }
 
-/** Interval between snapshots. Writing five million entries takes seconds, so changes are collected for this time. */
+/**
+ * Interval between snapshots. Writing five million entries takes seconds, so a snapshot is not written for every
+ * change.
+ */
 const SNAPSHOT_INTERVAL_MS = 300_000
 const KEY_BYTES = 64
 const MS_PER_SECOND = 1_000
@@ -48,7 +54,7 @@ interface Contents {
   readonly hash: ReturnType<typeof sipHash128>
 }
 
-/** Opens a table, which reads its snapshot and then the topic, and follows the topic until the table is closed. */
+/** Opens a table. The table reads its snapshot and then the topic, and follows the topic until it is closed. */
 export async function packedTable<K, V, P>(options: PackedTableOptions<K, V, P>): Promise<PackedTable<K, P>> {
   const { topic, packing, log, now, monotonic } = options
   const { folder, files, intervalMs = SNAPSHOT_INTERVAL_MS } = options.snapshots

@@ -1,7 +1,7 @@
-/** The words of a hash. The array is reused by the next call. */
+/** The words of a hash. The next call of the hash function reuses the array. */
 export type Hash128 = Int32Array
 
-/** Bytes of the secret key. */
+/** Length of the secret key. */
 export const SIP_KEY_BYTES = 16
 const BLOCK_BYTES = 8
 const COMPRESSION_ROUNDS = 2

@@ -3,7 +3,7 @@ import type { SpoolFiles } from '../spool/files.ts'
 import { type PackedLayout, PackedMap, packedBytes } from './packed-map.ts'
 import { SIP_KEY_BYTES } from './sip-hash.ts'
 
-/** Properties that a snapshot must match to be used. */
+/** Properties of a table. A snapshot is used only if it has the same properties. */
 export interface SnapshotForm extends PackedLayout {
   readonly topic: string
   /** The packing's version. */
@@ -17,9 +17,9 @@ export interface Snapshot {
   readonly key: Buffer
   /** The offset of the next record to read in each partition. The entries may already include later changes. */
   readonly positions: ReadonlyMap<number, number>
-  /** The id of the topic to which the positions belong; undefined in files of earlier versions. */
+  /** The id of the topic that the positions belong to; undefined in files from earlier versions. */
   readonly topicId: string | undefined
-  /** Epoch ms at which the table had been read up to `positions`. */
+  /** Epoch ms. At this time, the table had read the topic up to `positions`. */
   readonly savedAt: number
 }
 

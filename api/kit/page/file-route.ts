@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { errors } from '../errors.ts'
 import { defineRoute } from '../route.ts'
 
-/** Texts of the API documentation for the files of a page. */
+/** Default texts in the API documentation for a route that serves a page's files. */
 const OWN_FILES = {
   summary: 'Read a script or the style sheet of the page',
   description: 'Returns a file that only the page itself needs. File names may change.',
@@ -10,8 +10,8 @@ const OWN_FILES = {
 }
 
 /**
- * Defines the route of the scripts and style sheets of a page.
- * @param folder the path of the files, without a slash at its end
+ * Defines the route that serves the scripts and style sheets of a page.
+ * @param folder the URL path of the files, without a trailing slash
  */
 export function pageFileRoute(folder: `/${string}`, operationId: string, { summary, description, example } = OWN_FILES) {
   return defineRoute({

@@ -7,7 +7,7 @@ const TYPES = { html: 'text/html; charset=utf-8', css: 'text/css; charset=utf-8'
 /**
  * Content security policy of a page. The page loads files only from its own server and calls only this server, so no
  * other server learns what a user looks at. Other answers of this server cannot run as scripts, because they have other
- * types and must not be sniffed. No text can become HTML.
+ * media types, and browsers must not guess the type. No text can become HTML.
  */
 const PAGE_POLICY = [
   "default-src 'none'",
@@ -22,15 +22,15 @@ const PAGE_POLICY = [
 ].join('; ')
 
 /**
- * Cache-Control of page files. Browsers ask each time, and get 304 if the file has not changed, so all files of a page
- * have the same version.
+ * Cache-Control of page files. Browsers revalidate a file each time, and get a 304 if it has not changed. All files of
+ * a page therefore always have the same version.
  */
 const CACHING = 'no-cache'
 
 export interface PageFilesOptions {
   /**
-   * The folder with the files, which browsers get unchanged. Scripts are therefore JavaScript, and tsc checks the types
-   * in their comments.
+   * The folder with the files. Browsers get the files unchanged, so scripts are written in JavaScript. tsc checks the
+   * types in their comments.
    */
   readonly folder: URL
   /** Names of the files that a browser may request. No other file is ever opened. */

@@ -2,11 +2,12 @@ import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
 import { PRIVATE } from '../headers.ts'
 
-/** Escaped HTML. Templates escape all texts. */
+/** Escaped HTML. Templates escape all text that they insert. */
 export type Html = ReturnType<typeof html>
 
 /**
- * Content security policy of rendered pages, which have no scripts. Style sheets and images come only from this server.
+ * Content security policy of rendered pages. These pages have no scripts. Their style sheets and images come only from
+ * this server.
  */
 const PAGE_POLICY = [
   "default-src 'none'",
@@ -20,7 +21,7 @@ const PAGE_POLICY = [
 export interface RenderedPage {
   readonly status: number
   readonly title: string
-  /** The address of the page's own style sheet. */
+  /** The URL of the page's own style sheet. */
   readonly styleSheet: string
   readonly header: Html
   readonly main: Html

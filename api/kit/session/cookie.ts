@@ -6,7 +6,7 @@ const NAME = 'millrace-session'
 const SECURE_PREFIX = '__Host-'
 /**
  * Maximum length of a token, in characters. Browsers silently drop cookies whose name and value together exceed 4,096
- * bytes, so a page could not find out why its requests have no session.
+ * bytes. The page could then not find out why its requests have no session.
  */
 export const MAX_COOKIE_TOKEN = 4_000
 
@@ -36,7 +36,7 @@ export function mayHaveSession(header: string | undefined): boolean {
 
 /**
  * Creates the reader and writer of session cookies.
- * @param publicUrl the address that browsers use. If it has https, the cookie is never sent without TLS.
+ * @param publicUrl the URL that browsers use. If its scheme is https, the cookie is never sent without TLS.
  */
 export function sessionCookie(publicUrl: string): SessionCookie {
   const isSecure = publicUrl.startsWith('https:')

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * The header with which a page proves that it can read this server's answers. Pages of other origins cannot send this
+ * A page sends this header to prove that it can read this server's answers. Pages of other origins cannot send the
  * header, because answers to preflight requests do not allow it.
  */
 export const CSRF_HEADER = 'x-csrf-token'
@@ -10,14 +10,14 @@ const PURPOSE = 'millrace-csrf'
 
 /**
  * Returns the value of the CSRF header for a session. The value is derived from the session's token, which only the
- * browser and this server know. It is therefore valid for no other session, and every API process can compute it
- * without storing anything. It does not reveal the token.
+ * browser and this server know. The value is therefore valid for no other session, and every API process can compute it
+ * without storing anything. The value does not reveal the token.
  */
 export function csrfTokenOf(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update(PURPOSE).digest('base64url')
 }
 
-/** Compares in constant time. */
+/** Returns whether the offered value is the CSRF token of the session. Compares in constant time. */
 export function isCsrfTokenOf(sessionToken: string, offered: string | undefined): boolean {
   const expected = Buffer.from(csrfTokenOf(sessionToken))
   const given = Buffer.from(offered ?? '')

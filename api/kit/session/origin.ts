@@ -1,15 +1,16 @@
 /** The parts of a request that show which page made the request. */
 export interface RequestOrigin {
   header(name: string): string | undefined
-  /** The address of the request, with the host from the Host header. */
+  /** The URL of the request, with the host from the Host header. */
   readonly url: string
 }
 
 /**
- * Returns whether a page of another origin made the request. Browsers state this in Sec-Fetch-Site, which scripts
- * cannot change. Over plain HTTP, browsers omit this header except for requests to the same machine, and Origin shows
- * the origin of the page. Requests with neither header come from programs or older browsers, or they only read data.
- * @param publicUrl the address that browsers use, if a proxy forwards their requests under another name
+ * Returns whether a page of another origin made the request. Browsers state this in Sec-Fetch-Site. Scripts cannot
+ * change this header. Over plain HTTP, browsers omit this header except for requests to the same machine, and Origin
+ * shows the origin of the page. Requests with neither header come from programs or older browsers, or they only read
+ * data.
+ * @param publicUrl the URL that browsers use. It may have a different host if a proxy forwards the requests.
  */
 export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string): boolean {
   const site = header('sec-fetch-site')
@@ -18,13 +19,13 @@ export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string)
   if (origin === undefined) return false
   if (!URL.canParse(origin)) return true
   const { host } = new URL(origin)
-  // A program may send an invalid Host header, such as `1.2.3.4.5`. The address is then not a valid URL.
+  // A program may send an invalid Host header, such as `1.2.3.4.5`. The URL is then invalid as well.
   return host !== URL.parse(url)?.host && host !== new URL(publicUrl).host
 }
 
 /**
- * Returns whether the browser states that a page of this server made the request. If the browser states nothing, the
- * result is false, whereas `isForeignPage` then assumes a page of this server.
+ * Returns whether the browser states that a page of this server made the request. If the browser states nothing, this
+ * function and `isForeignPage` both return false.
  */
 export function isOwnPage(request: RequestOrigin, publicUrl: string): boolean {
   const site = request.header('sec-fetch-site')

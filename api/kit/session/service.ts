@@ -12,7 +12,7 @@ import { csrfTokenOf } from './csrf.ts'
 
 const PATH = '/api/v1/session'
 const MS_PER_SECOND = 1_000
-/** The token, and the JSON around it. */
+/** Enough for the token and the JSON around it. */
 const MAX_BODY_BYTES = 8_192
 
 const Session = z
@@ -118,7 +118,7 @@ export function sessionService({ verifier, cookie }: SessionServiceOptions): Ser
 
 /**
  * Returns the expiry of a token, epoch ms.
- * @param token a verified token, which always has `exp`
+ * @param token a verified token. Verified tokens always have `exp`.
  */
 function expiryOf(token: string): number {
   return decodeJwt(token).exp! * MS_PER_SECOND

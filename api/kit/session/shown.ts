@@ -5,13 +5,13 @@ import { isForeignPage, isOwnPage, type RequestOrigin } from './origin.ts'
 
 /** The session that the cookie of a request identifies. */
 export interface ShownSession {
-  /** The token with which the page signed in, not verified yet. */
+  /** The token that the page signed in with. It is not verified yet. */
   readonly token: string
   /** Why the cookie alone does not permit this request; undefined if the cookie permits the request. */
   readonly refusal: ApiError | undefined
   /**
-   * The reason why the cookie does not permit a request to a route that accepts forms of this server's own pages. Forms
-   * cannot send the header.
+   * Like `refusal`, but for a route that accepts forms on this server's own pages. Forms cannot send the CSRF header,
+   * so such a route permits them without it.
    */
   readonly formRefusal: ApiError | undefined
   /** The Set-Cookie header that ends the session. */
@@ -27,8 +27,8 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * Reads a request's session. Browsers send cookies on their own. The cookie therefore shows who uses the browser, but
- * not that this person intended the request. Reads for pages of other origins are treated as anonymous. A request that
- * changes something also needs a header that only this server's own pages can send.
+ * not that this person intended the request. A read from a page of another origin is treated as anonymous. A request
+ * that changes something also needs a header that only this server's own pages can send.
  */
 export function shownSession(request: SessionRequest, cookie: SessionCookie, publicUrl: string): ShownSession | undefined {
   const token = cookie.read(request.header('cookie'))

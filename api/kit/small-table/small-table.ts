@@ -8,7 +8,10 @@ import { type Entries, readEntries, writeEntries } from './snapshot.ts'
  * a process that starts while Kafka is unavailable can answer with the last known contents.
  */
 export interface SmallTable<H> extends TableState {
-  /** Returns all entries by key. Throws ApiError `not_ready` until the table is read, or its snapshot is used. */
+  /**
+   * Returns all entries by key. Throws ApiError `not_ready` if the topic has not been read and the snapshot is not in
+   * use.
+   */
   entries(): ReadonlyMap<string, H>
   readonly size: number
 }
@@ -20,7 +23,7 @@ export interface SmallTableOptions<V, H> extends TableOptions<string, V> {
 /** Interval between snapshots. A small table is written within milliseconds, so the interval can be short. */
 const SNAPSHOT_INTERVAL_MS = 5_000
 
-/** Opens a table, which reads its snapshot and then the topic, and follows the topic until the table is closed. */
+/** Opens a table. The table reads its snapshot and then the topic, and follows the topic until it is closed. */
 export async function smallTable<V, H>(options: SmallTableOptions<V, H>): Promise<SmallTable<H>> {
   const { topic, holding, log, now, monotonic } = options
   const { folder, files, intervalMs = SNAPSHOT_INTERVAL_MS } = options.snapshots

@@ -10,21 +10,21 @@ export class SnapshotError extends Error {
 
 /** Size of the prefix of a block: length (u32) and CRC-32C (u32) of the bytes that follow, both little-endian. */
 const PREFIX_BYTES = 8
-/** Approximate size up to which small blocks are collected for one write. */
+/** Approximate size of one write. Small blocks are collected until they reach this size. */
 const WRITE_BYTES = 1_048_576
 const DRAFT_SUFFIX = '.draft'
-/** A draft that was last written longer ago than this has no writer, because a writer writes several times a second. */
+/** A draft that has not been written for this long has no writer, because a writer writes several times a second. */
 const ABANDONED_MS = 3_600_000
 
 /**
- * Returns the path of a table's snapshot. All processes on a machine share this file, which is safe because each file
- * is complete.
+ * Returns the path of a table's snapshot. All processes on a machine share this file. Sharing is safe, because a
+ * process always replaces the whole file.
  */
 export function snapshotPath(folder: string, topic: string): string {
   return join(folder, `${topic}.snapshot`)
 }
 
-/** Contents of a file after its first bytes: a header as JSON, and non-empty blocks of bytes. */
+/** Contents of a file after its magic bytes: a header as JSON, and non-empty blocks of bytes. */
 export interface CheckedContent {
   /** `savedAt`: the time of the contents, epoch ms. */
   readonly header: { readonly savedAt: number }
@@ -67,8 +67,8 @@ export async function writeCheckedFile(
 }
 
 /**
- * Removes the drafts of this file that killed processes have left. They are recognised by their age and not by their
- * name, because a new container has a different host name.
+ * Removes drafts of this file that killed processes have left behind. Drafts are recognised by age and not by name,
+ * because a new container has a different host name.
  */
 async function removeAbandoned(files: SpoolFiles, folder: string, path: string, before: number): Promise<void> {
   const start = `${basename(path)}.`
@@ -108,7 +108,7 @@ function framed(body: Buffer): Buffer {
   return Buffer.concat([prefix, body])
 }
 
-/** One block with its position in the file, which error messages contain. */
+/** One block, and its position in the file for error messages. */
 export interface CheckedBlock {
   readonly body: Buffer
   readonly at: number
@@ -124,7 +124,7 @@ export interface CheckedReader {
 
 /**
  * Reads a file.
- * @param read uses the file, which is closed afterwards
+ * @param read uses the file. The file is closed when the call ends.
  * @returns the result of `read`; undefined if there is no file
  * @throws SnapshotError if the file is damaged
  */

@@ -6,7 +6,7 @@ type Measured = Pick<TableState, 'staleMs' | 'isFromSnapshot'> & { readonly size
 const MS_PER_SECOND = 1_000
 
 /**
- * Adds gauges whose values are read from each table of a process.
+ * Adds gauges that read their values from each table in a process.
  * @returns a function that adds the table of a topic
  */
 export function measuredTables<T>(
@@ -29,15 +29,15 @@ export function measuredTables<T>(
 }
 
 /**
- * Creates the metrics of all tables of a kind.
- * @param kind prefix of the names of the metrics
+ * Creates the metrics for all tables of one kind in a process.
+ * @param kind prefix of the metric names
  * @returns a function that adds the table of a topic
  */
 export function tableMetrics(registry: Registry, kind: string): (topic: string, table: Measured) => void {
   return measuredTables<Measured>(registry, [
     [
       `${kind}_stale_seconds`,
-      'For how long a table may lack changes; a few seconds while Kafka answers, infinite before it is ready',
+      'How far a table may be behind its topic; a few seconds while Kafka responds, infinite before the table is ready',
       ({ staleMs }) => staleMs / MS_PER_SECOND,
     ],
     [

@@ -22,7 +22,8 @@ export interface SnapshotTablesOptions {
 }
 
 /**
- * Returns the codec of a topic's values and the loader of their schemas. Kafka and the registry need not be reachable.
+ * Returns a codec for a topic's values and a function that loads their schemas. Kafka and the registry need not be
+ * reachable.
  */
 export async function openValues<K, V>({ registry }: Pick<SnapshotTablesOptions, 'registry'>, topic: Topic<K, V>) {
   const { schemas } = await openSerdes(registry, [])

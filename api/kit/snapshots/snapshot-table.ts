@@ -13,9 +13,9 @@ export interface Saved<C> {
   readonly contents: C
   /** The offset of the next record to read in each partition. The contents may include later changes. */
   readonly positions: ReadonlyMap<number, number>
-  /** The id of the topic to which the positions belong; undefined in files of earlier versions. */
+  /** The id of the topic that the positions belong to; undefined in files from earlier versions. */
   readonly topicId: string | undefined
-  /** Epoch ms at which the table had been read up to `positions`. */
+  /** Epoch ms. At this time, the table had read the topic up to `positions`. */
   readonly savedAt: number
 }
 
@@ -60,7 +60,7 @@ export interface TableState {
    * stale.
    */
   readonly probes: readonly ReadinessProbe[]
-  /** Writes a last snapshot. */
+  /** Writes a last snapshot if the table has changed, and stops following the topic. */
   close(): Promise<void>
 }
 
@@ -77,7 +77,7 @@ export interface TableOptions<K, V> {
   readonly transport: Transport
   readonly topic: Topic<K, V>
   readonly values: Codec<V>
-  /** Loads the schema with which a value was written. Called after UnknownSchemaError. */
+  /** Loads the schema that a value was written with. Called after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly log: Logger
   /** Epoch ms. */
@@ -93,25 +93,30 @@ export interface TableOptions<K, V> {
  */
 export interface SnapshotTable<C> extends TableState {
   /**
-   * The contents for callers; undefined until the topic is read, or until the snapshot is used because Kafka is
-   * unavailable.
+   * The contents that callers read; undefined while the topic has not been read and the snapshot is not in use. The
+   * snapshot comes into use if Kafka stays unavailable.
    */
   readonly serving: C | undefined
-  /** The contents to which records of the topic are applied. They may be incomplete while they are not served. */
+  /** The contents that records of the topic are applied to. They may be incomplete while they are not served. */
   readonly filling: C
 }
 
-/** Maximum wait for records. It is also the interval at which Kafka responds about a topic without new records. */
+/** Poll timeout. If a topic has no new records, Kafka responds at this interval. */
 const POLL_MS = 1_000
-/** Maximum number of bytes per fetch. Applying this many bytes takes a few milliseconds, during which requests wait. */
+/**
+ * Maximum number of bytes per fetch. Applying this many bytes takes a few milliseconds, and requests wait meanwhile.
+ */
 const MAX_POLL_BYTES = 262_144
 /**
- * Time without a response from Kafka after which the table is stale. A table that is not read yet then uses its
- * snapshot.
+ * How long Kafka must be silent before the table counts as stale. A table that has not read its topic yet then serves
+ * its snapshot.
  */
 const STALE_AFTER_MS = 5_000
 const CHECK_INTERVAL_MS = 250
-/** Interval between snapshots of an unchanged table, so that reading can always continue from the snapshot. */
+/**
+ * Interval between snapshots of an unchanged table. Without these snapshots, the existing one would become too old to
+ * continue reading from it.
+ */
 const UNCHANGED_INTERVAL_MS = 3_600_000
 /**
  * Age at which a snapshot becomes too old to continue reading from it. Kafka removes tombstones after
@@ -120,7 +125,7 @@ const UNCHANGED_INTERVAL_MS = 3_600_000
 const MAX_CONTINUED_MS = 12 * 3_600_000
 const MS_PER_SECOND = 1_000
 
-/** Opens a table, which reads its snapshot and then the topic, and follows the topic until the table is closed. */
+/** Opens a table. The table reads its snapshot and then the topic, and follows the topic until it is closed. */
 export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promise<SnapshotTable<C>> {
   const { topic, log, now, monotonic } = options
   const startedAt = monotonic()
@@ -128,7 +133,10 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   const isContinued = loaded !== undefined && now() - loaded.savedAt < MAX_CONTINUED_MS && loaded.savedAt <= now()
   let filling = isContinued ? loaded.contents : options.create()
   let serving: C | undefined
-  /** The snapshot in use, whose age is the age of the contents; undefined once the topic is read. */
+  /**
+   * The loaded snapshot; undefined once the topic has been read. While the snapshot is served, its age is the age of
+   * the contents.
+   */
   let snapshot = loaded
   /** Monotonic ms at which records were last applied to `serving`; undefined while records are still applied to it. */
   let frozenAt: number | undefined
@@ -136,7 +144,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   let heardAt = startedAt
   let isWriting: Promise<void> | undefined
   let isChanged = false
-  /** Epoch ms of the last snapshot that was written by this process. */
+  /** Epoch ms of the last snapshot that this process has written. */
   let savedAt: number | undefined
   const apply = options.applier(() => filling)
 
@@ -158,7 +166,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
     onStartOver(reason) {
       log.warn({ topic, reason }, 'table_starts_over')
       filling = options.create()
-      // Until the topic has been read again, callers get the existing contents, which no longer change.
+      // Until the topic has been read again, callers get the old contents, and no more records are applied to them.
       if (serving !== undefined) frozenAt ??= monotonic() - silentMs()
     },
     onCaughtUp() {
@@ -167,8 +175,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
       frozenAt = undefined
       log.info({ topic, entries: options.sizeOf(filling), took_ms: Math.round(monotonic() - startedAt) }, 'table_ready')
       options.onChange?.()
-      // The first snapshot is written at once. If this process were killed before the first interval, the next process
-      // would have no snapshot.
+      // The first snapshot is written at once. Otherwise, if this process were killed during the first interval, the
+      // next process would have no snapshot.
       if (loaded === undefined) void save()
     },
   })
@@ -255,7 +263,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   async function stale(): Promise<string | undefined> {
     if (serving === undefined || !isStale()) return undefined
     const since = Math.floor(staleMs() / MS_PER_SECOND)
-    const source = snapshot === undefined ? `topic ${topic} has given no news` : `a snapshot of ${topic} is in use, unchanged`
+    const source = snapshot === undefined ? `topic ${topic}: no news` : `a snapshot of ${topic} is in use, unchanged`
     const reason = follower.failure === undefined ? '' : `: ${follower.failure.reason}`
     return `${source} for ${since} s${reason}`
   }

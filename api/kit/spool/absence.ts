@@ -1,6 +1,6 @@
 /**
- * Number of sends in a row that must be late or fail before Kafka counts as unavailable. A single late send may be
- * chance.
+ * Number of sends in a row that must be late or fail before Kafka counts as unavailable. A single late send may be a
+ * coincidence.
  */
 const LATE_IN_A_ROW = 3
 

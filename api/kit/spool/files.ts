@@ -1,11 +1,11 @@
 import { copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 
-/** The file operations of the spool, which tests replace. */
+/** The spool's file operations. Tests replace them. */
 export interface SpoolFiles {
   /** Creates the file. Fails if it exists. */
   create(path: string): Promise<SpoolFile>
   open(path: string): Promise<SpoolFile>
-  /** Makes changes to file names in a folder survive a loss of power. */
+  /** Ensures that changes to the file names in a folder survive a loss of power. */
   syncFolder(path: string): Promise<void>
   makeFolder(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
@@ -23,7 +23,10 @@ export interface SpoolFiles {
 
 export interface SpoolFile {
   size(): Promise<number>
-  /** Fills the buffer. Returns the number of bytes read, which is smaller at the end of the file. */
+  /**
+   * Fills the buffer. Returns the number of bytes read. This number is smaller than the buffer only at the end of the
+   * file.
+   */
   read(into: Buffer, position: number): Promise<number>
   /** Writes the whole buffer. If writing fails, any part of the buffer may have been written. */
   write(bytes: Buffer, position: number): Promise<void>
@@ -70,7 +73,7 @@ export const diskFiles: SpoolFiles = {
       throw error
     }
   },
-  // Deletion is retried, because another process may create a lock in the folder at the same time.
+  // Deletion is retried, because another process may create a lock file in the folder at the same time.
   remove: (path) => rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 10 }),
 }
 

@@ -4,19 +4,19 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import type { SpoolFiles } from './files.ts'
 import { isSegmentName, Segment } from './segment.ts'
 
-/** Name of the file in a folder that the owner of the folder locks. */
+/** Name of the lock file in each folder. The process that owns the folder holds the lock. */
 const LOCK_FILE = 'lock'
 /** Prefix of the names that no process adopts: folders that are not locked yet, and the folder of damaged files. */
 const HIDDEN_PREFIX = '.'
 /** The folder that contains the damaged files. */
 const KEPT_FOLDER = `${HIDDEN_PREFIX}damaged`
-/** Suffix of a file whose copy is not complete. */
+/** Suffix of the name of an incomplete copy. */
 const PARTIAL_SUFFIX = '.partial'
 /** Number of digits in the number at the beginning of a folder's name. */
 const NUMBER_DIGITS = 15
 /**
  * Age after which a folder without its final name belongs to no running process. A folder gets its final name within
- * milliseconds, unless its process is suspended meanwhile.
+ * milliseconds, unless its process is suspended in between.
  */
 const UNNAMED_KEPT_MS = 24 * 3_600_000
 const NUMBERED = new RegExp(`^[${HIDDEN_PREFIX}]?(\\d{${NUMBER_DIGITS}})-`)
@@ -36,7 +36,7 @@ interface Adopted {
 }
 
 interface AdoptOptions {
-  /** Holds one folder per process. */
+  /** The parent folder, which contains one folder per process. */
   readonly folder: string
   readonly files: SpoolFiles
   readonly runtime: Runtime
@@ -69,7 +69,7 @@ export async function makeOwn(files: SpoolFiles, parent: string, name: string): 
 
 /**
  * Takes over the folder of a dead process, and keeps copies of its damaged files. Returns undefined if a process has
- * locked the folder, or if nothing in it must be sent.
+ * locked the folder, or if the folder contains nothing to send.
  * @throws Error if a file cannot be read. In that case, nothing is lost, and a later call may succeed.
  */
 export async function adopt(

@@ -31,10 +31,7 @@ export interface SpooledRecord {
   /** Epoch ms. */
   readonly timestamp: number
   readonly key: Buffer
-  /**
-   * The value in the wire format of the topic, in which the schema id of Avro values is meaningless; null for a
-   * tombstone.
-   */
+  /** The value in the wire format of the topic; null for a tombstone. The schema id in an Avro value is meaningless. */
   readonly value: Buffer | null
 }
 
@@ -68,7 +65,7 @@ function sealed(frame: Buffer): Buffer {
   return frame
 }
 
-/** A record in its segment. */
+/** A record and its position in the segment. */
 export interface FoundRecord {
   /** Position of the record's frame in the file. */
   readonly offset: number
@@ -111,7 +108,7 @@ export class FrameReader {
       }
       const topic = this.#topics.get(number)
       if (topic === undefined) {
-        // The declaration of the topic was damaged.
+        // The declaration of the topic was damaged, so the record cannot be read.
         this.skipped += this.position - offset
         continue
       }
@@ -126,7 +123,7 @@ export class FrameReader {
     const length = await this.#length(end)
     if (length === undefined) return true
     if (length <= MAX_BODY_BYTES && this.position + PREFIX_BYTES + length > end) return true
-    // Some file systems fill the end of a file with zeros after a loss of power.
+    // Some file systems fill the end of a file with zeros after a loss of power, so zeros also count as cut off.
     const rest = await this.#bytes(end - this.position, end)
     return rest?.every((byte) => byte === 0) ?? false
   }

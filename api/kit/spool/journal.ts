@@ -3,11 +3,11 @@ import { recordFrame, type SpooledRecord, type SpooledTopic, topicFrame } from '
 import { Segment } from './segment.ts'
 
 /**
- * Maximum size of a segment. A full segment is deleted once all of its records are sent, so small segments free the
- * disk early.
+ * Maximum size of a segment. A full segment is deleted once all of its records are sent, so small segments free disk
+ * space early.
  */
 const SEGMENT_BYTES = 4 * 1_048_576
-/** Bounds the copy that one write makes. */
+/** Maximum number of bytes per write. It limits the buffer that the records are copied into. */
 const MAX_WRITE_BYTES = 1_048_576
 
 export interface Placed {
@@ -37,8 +37,8 @@ export class Journal {
   /** Numbers of topics, by name and schema. */
   readonly #topics = new Map<string, number>()
   /**
-   * Numbers of topics, keyed by the objects that name the topics. Publishers use one object for all records of a topic,
-   * whereas a look-up by text would copy a schema of several KB for each record.
+   * The same numbers, keyed by topic object. Publishers use one object for all records of a topic. Looking up this
+   * object is cheap, whereas a key made of name and schema would copy several KB for each record.
    */
   readonly #known = new WeakMap<SpooledTopic, number>()
   #queue: Waiting[] = []
@@ -214,7 +214,7 @@ export class Journal {
     }
   }
 
-  /** Waits for everything that was appended. */
+  /** Waits until every appended record is written or has failed, and seals the last segment. */
   async close(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing
     await this.#syncing

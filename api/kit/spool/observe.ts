@@ -3,7 +3,10 @@ import { gauge } from '../metrics.ts'
 import type { ReadinessProbe } from '../readiness.ts'
 import type { Spool, SpoolState } from './spool.ts'
 
-/** Age at which a waiting record indicates more than a short delay. */
+/**
+ * Age of the oldest waiting record above which the probe reports a problem. A younger record may only be briefly
+ * delayed.
+ */
 const DEGRADED_AFTER_MS = 5_000
 const MS_PER_SECOND = 1_000
 
@@ -27,17 +30,17 @@ export function measureSpool(spool: Observed, registry: Registry, now: () => num
   total(
     registry,
     'spool_spooled_total',
-    'Records that Kafka did not take in time and that were written to a file',
+    'Records that were written to a file, because Kafka did not accept them in time',
     () => spool.state.spooled,
   )
-  total(registry, 'spool_sent_total', 'Records from files that Kafka has taken', () => spool.state.sent)
+  total(registry, 'spool_sent_total', 'Records from files that Kafka has accepted', () => spool.state.sent)
   total(
     registry,
     'spool_refused_total',
-    'Records for which the spool had no room, or that the disk did not take',
+    'Records that were not stored, because the spool was full or the disk could not be written',
     () => spool.state.refused,
   )
-  total(registry, 'spool_dropped_total', 'Records from files that Kafka never accepts', () => spool.state.dropped)
+  total(registry, 'spool_dropped_total', 'Records from files that Kafka rejected permanently', () => spool.state.dropped)
 }
 
 /** Adds a counter whose value is read each time the metrics are read. */

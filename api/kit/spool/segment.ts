@@ -37,9 +37,9 @@ export class Segment {
   isDamaged = false
   /** Number of bytes of damaged records before `end`. */
   skipped = 0
-  /** True when nothing more will be appended. */
+  /** Whether the segment is complete, so that nothing more is appended. */
   isSealed = false
-  /** Records that still have to reach Kafka. */
+  /** Number of records that Kafka has neither acknowledged nor refused yet. */
   unsettled = 0
   /** Epoch ms of the first record; undefined while the segment has no records. */
   oldest: number | undefined
@@ -94,7 +94,7 @@ export class Segment {
     return join(this.folder, this.#name.replace(SEGMENT_SUFFIX, MARKS_SUFFIX))
   }
 
-  /** Bytes of both files. */
+  /** Total size of both files in bytes. */
   get bytes(): number {
     return this.end + this.#marksEnd
   }
@@ -105,7 +105,7 @@ export class Segment {
 
   /**
    * Finds the end of the complete records, and reports each record that is not settled.
-   * @returns number of bytes after that end, which a crash has left incomplete
+   * @returns number of bytes after the complete records. A crash has left these bytes incomplete.
    */
   async scan(found: (topic: string, key: Buffer) => void): Promise<number> {
     const size = await this.file.size()
@@ -116,7 +116,7 @@ export class Segment {
       // A crash while the segment was being created leaves a file without a header and without records.
       if (size <= SEGMENT_HEADER.length) return size
       this.isDamaged = true
-      // The file was written by a different version, and only the format of this version is known.
+      // A different version wrote this file. This version does not know the format.
       if (header.subarray(0, FORMAT_NAME_BYTES).equals(SEGMENT_HEADER.subarray(0, FORMAT_NAME_BYTES))) return size - this.end
     }
     for (;;) {

@@ -9,13 +9,13 @@ import type { Segment } from './segment.ts'
 /** How often failed sends and deletions are tried again. */
 const RETRY_MS = 1_000
 /**
- * How long outcomes are collected before they are written. If the process is killed during this time, the records of
- * these outcomes are sent again.
+ * How long outcomes are collected before they are written. If the process is killed during this time, the records are
+ * sent again.
  */
 const MARK_EVERY_MS = 50
 /** Maximum number of bytes from the spool that wait in the publisher. This also limits the publisher's own queue. */
 const MAX_PUBLISHED_BYTES = 4 * 1_048_576
-/** Number of counters for keys. Records of two keys with the same counter wait for each other, which is harmless. */
+/** Number of counters for keys. If two keys share a counter, their records wait for each other. This does no harm. */
 const KEY_COUNTERS = 65_536
 /** Interval at which the process tries again to read unreadable folders. */
 const RETRY_UNREADABLE_MS = 30_000
@@ -24,16 +24,16 @@ const RECORD_OVERHEAD_BYTES = 64
 
 /** The outcome of giving a record to the publisher. */
 export type Outcome =
-  /** Every in-sync replica has it. */
+  /** Every in-sync replica has the record. */
   | 'sent'
-  /** Kafka never accepts this record. */
+  /** Kafka rejects this record permanently. */
   | 'refused'
   /** The record may or may not have been written, so it must be sent again. */
   | 'failed'
 
 /**
- * Gives a spooled record to the publisher, which keeps the order of the calls. `settled` is called once unless the
- * promise rejects.
+ * Gives a spooled record to the publisher. The publisher keeps the order of the calls. `settled` is called exactly
+ * once, or never if the promise rejects.
  */
 export type Deliver = (record: SpooledRecord, settled: (outcome: Outcome) => void) => Promise<void>
 
@@ -43,7 +43,7 @@ class SpoolError extends Error {
 }
 
 export interface SpoolOptions {
-  /** Holds one folder per process. */
+  /** The parent folder, which contains one folder per process. */
   readonly folder: string
   readonly maxBytes: number
   readonly files: SpoolFiles
@@ -71,11 +71,11 @@ export interface SpoolState {
   readonly bytes: number
   /** Epoch ms of the first record in the oldest file with unsent records; undefined if all records are sent. */
   readonly oldest: number | undefined
-  /** Records since the start of the process. */
+  /** Number of records stored since the start of the process. */
   readonly spooled: number
   readonly sent: number
   readonly refused: number
-  /** Records that Kafka never accepts. */
+  /** Number of records that Kafka rejected permanently. */
   readonly dropped: number
   /** Number of damaged files that are kept for the operator. */
   readonly damagedFiles: number
@@ -85,7 +85,7 @@ export interface SpoolState {
 
 /**
  * Stores in files the records that Kafka does not accept in time, and sends them in the order in which they were
- * spooled. When the spool opens, it adopts the folders of dead processes, whose records are sent first.
+ * spooled. When the spool opens, it adopts the folders of dead processes and sends their records first.
  */
 export class Spool {
   readonly #options: SpoolOptions
@@ -99,12 +99,12 @@ export class Spool {
   #deliver: Deliver | undefined
   #reader: { readonly segment: Segment; readonly frames: FrameReader } | undefined
   #publishedBytes = 0
-  /** Number of records that were read from a file, given to the publisher and are not settled. */
+  /** Number of records that were read from a file and given to the publisher, and that are not settled yet. */
   #delivering = 0
   #draining: Promise<void> | undefined
-  /** Whether there may be records to send that the current round does not include. */
+  /** Whether records may have arrived that the current round of sending misses. */
   #hasNews = false
-  /** The reason why sending last stopped, kept so that each reason is logged only once. */
+  /** Why sending last stopped. The reason is kept so that it is logged only once. */
   #trouble: string | undefined
   /**
    * Whether a record must be sent again. In that case, nothing else is sent until the outcome of all other records is
@@ -175,14 +175,14 @@ export class Spool {
 
   async #adoptUnreadable(): Promise<void> {
     await this.#adopt([...this.#unreadable.keys()].toSorted())
-    // Sending begins again at the first file.
+    // Sending must begin again at the first file, because the adopted files come first.
     this.#isBehind = true
     this.#nextAdoption = this.#options.runtime.monotonic() + this.#retryUnreadableMs
   }
 
   /**
    * Returns whether records with this key are waiting, so that later records must queue behind them. In rare cases, the
-   * result is true although only records with a different key are waiting.
+   * result is true although only records with a different key are waiting, because keys may share a counter.
    */
   holds(topic: string, key: Uint8Array): boolean {
     return this.#held[counterOf(topic, key)] > 0
@@ -224,7 +224,7 @@ export class Spool {
     return { stored, settle }
   }
 
-  /** Begins to send. */
+  /** Starts sending the stored records. */
   start(deliver: Deliver): void {
     this.#deliver = deliver
     this.#drain()
@@ -342,8 +342,7 @@ export class Spool {
       const found = await frames.next(segment.end).catch((error: Error) => {
         if (this.#segments.includes(segment)) throw error
       })
-      // Late acknowledgements may have settled the remaining records of the file, so that it has been deleted in the
-      // meantime.
+      // If late acknowledgements have settled the remaining records of the file, the file has been deleted meanwhile.
       if (!this.#segments.includes(segment)) continue
       if (found === undefined) {
         if (frames.position < segment.end || frames.skipped > segment.skipped)

@@ -13,9 +13,8 @@ export interface SpoolingOptions {
   /** How long to wait for Kafka, in ms; 0 if the request has already used up its time. */
   readonly withinMs: number
   /**
-   * Whether the record is always spooled while it is being sent. If true, the caller does not wait for Kafka, and Kafka
-   * does not count as unavailable when it is slow. The value must be the same for all records of a topic, because their
-   * order depends on it.
+   * Whether the record is spooled at once, without waiting for Kafka first. If true, a slow Kafka does not count as
+   * unavailable. The value must be the same for all records of a topic, because their order depends on it.
    */
   readonly isAlwaysSpooled?: boolean
   /**
@@ -30,16 +29,16 @@ export type Published = 'acknowledged' | 'spooled'
 export interface SpoolingFacts {
   /**
    * Resolves with `acknowledged` when every in-sync replica has the record, or with `spooled` when the record is in a
-   * file of this process, from which it will be sent. Records of one key are sent in the order of the calls. A record
-   * is sent twice only if the process ends after sending the record and before noting that it was sent, so consumers
-   * drop duplicates by the record's id.
-   * @throws ApiError `unavailable` if neither Kafka nor the spool accepts the record, which may still have been
-   * written; `internal_error` if Kafka rejects the record permanently
+   * file of this process. The process then sends the record from the file. Records with the same key are sent in the
+   * order of the calls. A record is sent twice only if the process ends after sending the record and before noting that
+   * it was sent. Consumers therefore drop duplicates by the record's id.
+   * @throws ApiError: `unavailable` if neither Kafka nor the spool accepts the record (the record may still have been
+   * written), `internal_error` if Kafka rejects the record permanently
    */
   publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, options: SpoolingOptions): Promise<Published>
   /**
    * Yields the records of a topic that wait in the spool, in sending order. Records of dead processes are included.
-   * Records that an older version of the software has written are converted.
+   * Records written by an older version of the software are converted to the current schema.
    */
   spooled<K, V>(topic: Topic<K, V>): AsyncIterable<{ readonly key: K; readonly value: V | null }>
 }
@@ -51,11 +50,14 @@ export interface SpoolingDeps {
   readonly spool: Spool
   readonly registry: SchemaRegistry
   readonly runtime: Runtime
-  /** Returns the codec that writes the registered schema id; undefined before the registry has answered. */
+  /** Returns the codec that writes the registered schema id; undefined if the registry has not answered yet. */
   codecOf<V>(topic: Topic<unknown, V>): Codec<V> | undefined
-  /** Returns the partition count of a topic; undefined before Kafka has answered. */
+  /** Returns the partition count of a topic; undefined if Kafka has not answered yet. */
   partitionsOf(topic: string): number | undefined
-  /** Asks Kafka for the partition count of a topic to which only an earlier process has published. */
+  /**
+   * Asks Kafka for the partition count of a topic. Needed for spooled records from an earlier process whose topic this
+   * process does not know.
+   */
   askPartitions(topic: string): Promise<number>
 }
 
@@ -69,11 +71,11 @@ const REFUSED: ReadonlySet<string> = new Set([
 ])
 /** Position of the schema id in an Avro value. */
 const SCHEMA_ID_AT = 1
-/** An id that no schema has. With this id, each value is resolved from the schema with which the value was written. */
+/** An id that no schema has, so that each value is resolved from the schema that it was written with. */
 const UNREGISTERED = -1
 const NO_SCHEMAS: SchemaLookup = { get: () => undefined }
 
-/** A record that was given to the publisher, and for which a caller waits. */
+/** A record that was given to the publisher and that a caller waits for. */
 interface Waiting {
   readonly record: SpooledRecord
   readonly isDurable: boolean

@@ -8,8 +8,8 @@ import type { TlsMaterial } from './material.ts'
 
 export interface ClientCertificates {
   /**
-   * Remembers a new connection with the TLS material with which it was opened. OpenSSL has verified the client's
-   * certificate with the authorities in this material.
+   * Remembers a new connection and the TLS material that it was opened with. OpenSSL has verified the client's
+   * certificate against the authorities in this material.
    */
   opened(socket: Socket, material: TlsMaterial): void
   /**
@@ -19,7 +19,7 @@ export interface ClientCertificates {
 }
 
 export interface ClientCertificatesOptions {
-  /** The certificates in use. */
+  /** Returns the certificates in use. */
   material(): TlsMaterial
   /**
    * A client certificate must have at least one of these names. If the list is empty, every certificate from the
@@ -30,12 +30,12 @@ export interface ClientCertificatesOptions {
   now(): number
 }
 
-/** A connection with a client certificate, which does not change until the connection closes. */
+/** A connection with a client certificate. The certificate stays the same until the connection closes. */
 interface Connection {
   readonly certificate: X509Certificate
   readonly caller: Caller
   readonly names: readonly string[]
-  /** Why OpenSSL did not accept the certificate. */
+  /** Why OpenSSL did not accept the certificate; undefined if it did. */
   readonly refused: string | undefined
   /** Epoch ms. */
   readonly expiresAt: number
@@ -83,8 +83,8 @@ export function clientCertificates({ material, names, now }: ClientCertificatesO
   }
 
   /**
-   * Returns whether the authorities in force still vouch for a certificate. Node does not show the chain with which
-   * OpenSSL verified the certificate. Once any authority is withdrawn, a connection is therefore trusted only if an
+   * Returns whether the authorities in force still vouch for a certificate. Node does not show which authority OpenSSL
+   * verified the certificate with. Once any authority is withdrawn, a connection is therefore trusted only if an
    * authority in force has signed its certificate directly.
    */
   function isStillTrusted(connection: Connection): boolean {

@@ -27,14 +27,14 @@ export interface SecureServerOptions {
 /** A connection whose handshake is not finished. */
 interface Handshake {
   readonly socket: Socket
-  /** The certificates with which it began. */
+  /** The certificates in use when the handshake began. */
   readonly material: TlsMaterial
 }
 
 export interface SecureServer {
   readonly server: Server
   /**
-   * Closes connections whose handshake is not finished. The server itself does not close them, because it does not
+   * Closes connections whose handshake is not finished. Closing the server does not close them, because Node does not
    * count them yet.
    */
   cutHandshakes(): void
@@ -52,7 +52,7 @@ export function secureServer({ serverOptions, onRequest, tls, log, registry }: S
   const { material, clients } = tls
   const tlsOptions = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: serverOptions.headersTimeout }
   const server = createServer({ ...serverOptions, ...contextOptions(material.current), ...tlsOptions }, onRequest)
-  const failures = counter(registry, 'tls_handshakes_failed_total', 'TLS handshakes that failed, except those that the peer left')
+  const failures = counter(registry, 'tls_handshakes_failed_total', 'Failed TLS handshakes, except those that the peer broke off')
   /** Connections whose handshake is not finished, keyed by the address and port of the peer. */
   const open = new Map<string, Handshake>()
 
@@ -83,8 +83,8 @@ export function secureServer({ serverOptions, onRequest, tls, log, registry }: S
 }
 
 /**
- * Returns the options of the TLS context. Connections are never resumed from tickets, because a resumed connection
- * would keep the verdict about its client certificate even after the authority has been withdrawn.
+ * Returns the options of the TLS context. TLS sessions are never resumed from tickets: a resumed connection would keep
+ * the verdict about its client certificate even after the authority has been withdrawn.
  */
 function contextOptions({ contents }: TlsMaterial) {
   return { ...secureContext(contents), minVersion: 'TLSv1.2' as const, secureOptions: constants.SSL_OP_NO_TICKET }

@@ -3,7 +3,7 @@ import { settingsFragment } from '../../../settings/fragment.ts'
 import { documented, list, port } from '../../../settings/variables.ts'
 import type { TlsFiles } from './material.ts'
 
-/** The listener for TLS with client certificates. */
+/** Settings of the TLS port, which accepts client certificates. */
 export interface TlsSettings {
   /** 0 chooses any free port. */
   readonly port: number
@@ -15,7 +15,7 @@ export interface TlsSettings {
   readonly clientNames: readonly string[]
 }
 
-/** The settings that the listener needs together. */
+/** Settings that must be set together. */
 const TOGETHER = ['API_TLS_PORT', 'API_TLS_CERT', 'API_TLS_KEY', 'API_TLS_CLIENT_CA'] as const
 
 export const tlsSettings = settingsFragment({

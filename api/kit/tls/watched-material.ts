@@ -3,10 +3,10 @@ import type { Logger } from '../logging.ts'
 import { counter, gauge } from '../metrics.ts'
 import { checkedMaterial, readContents, type TlsContents, type TlsFiles, type TlsMaterial } from './material.ts'
 
-/** Certificates and keys that follow their files. */
+/** Certificates and keys that are reloaded when their files change. */
 export interface WatchedMaterial {
   readonly current: TlsMaterial
-  /** Calls the listener with every later material. */
+  /** Calls the listener with the new material after every change. */
   onChange(listener: (material: TlsMaterial) => void): void
   close(): void
 }
@@ -20,15 +20,15 @@ export interface WatchOptions {
 }
 
 /**
- * Interval between reads of the files, which are small. Comparing their contents also detects changes that file events
- * miss, such as Kubernetes replacing a linked folder.
+ * Interval between reads of the files. They are small, so reading them often costs little. Comparing their contents
+ * also detects changes that file events miss, such as Kubernetes replacing a linked folder.
  */
 const CHECK_INTERVAL_MS = 5_000
 const MS_PER_SECOND = 1_000
 
 /**
  * Reads the files now and whenever they change. If later contents are not usable, the fault is logged once, and the
- * earlier contents stay in use. For example, a certificate may be replaced a moment before its key.
+ * earlier contents stay in use. This happens, for example, when a certificate is replaced a moment before its key.
  * @throws Error that names the setting to correct, if the files are not usable at the start
  */
 export async function watchMaterial({ files, log, registry, intervalMs = CHECK_INTERVAL_MS }: WatchOptions): Promise<WatchedMaterial> {
@@ -39,7 +39,7 @@ export async function watchMaterial({ files, log, registry, intervalMs = CHECK_I
   const failures = counter(
     registry,
     'tls_files_not_usable_total',
-    'Changes of the TLS files that were not usable, so that the old ones stay',
+    'Changes to the TLS files that were not usable, so that the earlier contents stayed in use',
   )
   const help = "When the certificate of the API's TLS port expires"
   gauge(registry, 'tls_certificate_expires_timestamp_seconds', help, () => current.expiresAt / MS_PER_SECOND)

@@ -19,16 +19,16 @@ export interface WatchedRedis extends WatchedViews {
   close(): void
 }
 
-/** The channel on which Redis reports changed keys to a connection with version 2 of the protocol. */
+/** The channel on which Redis reports changed keys to a connection that uses RESP2. */
 const CHANGES = '__redis__:invalidate'
 /** Pause before reports are requested again after a failure. */
 const RETRY_MS = 5_000
 
 /**
- * Opens the views in Redis for reads whose changes Redis reports (`CLIENT TRACKING`). A process that never begins such
- * a read opens no connections. Each node of Redis gets two connections: one for the reads, and one that receives the
- * reports. Redis sends reports in order, so the answer to a PING on the second connection confirms that all earlier
- * changes have been reported.
+ * Opens the views in Redis for watched reads: Redis reports when a value that was read has changed (`CLIENT TRACKING`).
+ * A process that never begins such a read opens no connections. Each node of Redis gets two connections: one for the
+ * reads, and one for the reports. Redis sends reports in order, so the answer to a PING on the second connection
+ * confirms that all earlier changes have been reported.
  */
 export function watchedRedis(options: WatchedRedisOptions): WatchedRedis {
   let open: { keys: WatchedKeys; close(): void } | undefined
@@ -42,7 +42,7 @@ export function watchedRedis(options: WatchedRedisOptions): WatchedRedis {
 }
 
 function opened({ url, cluster, unwatched, log, now, setTimer }: WatchedRedisOptions) {
-  // The connection for all other reads logs the same failures.
+  // Failures are not logged here, because the connection for all other reads logs the same failures.
   const silent = { onLost() {}, onReady() {}, onEviction() {} }
   const redis = connectRedis({ url, cluster, settings: READING, ...silent })
   const links = new Map<Redis, Link>()
@@ -55,7 +55,8 @@ function opened({ url, cluster, unwatched, log, now, setTimer }: WatchedRedisOpt
   }
 
   /**
-   * A connection without reports could serve a read, so no read counts as watched until all open connections have them.
+   * Any open connection may serve a read. Reads therefore count as watched only while reports work for all open
+   * connections.
    */
   function onLinks(): void {
     const states = [...links.values()].map(({ state }) => state)
@@ -99,7 +100,7 @@ interface LinkDeps {
 
 /** The reports about the keys that one connection has read. */
 class Link {
-  /** A connection that is not open reads nothing. */
+  /** State of the reading connection. A connection that is not open reads nothing, so it needs no reports. */
   state: 'closed' | 'connecting' | 'reporting' = 'closed'
   readonly #node: Redis
   readonly #deps: LinkDeps
@@ -126,7 +127,7 @@ class Link {
     try {
       await this.#reports.ping()
     } catch (error) {
-      // The connection may be dead without having been closed.
+      // The connection may be dead without having been closed, so it is replaced.
       this.#reports?.disconnect()
       throw error
     }

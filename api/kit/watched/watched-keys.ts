@@ -21,7 +21,8 @@ export interface WatchedKeysOptions {
   /** Reads values whose changes are reported. */
   readonly watched: SharedReader
   /**
-   * Resolves when all changes that happened before the call have been reported. Rejects if this is unknown.
+   * Resolves when all changes that happened before the call have been reported. Rejects if it is unknown whether they
+   * have.
    */
   reported(): Promise<void>
   /** Epoch ms. */
@@ -34,22 +35,22 @@ interface Watched {
 }
 
 /**
- * Maximum number of watched keys, each of which takes some 150 bytes. When this limit is exceeded, all keys are
- * forgotten, and every result is read once more.
+ * Maximum number of watched keys. Each takes about 150 bytes. When this limit is exceeded, all keys are forgotten, so
+ * every result must be read once more.
  */
 const MAX_KEYS = 250_000
-/** The next confirmation is requested when the last one is older than this. */
+/** Age at which a confirmation is renewed. */
 const CONFIRM_AFTER_MS = 300
 
 /**
- * Remembers which keys have changed since they were read. A key is remembered before it is read, so a change that is
- * reported before the value arrives counts as well.
+ * Remembers which keys have changed since they were read. A key is registered before it is read, so a change that is
+ * reported before the value arrives is not missed.
  */
 export class WatchedKeys implements WatchedViews {
   readonly #options: WatchedKeysOptions
   readonly #unwatched: WatchedRead
   #keys = new Map<string, Watched>()
-  /** The time during which changes are reported without a gap; undefined while they are not reported. */
+  /** The current period in which changes are reported without a gap; undefined while they are not reported. */
   #period: Watched | undefined
   #confirmedAt = Number.NEGATIVE_INFINITY
   #isConfirming = false
@@ -69,7 +70,7 @@ export class WatchedKeys implements WatchedViews {
     this.#period = { hasChanged: false }
   }
 
-  /** Call this when changes may be missed from now on. Everything that was read then counts as changed. */
+  /** Call this when changes may be missed from now on. Everything that has been read counts as changed. */
   stop(): void {
     if (this.#period !== undefined) this.#period.hasChanged = true
     this.#period = undefined
@@ -98,7 +99,7 @@ export class WatchedKeys implements WatchedViews {
     return watched
   }
 
-  /** Returns a time before which all changes have been reported, in epoch ms. */
+  /** Returns a time in epoch ms. All changes before this time have been reported. */
   confirmedAt(): number {
     if (this.#options.now() - this.#confirmedAt >= CONFIRM_AFTER_MS) void this.#confirm()
     return this.#confirmedAt
@@ -113,14 +114,14 @@ export class WatchedKeys implements WatchedViews {
       await this.#options.reported()
       if (this.#period === period) this.#confirmedAt = askedAt
     } catch {
-      // The connection is being replaced. Until then, nothing is confirmed.
+      // The connection is lost. Nothing is confirmed until it is replaced.
     } finally {
       this.#isConfirming = false
     }
   }
 }
 
-/** Results are kept together with their reads, so a read contains as little as possible. */
+/** A read stays in memory as long as its result, so it contains as little as possible. */
 class Read implements WatchedRead {
   readonly #keys: WatchedKeys
   readonly #reader: SharedReader

@@ -10,7 +10,7 @@ export interface ApiClient {
 
 export interface ApiClients {
   /**
-   * Finds the client of a key. Throws until the keys have been read.
+   * Finds the client of a key. Throws if the keys have not been read yet.
    * @returns undefined if the key is unknown or revoked
    */
   find(keyHash: string): ApiClient | undefined
@@ -21,15 +21,15 @@ export interface ShownIdentity {
   readonly apiKey: string | undefined
   readonly userId: string | undefined
   readonly certificate?: string
-  /** The address in the form of `limitedAddress`. */
+  /** The address as `limitedAddress` formats it. */
   readonly ip: string
 }
 
 export interface KnownCaller {
   readonly caller: LimitedCaller
   /**
-   * Whether the key is unknown or was revoked. The caller is then counted by its address, so that guesses of keys are
-   * limited.
+   * Whether the key is unknown or was revoked. The caller is then counted by its address, so that attempts to guess
+   * keys are limited.
    */
   readonly isKeyRefused: boolean
   /** Whether the request has a key that cannot be checked, because the keys have not been read yet. */
@@ -43,8 +43,8 @@ const MAX_KEY_CHARACTERS = 256
 const NOT_READY = Symbol('not ready')
 
 /**
- * Identifies a caller by the first of the following that the request has: key, user, client certificate, address. Until
- * the keys have been read, no key is refused.
+ * Identifies a caller by the first of the following that the request has: key, user, client certificate, address. While
+ * the keys have not been read, no key is refused.
  */
 export function callerOf({ apiKey, userId, certificate, ip }: ShownIdentity, clients: ApiClients): KnownCaller {
   const found = apiKey === undefined ? undefined : clientOf(apiKey, clients)
@@ -78,8 +78,7 @@ function clientOf(apiKey: string, clients: ApiClients): ApiClient | undefined | 
 }
 
 /**
- * Returns the SHA-256 of a key, which is stored instead of the key. Keys are random, so they need neither salt nor a
- * slow hash.
+ * Returns the SHA-256 of a key. Only this hash is stored. Keys are random, so they need neither salt nor a slow hash.
  */
 export function hashOfKey(apiKey: string): string {
   return createHash('sha256').update(apiKey).digest('hex')

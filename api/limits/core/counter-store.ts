@@ -9,15 +9,15 @@ export interface CounterStoreOptions {
   monotonic(): number
   readonly timeoutMs?: number
   /**
-   * This instance's own counts, which are updated with every answer. Units of requests that Redis has not counted are
-   * charged with the next request for the same counter.
+   * This instance's own counts. Every answer from Redis updates them. Units that Redis has not counted are charged with
+   * the next request for the same counter.
    */
   readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
   /** Called for every failed batch, with its cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
 
-/** Time without an answer after which the store is treated as down. */
+/** How long the store may take to answer before it is treated as down. */
 export const TIMEOUT_MS = 5
 
 /**
@@ -110,7 +110,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
 const NONE: readonly Ask[] = []
 const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
 
-/** Reading for a counter whose shard did not answer, although another shard has refused the request. */
+/** Reading for a counter whose shard did not answer, used when another shard has refused the request. */
 const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
 
 function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 'nowUs'>): Ask {

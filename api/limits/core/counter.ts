@@ -69,7 +69,7 @@ export interface CounterStore {
 
 /** The functions of a Redis client that the counters need. */
 export interface ScriptRunner {
-  /** Runs DECIDE_SCRIPT. Rejects if Redis does not accept it. */
+  /** Runs DECIDE_SCRIPT. Rejects if Redis does not accept the script. */
   run(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]>
   /** Returns the group of a hash tag. One script can decide counters whose tags have the same group. */
   groupOf(tag: string): string

@@ -4,7 +4,7 @@ type Charge = Extract<Ask, { mode: 'give-back' | 'charge' }>
 
 /** Units of requests that this instance allowed without the store, and that the store has not counted yet. */
 export interface Debts {
-  /** Adds to the debts. */
+  /** Adds the charges to the debts. */
   owe(charges: readonly Ask[]): void
   /** Removes and returns the debts of the counters in these asks. The caller must send the debts, or add them again. */
   chargesFor(asks: readonly Ask[]): readonly Ask[]
@@ -28,7 +28,7 @@ export function debts(): OpenDebts {
   function add(charge: Charge): void {
     const { key } = charge.counter
     const before = owed.get(key)
-    // The debt of an earlier window hardly affects the limit any more, so the debt of the newer window is kept.
+    // A debt from an earlier window hardly affects the limit any more, so only the debt from the newest window is kept.
     if (before !== undefined && before.windowIndex > charge.windowIndex) return
     const units = charge.units + (before?.windowIndex === charge.windowIndex ? before.units : 0)
     if (before === undefined && owed.size >= MAX_DEBTS) owed.delete(owed.keys().next().value!)

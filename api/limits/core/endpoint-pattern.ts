@@ -7,7 +7,9 @@ export interface EndpointPattern {
   readonly path: string
 }
 
-/** Matches an optional method in capitals with a space, followed by `*` or an absolute path, which may end in `/*`. */
+/**
+ * Matches an optional method in upper case and a space, followed by `*` or an absolute path. The path may end in `/*`.
+ */
 const PATTERN = /^(?:([A-Z]{3,10}) )?(?:(\*)|(\/[^\s*?#]*\/|\/)\*|(\/[^\s*?#]*))$/
 
 /** Parses a pattern. Returns undefined if the text is not a pattern. */
@@ -26,11 +28,14 @@ export function matchesPath({ kind, path: own }: EndpointPattern, path: string):
 
 /** Returns whether any path matches both patterns, regardless of the method. */
 export function sharesPaths(one: EndpointPattern, other: EndpointPattern): boolean {
-  // A prefix, read as a path, matches its own pattern. The empty prefix of `*` is the beginning of every other prefix.
+  // Two patterns share a path exactly if one of them matches the path or prefix of the other. The prefix of `*` is
+  // empty, so every path begins with it.
   return matchesPath(one, other.path) || matchesPath(other, one.path)
 }
 
-/** Returns the method that a request counts as. A HEAD counts as a GET, because it is a GET whose body is not sent. */
+/**
+ * Returns the method that a request counts as. A HEAD counts as a GET, because only the body of the answer is missing.
+ */
 export function limitedMethod(method: string): string {
   return method === 'HEAD' ? 'GET' : method
 }

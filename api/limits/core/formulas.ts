@@ -15,7 +15,7 @@ export interface WindowCounts {
   readonly previous: number
 }
 
-/** A caller's use of a rule's limit. */
+/** How much of a rule's limit a caller has used. */
 export interface LimitStatus {
   /**
    * Number of requests that are counted at this time: the estimate for the window, or the tokens missing from the
@@ -28,7 +28,7 @@ export interface LimitStatus {
   readonly resetAt: number
   /** Whole seconds from now until `resetAt`. */
   readonly resetAfterSeconds: number
-  /** Whole seconds, at least 1. */
+  /** When to try again, in whole seconds, at least 1. */
   readonly retryAfterSeconds: number
 }
 

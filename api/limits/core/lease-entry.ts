@@ -4,12 +4,14 @@ import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND,
 /** Maximum share of a limit that one instance may have taken but not spent. */
 const GREATEST_SLICE = 0.01
 /**
- * Maximum share of a limit that all instances together may have taken but not spent. In the worst case, all instances
- * have an unspent slice when the limit is reached, and the limiter then refuses requests too early by this share. The
- * project allows 5 %. Each instance gets a part in proportion to its requests.
+ * Maximum share of a limit that all instances together may have taken but not spent. In the worst case, every instance
+ * has an unspent slice when the limit is reached. The limiter then refuses requests although this share of the limit is
+ * unused. A deviation of 5 % is acceptable. The slice of each instance is proportional to its share of the requests.
  */
 const ALL_SLICES = 0.04
-/** The share of a counter's requests that an instance assumes to be its own until it has measured this share. */
+/**
+ * The assumed share of an instance in a counter's requests. It applies until the instance has measured its real share.
+ */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
 /**
  * Minimum interval for measuring the share. The interval is longer if the instance asks the store less often, as it
@@ -17,8 +19,8 @@ const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
  */
 const SHARE_INTERVAL_MS = 20
 /**
- * Interval at which an instance asks the store again after a refusal, so that it notices resets, and units that other
- * instances have returned.
+ * Interval at which an instance asks the store again after a refusal, so that it notices when the counter is reset and
+ * when other instances return units.
  */
 const RECHECK_EVERY_MS = 25
 const US_PER_MS = 1_000
@@ -46,14 +48,17 @@ export interface LeaseEntry {
   shareFrom: Reading | undefined
   /** Number of units that this instance has taken since the reading `shareFrom`. */
   takenSince: number
-  /** The store's answer on which local readings are based. `readAt` is the time at which the answer was requested. */
+  /** The store's answer that local readings are based on. `readAt` is the time of the request for this answer. */
   reading: Reading
   readAt: number
-  /** Time until which requests are certainly refused, unless other instances return units or the counter is reset. */
+  /**
+   * Until this time, requests are refused without asking the store. Only returned units or a reset of the counter could
+   * end the refusals earlier.
+   */
   refusedUntil: number
   /** Requests for at least this number of units are refused until `refusedUntil`. */
   refusedUnits: number
-  /** Time from which the instance asks the store whether units are available again. No request waits for the answer. */
+  /** When the instance next asks the store whether units are available again. No request waits for the answer. */
   recheckAt: number
   isRechecking: boolean
   renewal: Promise<Undecided | undefined> | undefined
@@ -79,8 +84,8 @@ export function greatestSlice({ counter, share, lost, lostUntil }: LeaseEntry, n
 }
 
 /**
- * Records a slice whose answer was lost. Redis may have granted the slice, which then cannot be returned, so it counts
- * as taken until its window has ended.
+ * Records a slice whose answer was lost. Redis may have granted the slice, and this instance cannot return it. The
+ * slice therefore counts as taken until its window has ended.
  */
 export function addLostSlice(entry: LeaseEntry, units: number, now: number): void {
   entry.lost = (now < entry.lostUntil ? entry.lost : 0) + units
@@ -111,8 +116,8 @@ function takenBetween(limit: Limit, from: Reading, to: Reading): number {
 }
 
 /**
- * Estimates the store's current time from the time at which the last answer was requested. The estimate is never too
- * late, so a slice is not spent after its window.
+ * Estimates the store's current time from the time of the request for its last answer. The estimate is never behind the
+ * store's clock, so a slice is not spent after its window.
  */
 function storeTimeUs(entry: LeaseEntry, now: number): number {
   return entry.reading.nowUs + Math.round((now - entry.readAt) * US_PER_MS)
@@ -135,10 +140,7 @@ export function localReading(entry: LeaseEntry | undefined, taken: number, now: 
   return { taken, nowUs: storeTimeUs(entry, now), held, heldBefore: reading.heldBefore }
 }
 
-/**
- * Remembers a refusal. Unless another instance returns units, requests are certainly refused until enough time has
- * passed.
- */
+/** Remembers a refusal, and until when further requests are refused if no other instance returns units. */
 export function rememberRefusal(entry: LeaseEntry, reading: Reading, now: number, units: number): void {
   entry.reading = entry.units === 0 ? reading : entry.reading
   if (entry.units === 0) entry.readAt = now

@@ -9,7 +9,7 @@ export interface LeaseRenewal {
    * its answer.
    */
   renew(entry: LeaseEntry): Promise<Undecided | undefined>
-  /** Takes the next slice of a hot counter before the current slice is used up, so that requests seldom wait. */
+  /** Takes the next slice of a hot counter before the current slice is used up, so that requests rarely wait. */
   renewEarly(entry: LeaseEntry): void
   /**
    * Asks the store whether a counter that refused a request has units again. All requests that are refused in the
@@ -28,13 +28,13 @@ export interface LeaseRenewalOptions {
 }
 
 /**
- * Minimum rate, in requests per ms, at which a counter is leased. At a lower rate, a slice would not save enough
- * requests to the store.
+ * A counter is leased from this rate, in requests per ms. At a lower rate, a slice would not save enough requests to
+ * the store.
  */
 export const HOT_PER_MS = 0.2
-/** Time for which a slice should last at the current rate. */
+/** How long a slice should last at the current rate. */
 const SLICE_MS = 50
-/** Share of the last slice that is left when the next slice is taken. */
+/** The next slice is taken when this share of the last slice is left. */
 const RENEW_AT = 0.3
 
 export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): LeaseRenewal {

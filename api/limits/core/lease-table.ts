@@ -4,7 +4,7 @@ import { hasChanged, type LeaseEntry, newEntry } from './lease-entry.ts'
 /** The counters that this instance tracks, because they may be hot or because they have refused a request. */
 export interface LeaseTable {
   /**
-   * Adds a request to the rate of its counter.
+   * Counts a request towards the rate of its counter.
    * @param isNew false for a request that is decided again after it has waited for a slice
    * @returns undefined if the counter is not tracked
    */
@@ -14,7 +14,7 @@ export interface LeaseTable {
    * @returns undefined if the table is full
    */
   track(counter: Counter, now: number): LeaseEntry | undefined
-  /** Forgets the counted requests of counters that are not tracked. */
+  /** Resets the request counts of untracked counters. */
   startInterval(): void
   readonly entries: Map<string, LeaseEntry>
 }
@@ -24,13 +24,13 @@ const RATE_INTERVAL_MS = 20
 /** Maximum number of tracked counters. The store decides for all other counters. */
 const MAX_ENTRIES = 50_000
 /**
- * Minimum number of requests between two sweeps for a counter to be tracked. Most callers send only one request, and
- * a single request must cost almost nothing.
+ * A counter is tracked from this number of requests between two sweeps. Most callers send only one request, and a
+ * single request must cost almost nothing.
  */
 const TRACKED_FROM = 3
 /**
- * Number of slots for untracked counters, whose requests are counted by a hash of the key. If two counters share a
- * slot, they are tracked a little earlier.
+ * Number of slots in which requests for untracked counters are counted. A hash of the key selects the slot. If two
+ * counters share a slot, they are tracked a little earlier.
  */
 const HASH_SLOTS = 65_536
 

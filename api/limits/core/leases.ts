@@ -8,7 +8,7 @@ import { withTimeout } from './with-timeout.ts'
 /** A counter store that decides requests for hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
   /**
-   * Gives unspent units back to the store. Runs every SWEEP_MS.
+   * Gives unspent units back to the store. Must be called every SWEEP_MS.
    * @returns false when there is nothing to sweep until the next decision
    */
   sweep(): boolean
@@ -24,15 +24,15 @@ export interface LeaseOptions {
   readonly store: CounterStore
   /** Monotonic ms. */
   monotonic(): number
-  /** Maximum total wait of one request. Default: the time limit of one request to the store. */
+  /** Maximum time that one request waits in total. Default: the time limit of one request to the store. */
   readonly timeoutMs?: number
 }
 
 export const SWEEP_MS = 25
-/** Time after which unspent units are returned. */
+/** Unspent units are returned after this time. */
 const LEASE_MS = 100
 /**
- * Time without requests after which a counter that has refused a request is forgotten. The next request then costs one
+ * A counter that has refused a request is forgotten after this time without requests. The next request then costs one
  * query.
  */
 const FORGET_REFUSED_MS = 1_000
@@ -55,10 +55,10 @@ interface Waited {
 type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
 
 /**
- * Takes slices of the budgets of hot counters and spends them without asking the store. Remembers a refusal for as long
- * as further requests are certainly refused. The store has counted every unit that is spent here, so leases never
- * exceed a limit. When the limit is reached, at most 1 % of it is unspent in each instance, and at most 4 % in all
- * instances together.
+ * Takes slices from the budgets of hot counters and spends them without asking the store. Remembers a refusal for as
+ * long as the store would certainly refuse further requests. The store has counted every unit that is spent here, so
+ * leases never exceed a limit. When the limit is reached, at most 1 % of the limit is unspent in each instance, and at
+ * most 4 % in all instances together.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const table = leaseTable()
@@ -98,7 +98,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
   }
 
   /**
-   * Decides a request whose counter is not tracked, which is the usual case. The store decides, and only refusals are
+   * Decides a request whose counter is not tracked. This is the usual case. The store decides, and only refusals are
    * remembered.
    */
   function decideUntracked(ask: Ask, now: number): Outcome | Promise<Outcome> {

@@ -30,7 +30,7 @@ export type Verdict =
   | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'fault' }
   | {
       readonly outcome: 'allowed' | 'refused'
-      /** The strictest rule that may refuse requests; undefined if only rules that log apply. */
+      /** The strictest rule that may refuse requests; undefined if every rule that applies only logs. */
       readonly strictest: RuleStatus | undefined
       /** All exhausted rules, regardless of their action. */
       readonly violations: readonly RuleStatus[]
@@ -40,15 +40,15 @@ export type Verdict =
 
 export interface Limiter {
   /**
-   * Decides about a request. Returns a plain value instead of a promise if the store is not needed. Never throws or
-   * rejects.
+   * Decides whether a request is allowed. Returns a plain value instead of a promise if the store is not needed. Never
+   * throws or rejects.
    */
   decide(request: LimitedRequest): Verdict | Promise<Verdict>
 }
 
 export interface LimiterOptions {
   readonly counters: CounterStore
-  /** Returns the rules; undefined until they have been read. Until then, all requests are allowed. */
+  /** Returns the rules; undefined if they have not been read yet. All requests are then allowed. */
   rules(): RuleTable | undefined
   /** Decides requests that the counters leave undecided. Without this function, undecided requests are allowed. */
   readonly own?: Pick<OwnCounts, 'decide'>
@@ -56,7 +56,7 @@ export interface LimiterOptions {
 
 const UNLIMITED: Verdict = { outcome: 'unlimited' }
 
-/** Creates a limiter that decides requests by their rules. */
+/** Creates a limiter that decides requests by the rules that apply to them. */
 export function limiter({ counters, rules, own }: LimiterOptions): Limiter {
   function decide({ method, path, caller, cost = 1 }: LimitedRequest): Verdict | Promise<Verdict> {
     const table = rules()

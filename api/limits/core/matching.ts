@@ -4,11 +4,11 @@ import { parsePattern } from './endpoint-pattern.ts'
 import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX } from './rule.ts'
 
 /**
- * Rules compiled to a lookup table. The cost of a lookup depends on the depth of the path and not on the number of
+ * Rules compiled into a lookup table. The cost of a lookup depends on the depth of the path and not on the number of
  * rules.
  */
 export interface RuleTable {
-  /** Returns the rules that apply to a request, which are the most specific rules for each key. */
+  /** Returns the rules that apply to a request. For each key, only the most specific rule applies. */
   match(method: string, path: string, caller: LimitedCaller): readonly CompiledRule[]
   readonly size: number
 }
@@ -24,11 +24,11 @@ interface Place {
   readonly tiers: Set<string>
   readonly methods: Set<string>
   readonly winners: Map<string, readonly PlacedRule[]>
-  /** The rules that apply if no rule of the pattern names a tier or a method, which is the usual case. */
+  /** The rules that apply in the usual case: no rule of the pattern names a tier or a method. */
   usual: readonly PlacedRule[] | undefined
 }
 
-/** Compiles rules to a table. Inactive rules, and rules whose pattern is not valid, are ignored. */
+/** Compiles rules into a table. Inactive rules, and rules whose pattern is not valid, are ignored. */
 export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEFAULT_KEY_PREFIX): RuleTable {
   const exact = new Map<string, Place>()
   const prefixes = new Map<string, Place>()
@@ -62,7 +62,7 @@ export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEF
   }
 }
 
-/** Adds the rules of a pattern, except for keys for which a more specific pattern has a rule. */
+/** Adds the rules of a pattern. Skips rules whose key already has a rule from a more specific pattern. */
 function take(place: Place | undefined, method: string, caller: LimitedCaller, found: CompiledRule[]): void {
   if (place === undefined) return
   for (const { compiled } of winnersOf(place, method, caller.tier)) {
@@ -80,7 +80,9 @@ function placeIn(places: Map<string, Place>, path: string): Place {
   return found
 }
 
-/** Finds the rules that apply, once for each tier and method that the rules of the pattern name. */
+/**
+ * Finds the rules that apply to a method and a tier. The result is cached for each method and tier that the rules name.
+ */
 function winnersOf(place: Place, method: string, tier: string): readonly PlacedRule[] {
   if (place.usual !== undefined) return place.usual
   const named = place.methods.has(method) ? method : ''

@@ -27,7 +27,7 @@ export interface RateLimitOptions {
    */
   callerOf?(c: Context): LimitedCaller
   /**
-   * Addresses and CIDR ranges.
+   * Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is trusted.
    * @default loopback
    */
   readonly trustedProxies?: readonly string[]
@@ -63,13 +63,14 @@ const TIER = 'free'
 const WARNING = 'RateLimitWarning'
 
 /**
- * Creates a middleware that limits the rates of requests to any Hono app. A request over its limit gets a 429. Other
+ * Creates a middleware that limits the request rates of a Hono app. A request over its limit gets a 429. Other
  * responses get the rate-limit headers. If Redis does not respond within 5 ms, this process falls back to its own
  * counts. If the middleware itself throws, the request proceeds. Preflight requests of browsers are not counted.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options
-  if (/[{}]/.test(keyPrefix)) throw new Error(`keyPrefix ${keyPrefix} contains braces, which would be the hash tag of every counter`)
+  if (/[{}]/.test(keyPrefix))
+    throw new Error(`keyPrefix ${keyPrefix} contains braces; their contents would become the hash tag of every counter`)
   const trusted = addressRanges(options.trustedProxies ?? LOOPBACK)
   const table = compileRules(options.rules.map(ruleOf), keyPrefix)
   const scripts = redisScripts(options.redis)
@@ -106,7 +107,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 
   /**
    * Identifies the caller.
-   * @returns undefined if `callerOf` throws, in which case the request proceeds
+   * @returns undefined if `callerOf` throws. The request then proceeds.
    */
   function callerOf(c: Context): LimitedCaller | undefined {
     try {

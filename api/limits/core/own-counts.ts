@@ -4,8 +4,8 @@ import { capacityOf, elapsedUs, estimateOf, refilled, US_PER_SECOND, windowIndex
 import { recentCounters } from './recent-counters.ts'
 
 /**
- * This instance's own counts, which decide while the store does not. The counts start from the last counts that the
- * store returned, and keep every caller within its limit in this instance.
+ * This instance's own counts, which decide while the store does not. They start from the last counts that the store
+ * returned, and keep every caller within its limit on this instance.
  */
 export interface OwnCounts extends Debts {
   /** Updates the counts from an answer of the store. A late answer may be older than the known state. */
@@ -17,7 +17,7 @@ export interface OwnCounts extends Debts {
 }
 
 export interface OwnCountsOptions {
-  /** Returns epoch ms. Used only until the first answer of the store, which contains the store's time. */
+  /** Returns epoch ms. Used only until the store's first answer arrives, because answers contain the store's time. */
   now(): number
   /** Monotonic ms. */
   monotonic(): number
@@ -45,14 +45,15 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
       const used = owed.isEmpty ? taken : taken + owed.unitsOf(counter.key, windowOf(counter, nowUs))
       const left = isBucket ? held - used * US_PER_SECOND : held + used
       if (nowUs !== clockUs && !isLate) {
-        // All requests of a batch have the same time, so most readings do not change the clock.
+        // All readings of a batch have the same time, so most readings do not change the clock.
         clockUs = nowUs
         clockAt = monotonic()
       }
       if (isNegligible(counter, left, heldBefore)) continue
       const known = isLate ? recent.find(counter.key) : undefined
       const age = known === undefined ? Number.POSITIVE_INFINITY : windowOf(counter, nowUs) - windowOf(counter, known.atUs)
-      // Requests that were allowed without the store at the end of a window may be in the next window of the store.
+      // The known count of the window that has just ended may include requests that were allowed without the store. The
+      // larger count is therefore kept.
       if (age === 1) recent.set(counter.key, left, Math.max(heldBefore, known!.held), nowUs)
       else if (age > 0) recent.set(counter.key, left, heldBefore, nowUs)
       // A late answer does not include requests that were allowed after its batch was sent.
@@ -115,8 +116,8 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
 }
 
 /**
- * Returns whether a count is too small to be remembered. Most callers are far below their limits, and decisions about
- * them are faster if they need not be remembered.
+ * Returns whether a count is too small to be remembered. Most callers are far below their limits, and their decisions
+ * are faster if nothing is remembered.
  */
 function isNegligible({ limit }: Counter, held: number, heldBefore: number): boolean {
   const used = limit.burst > 0 ? capacityOf(limit) - held / US_PER_SECOND : held + heldBefore

@@ -16,12 +16,12 @@ export interface RecentCounters {
 }
 
 /**
- * Number of slots, which take 2 MB together. Even if there are twice as many callers, more than half of them are known.
+ * Number of slots. Together, they take 2 MB. Even with twice as many callers as slots, two in five callers are known.
  */
 const SLOTS = 65_536
 /** Fields of a slot: the key's hash (0 for an empty slot), `held`, `heldBefore` and `atUs`. */
 const NUMBERS_PER_SLOT = 4
-/** Exclusive upper bound. */
+/** Exclusive upper bound of the hash seed. */
 const MAX_SEED = 0x1_0000_0000
 
 /**

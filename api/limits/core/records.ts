@@ -25,15 +25,17 @@ export interface DecisionRecordsOptions {
 }
 
 export const TICK_MS = 1_000
-/** Maximum number of buffered violations. An attack from many addresses can reach it while Kafka is unreachable. */
+/**
+ * Maximum number of buffered violations. An attack from many addresses can reach this number while Kafka is
+ * unreachable.
+ */
 const VIOLATIONS_CAPACITY = 20_000
 /** Maximum number of seconds whose traffic is buffered while Kafka is unreachable. */
 const TRAFFIC_CAPACITY = 120
 /** Maximum number of distinct kinds of requests that are recorded per second. */
 const MAX_KINDS = 5_000
 /**
- * Maximum size of a traffic record, because Kafka refuses records above one megabyte. Entries that do not fit are only
- * counted.
+ * Maximum size of a traffic record. Kafka refuses records above one megabyte. Entries that do not fit are only counted.
  */
 const MAX_TRAFFIC_BYTES = 768 * 1_024
 /**
@@ -69,8 +71,8 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
   function tick(): void {
     if (kinds.size > 0) traffic.offer(node, { second: second * MS_PER_SECOND, node, entries: [...kinds.values()], left_out: leftOut })
     const next = Math.floor(now() / MS_PER_SECOND)
-    // After the clock is set back, seconds occur again. Their records need another key, because records with the same
-    // node and second replace each other.
+    // After the clock is set back, the same seconds occur again. Their records need a different key, because records
+    // with the same node and second replace each other.
     if (next < second) node = randomUUID()
     second = next
     kinds = new Map()

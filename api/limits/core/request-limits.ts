@@ -7,7 +7,7 @@ import type { Limiter, RuleStatus } from './limiter.ts'
 import { type RateHeaders, rateHeaders, refusalFields } from './rate-headers.ts'
 
 export interface RequestLimitsOptions {
-  /** The limiter, which must fail open, as `failOpenLimiter` does. */
+  /** The limiter. It must fail open, as `failOpenLimiter` does. */
   readonly limiter: Limiter
   readonly clients: ApiClients
   readonly trusted: TrustedProxies
@@ -17,7 +17,7 @@ export interface RequestLimitsOptions {
 }
 
 /**
- * Prefix of paths on which administrators and gateways are not limited. Administrators must be able to undo a wrong
+ * Administrators and gateways are not limited on paths with this prefix. Administrators must be able to undo a wrong
  * rule, and gateways send requests on behalf of many callers.
  */
 const EXEMPT_PREFIX = '/api/v1/rate-limits/'

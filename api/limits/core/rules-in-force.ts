@@ -3,11 +3,14 @@ import { compileRules, type RuleTable } from './matching.ts'
 
 /** The compiled rules that decide requests. Changed rules are compiled between requests. */
 export interface RulesInForce {
-  /** Returns the rules; undefined until all of them have been read. */
+  /** Returns the rules; undefined if not all of them have been read yet. */
   table(): RuleTable | undefined
   /** Compiles the rules for the first time. Must be called once, when all rules have been read. */
   ready(): void
-  /** Compiles the rules again, together with other changes. Must be called when a rule has changed. */
+  /**
+   * Schedules the rules to be compiled again, together with other recent changes. Must be called when a rule has
+   * changed.
+   */
   changed(): void
   /** Whether the compiled table includes every change so far. */
   readonly isCurrent: boolean
@@ -15,7 +18,7 @@ export interface RulesInForce {
 }
 
 export interface RulesInForceOptions {
-  /** Throws until the rules have been read. */
+  /** Throws if the rules have not been read yet. */
   allRules(): Iterable<LimitRule>
   /**
    * Calls `run` after `ms`.
@@ -25,8 +28,8 @@ export interface RulesInForceOptions {
 }
 
 /**
- * Time within which changes are compiled together. Compiling ten thousand rules takes some 20 ms, during which requests
- * wait.
+ * Changes within this time are compiled together. Compiling ten thousand rules takes about 20 ms, and requests wait
+ * meanwhile.
  */
 const COMPILE_AFTER_MS = 20
 

@@ -34,7 +34,7 @@ export interface ScriptBatchesOptions {
 /**
  * Maximum number of asks per script. Further asks wait for the next script, so that this process and Redis work in
  * parallel and answers are spread over time. A script occupies Redis' only thread for 4 µs plus 3.5 µs per ask. A
- * maximum of 64 would raise the throughput at full load by an eighth, and P99 by a third.
+ * maximum of 64 would raise the throughput at full load by an eighth, and the P99 latency by a third.
  */
 const MAX_ASKS_PER_SCRIPT = 16
 
@@ -158,8 +158,8 @@ function newBatch(node: string, kind: BatchKind): Batch {
 }
 
 /**
- * Recognises errors of Redis by their name. The classes of errors cannot be compared, because the caller may use a
- * different copy of ioredis.
+ * Recognises errors of Redis by their name. Error classes cannot be compared, because the caller may use a different
+ * copy of ioredis.
  */
 function isErrorReply(error: Error): boolean {
   return error.name === 'ReplyError'

@@ -2,8 +2,9 @@
  * Decides requests on one shard, in one atomic step and by the shard's own clock.
  *
  * KEYS: the counter of each ask, in order. A counter may occur several times. ARGV: the number of kinds of asks, then
- * five values for each kind: mode, limit, window (s), extra, units. Then follows, for each request, the kind of its
- * ask, or the negated number of its asks and the kind of each ask. Equal asks share one kind.
+ * five values for each kind: mode, limit, window (s), extra, units. The rest describes the requests. For a request with
+ * one ask, there is the kind of this ask. For a request with several asks, there is the negated number of asks,
+ * followed by the kind of each ask. Equal asks share one kind.
  *
  * | mode | counter        | what it does                                                            |
  * |------|----------------|-------------------------------------------------------------------------|
@@ -13,19 +14,19 @@
  * | 3, 7 | window, bucket | gives units back; takes them, regardless of the limit, if they are < 0  |
  *
  * `extra` is a bucket's capacity, or for mode 3 the index of the window in which the units were taken. An ask for 0
- * units only reads.
- * Returns the time now (µs), then three numbers for each ask: the units taken, and two numbers for the state before,
- * which are the current and previous count of a window, or the µ-tokens of a bucket and 0.
+ * units only reads. Returns the time now (µs), then three numbers for each ask: the units taken, and two numbers for
+ * the state before. For a window, these are the current and the previous count. For a bucket, they are the µ-tokens and
+ * 0.
  *
- * One command reads all counters. A counter of the current window is overwritten in place. It keeps the expiry from the
- * window's first request, which is not before the end of the next window. Each command that the script avoids saves a
- * quarter of the cost of a decision.
+ * One command reads all counters. A counter of the current window is overwritten in place and keeps the expiry from the
+ * window's first request. This expiry is not before the end of the next window. Each command that the script avoids
+ * saves a quarter of the cost of a decision.
  *
  * A window counter has 12 bytes: window index, current and previous count (u32 big-endian). A bucket has 16 bytes:
- * tokens and time in µs (doubles). The expiry of a window is twice its length after its first request. The expiry of a
- * bucket is twice its window after its last request, or the time when it is full if that is later, because expiry fills
- * a bucket. A counter never goes back in time. After a failover to a slower clock, it stays at the start of its last
- * window.
+ * tokens and time in µs (doubles). A window counter expires twice the window's length after its first request. A bucket
+ * expires twice its window's length after its last request, or when it is full if that is later, because an expired
+ * bucket counts as full. A counter never goes back in time. After a failover to a slower clock, it stays at the start
+ * of its last window.
  */
 export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max

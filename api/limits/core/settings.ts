@@ -17,7 +17,7 @@ import { rulesInForce } from './rules-in-force.ts'
 export interface LimitSettings {
   /** Returns the rules. Until all rules have been read, only the seeded rules apply. */
   rules(): RuleTable
-  /** Returns whether all rules that `rule` returns already apply to requests. */
+  /** Returns whether the rules in force already include every change that `rule` shows. */
   areRulesInForce(): boolean
   /** Returns all rules, including seeded and inactive rules. Throws ApiError `not_ready`. */
   allRules(): LimitRule[]
@@ -38,14 +38,14 @@ export interface LimitSettingsOptions {
   readonly metrics: Registry
 }
 
-/** An id that no schema has. With this id, each value is resolved from the schema with which the value was written. */
+/** An id that no schema has, so that each value is resolved from the schema that it was written with. */
 const READ_ONLY_SCHEMA = -1
 const MS_PER_SECOND = 1_000
 
 function staleGauge(metrics: Registry, tables: Readonly<Record<string, Pick<GlobalTable<string, unknown>, 'staleMs'>>>): void {
   new Gauge({
     name: 'global_table_stale_seconds',
-    help: 'How long reading the topic of a table in memory has failed; 0 while it succeeds',
+    help: 'How long reads of the topic of an in-memory table have been failing; 0 while they succeed',
     labelNames: ['topic'],
     registers: [metrics],
     collect() {
@@ -55,7 +55,7 @@ function staleGauge(metrics: Registry, tables: Readonly<Record<string, Pick<Glob
 }
 
 /**
- * Opens the settings, which follow the topics until they are closed. An API process that starts while Kafka is
+ * Opens the settings. They follow the topics until they are closed. An API process that starts while Kafka is
  * unavailable works without the topics: seeded rules apply, and no API key is refused.
  */
 export async function limitSettings({ transport, registry, log, metrics }: LimitSettingsOptions): Promise<LimitSettings> {

@@ -23,7 +23,7 @@ import { limiterTelemetry } from './telemetry.ts'
 export interface LimitsOptions {
   readonly redisUrl: string
   readonly redisCluster: boolean
-  /** The transport of the process, which stays open. */
+  /** The transport of the process. Closing the rate limits does not close it. */
   readonly transport: Transport
   readonly trusted: TrustedProxies
   /** Patterns of paths that the running services declare as limited. */
@@ -43,8 +43,8 @@ export interface RunningLimits {
   readonly requests: RequestLimits
   readonly paths: LimitedPaths
   /**
-   * Decides about requests to other gateways. Like the limiter of this process, it fails open and reports its
-   * decisions.
+   * Decides whether requests to other gateways are allowed. Like the limiter of this process, it fails open and reports
+   * its decisions.
    */
   readonly limiter: Limiter
   readonly settings: LimitSettings
@@ -59,7 +59,7 @@ export interface RunningLimits {
   close(): Promise<void>
 }
 
-/** Time limit for reading the counters of a usage request. Its caller prefers a slow answer to no answer. */
+/** Time limit for reading counters to answer a usage request. The caller prefers a slow answer to no answer. */
 const LOOK_TIMEOUT_MS = 500
 /** Time limit for publishing the last records. If Kafka is reachable, publishing takes less time. */
 const LAST_RECORDS_MS = 1_000
@@ -114,7 +114,7 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
 function memoryGauge(metrics: Registry, memory: MemoryWatch): void {
   new Gauge({
     name: 'redis_memory_used_ratio',
-    help: 'Part of the memory of the fullest Redis server that is in use: of maxmemory, or of the machine without one',
+    help: 'Share of memory in use on the fullest Redis server, relative to maxmemory or, without maxmemory, to the machine',
     registers: [metrics],
     async collect() {
       const ratio = await memory.ratio()

@@ -16,7 +16,7 @@ export interface LimiterTelemetryOptions {
   readonly later?: Later
 }
 
-/** Histogram buckets, which are fine enough to show the target of 2 ms and the time limit of 5 ms. */
+/** Histogram buckets. They are fine enough to show the target of 2 ms and the time limit of 5 ms. */
 const LATENCY_BUCKETS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025]
 const MS_PER_SECOND = 1_000
 

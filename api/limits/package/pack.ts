@@ -8,8 +8,8 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const FILES = [join(SOURCE, 'package.json'), join(SOURCE, 'README.md'), join(ROOT, 'LICENSE')]
 
 /**
- * Compiles the middleware to JavaScript with declarations, and packs it.
- * @param folder is replaced by the built package
+ * Compiles the middleware to JavaScript with type declarations, and packs it as an npm package.
+ * @param folder the output folder. Existing contents are replaced.
  * @returns the path of the tarball, inside the folder
  */
 export function buildPackage(folder: string): string {

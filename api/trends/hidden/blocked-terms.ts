@@ -10,7 +10,7 @@ import type { ServiceKit } from '../../service.ts'
  */
 export interface BlockedTerms {
   /**
-   * Blocked terms, keyed by folded term. Throws ApiError `not_ready` until the terms have been read or a snapshot of
+   * Blocked terms, keyed by folded term. Throws ApiError `not_ready` if the terms have not been read and no snapshot of
    * them is in use.
    */
   readonly entries: ReadonlyMap<string, BlockedTerm>

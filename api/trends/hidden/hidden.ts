@@ -1,9 +1,9 @@
 import type { BlockedTerms } from './blocked-terms.ts'
 import { isUnsafe } from './unsafe.ts'
 
-/** Decides which terms lists leave out: docs/services/trends.md#hidden-terms */
+/** Decides which terms are left out of lists: docs/services/trends.md#hidden-terms */
 export interface HiddenTerms {
-  /** Increases whenever other terms are hidden. */
+  /** Increases whenever the set of hidden terms changes. */
   readonly revision: number
   /**
    * Returns a function that tests folded terms; undefined if no term is hidden. Throws ApiError `not_ready` while the

@@ -20,7 +20,7 @@ export interface BlockingDeps {
   sleep?(ms: number): Promise<unknown>
 }
 
-/** How long to wait until this process has read a change, which usually takes a few milliseconds. */
+/** How long to wait for this process to read a change. Reading usually takes a few milliseconds. */
 const SEEN_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 

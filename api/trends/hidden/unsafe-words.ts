@@ -1,6 +1,6 @@
 /**
- * Words that `safe=true` leaves out, which are vulgar, sexual and insulting words of a few languages, without accents.
- * The list cannot be complete. Administrators can block further terms.
+ * Words that `safe=true` leaves out: vulgar, sexual and insulting words in a few languages, without accents. The list
+ * cannot be complete. Administrators can block further terms.
  */
 
 /** Words that are unsafe only as whole words, because harmless words contain them. */

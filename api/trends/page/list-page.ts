@@ -10,7 +10,7 @@ import { placesMap } from './map.ts'
 export type TrendList = z.infer<typeof TrendListSchema>
 type Entry = TrendList['trends'][number]
 
-/** The volumes of each term on the last day, oldest first. */
+/** The volumes of each term during the last day, oldest first. */
 export type Days = ReadonlyMap<string, readonly number[]>
 
 /** Maximum number of other names that are shown with a trend. */

@@ -12,7 +12,7 @@ interface Frame {
   readonly height: number
 }
 
-/** Frame of the whole world. No city with trends is farther north or south. */
+/** Frame of the whole world. All cities with trends are inside this frame. */
 const WORLD: Frame = { x: -180, y: -72, width: 360, height: 130 }
 const LEAST_DEGREES = 4
 const MARGIN = 0.15

@@ -35,13 +35,16 @@ const ENTRIES = 30
 const CURVE_HOURS = 24
 const CURVE_STEP_MS = 30 * 60_000
 const CURVE_STEPS = (CURVE_HOURS * 3_600_000) / CURVE_STEP_MS
-/** How long curves are cached. Only the last step of a curve can still change, so an older curve hardly differs. */
+/**
+ * How long curves are cached. Only the last step of a curve can still change, so a cached curve hardly differs from a
+ * new one.
+ */
 const CURVES_KEPT_MS = 30_000
-/** A list of curves has about 12 kB. */
+/** Maximum number of lists whose curves are cached. The curves of a list take about 12 kB. */
 const MOST_KEPT_CURVES = 600
-/** Longer names of places do not exist. */
+/** Maximum length of a search text. No place has a longer name. */
 const MOST_PLACE_CHARACTERS = 100
-/** Woeids are 32-bit. */
+/** Matches any number that may be a woeid. Woeids are 32-bit numbers. */
 const WOEID = /^\d{1,10}$/
 
 const TITLES: Readonly<Record<string, string>> = {
@@ -49,7 +52,7 @@ const TITLES: Readonly<Record<string, string>> = {
   invalid_request: 'This address is not valid',
 }
 
-/** Creates the routes of the trends pages, which the server renders. */
+/** Creates the routes of the trends pages. The server renders these pages. */
 export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPageDeps): BoundRoute[] {
   const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
   const curves = shortCache({ load: loadDays, keptMs: CURVES_KEPT_MS, maxEntries: MOST_KEPT_CURVES, now })
@@ -65,7 +68,7 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
 
   async function daysOf(woeid: number, { trends }: TrendList): Promise<Days | undefined> {
     const terms = trends.map(({ term }) => term).toSorted()
-    // The list matters more than its curves.
+    // If the curves cannot be read, the list is shown without them.
     return await curves.get(JSON.stringify({ woeid, terms })).catch(() => undefined)
   }
 
@@ -99,7 +102,7 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
   ]
 }
 
-/** Returns the first value of a parameter. Empty fields, which forms also send, are treated as omitted. */
+/** Returns the first value of a parameter. Forms also send empty fields, so an empty value is treated as omitted. */
 function one(value: Parameter): string | undefined {
   return [value ?? []].flat().find((each) => each !== '')
 }
@@ -110,7 +113,7 @@ function woeidOf(value: Parameter): number {
   return Number(text)
 }
 
-/** Reads the JSON of an answer of the API, so that pages show exactly the same data. */
+/** Reads the JSON of an API answer, so that pages show exactly the same data as the API. */
 function jsonOf<T>({ body }: Answer): T {
   return JSON.parse(typeof body === 'string' ? body : Buffer.from(body as Uint8Array).toString()) as T
 }

@@ -5,7 +5,7 @@ import { defineRoute } from '../../kit/route.ts'
 import { trendsErrors } from '../errors.ts'
 import { STYLES } from './layout.ts'
 
-/** The page itself explains errors in a parameter, so the routes accept any text. */
+/** Schema of a parameter. It accepts any text, because the page itself explains errors in parameters. */
 const text = (description: string) =>
   z
     .union([z.string(), z.array(z.string())])
@@ -34,7 +34,8 @@ export const trendsPageRoute = defineRoute({
 export const termPageRoute = defineRoute({
   method: 'get',
   path: '/trends/terms/{term}',
-  // The page counts as a request for the history, so that callers cannot use it to bypass the limit of the history.
+  // The page counts as a request for the history, so that callers cannot use the page to bypass the rate limit of the
+  // history.
   countsAs: '/v1/trends/{term}/history',
   operationId: 'trendsTermPage',
   summary: 'Show the history of a term as an HTML page',

@@ -1,25 +1,25 @@
-/** One open answer to which events are sent. */
+/** An open answer that receives events. */
 export interface StreamReader {
   readonly body: ReadableStream<Uint8Array>
   /**
-   * Sends an event, or keeps it until the client has read the previous event. If several events wait, only the last one
-   * is kept.
+   * Sends an event, or keeps it until the client has read the previous event. If several events wait, only the newest
+   * one is kept.
    */
   send(event: Uint8Array): void
-  /** Sends a comment, unless the client still has data to read. */
+  /** Sends a comment if the client has read all earlier data. */
   beat(): void
   /** Returns how long an event has been waiting for the client, in ms. */
   behindMs(): number
-  /** Ends the answer as complete. */
+  /** Ends the stream normally. */
   end(): void
   /** Cuts the connection. */
   fail(cause: unknown): void
 }
 
 export interface StreamReaderOptions {
-  /** The event to begin with. */
+  /** The first event of the stream. */
   readonly first: Uint8Array
-  /** Called when the client has gone. */
+  /** Called when the client has disconnected. */
   onGone(): void
   /** Monotonic ms. */
   monotonic(): number

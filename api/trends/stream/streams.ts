@@ -12,7 +12,8 @@ import { type StreamReader, streamReader } from './reader.ts'
 /** Sends lists to the readers of this process when the lists change: docs/services/trends.md#streams */
 export interface TrendStreams {
   /**
-   * Returns a stream that begins with the current list. Throws the errors of reading the list, and `too_many_readers`.
+   * Returns a stream that begins with the current list. Throws `too_many_readers`, and the same errors as
+   * `TrendLists.plain`.
    * @param address the reader's address. All addresses of an IPv6 /64 count as one.
    * @param isHead whether only the headers are requested
    */
@@ -32,29 +33,34 @@ export interface TrendStreamsOptions {
   monotonic(): number
 }
 
-/** Maximum number of readers. Each reader needs a connection and some kilobytes. */
+/** Maximum number of readers. Each reader needs a connection and a few kilobytes. */
 export const MAX_READERS = 1_000
 /**
- * Maximum number of readers with one address. Behind a load balancer, the limit on connections does not apply, and one
- * client could otherwise occupy all places.
+ * Maximum number of readers with one address. Behind a load balancer, the limit on connections does not apply. Without
+ * this limit, one client could therefore take all streams.
  */
 export const MAX_READERS_PER_ADDRESS = 100
 const LOOK_EVERY_MS = 1_000
-/** Interval between comments. It is shorter than the 60 s after which common proxies close silent connections. */
+/**
+ * Interval between comments. Common proxies close a connection after 60 s without traffic, so the interval is shorter.
+ */
 const HEARTBEAT_EVERY_MS = 15_000
-/** Time after which a client that has not read an event is disconnected, so that it does not occupy a place forever. */
+/**
+ * How long a client may leave an event unread before it is disconnected. A client that stops reading must not occupy a
+ * stream forever.
+ */
 const MAX_BEHIND_MS = 60_000
 const RETRY_AFTER_SECONDS = 30
 const EVENT_STREAM = 'text/event-stream; charset=utf-8'
 /** Headers of a stream. The last header keeps nginx from buffering events. */
 const HEADERS = { 'Content-Type': EVENT_STREAM, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
-/** Field with the number of ms that a browser waits before it connects again. */
+/** Field that sets how many ms a browser waits before it connects again. */
 const RETRY = 'retry: 5000\n'
 const STALE: unique symbol = Symbol('stale')
 
 /**
- * The list of one region, and its readers. Each channel is polled once, regardless of the number of readers. A channel
- * without readers is kept, with the list that was sent last. There are at most two channels per region.
+ * The list of one region, and its readers. Each channel reads the list once for all of its readers. A channel without
+ * readers is kept, together with the list that was sent last. There are at most two channels per region.
  */
 interface Channel {
   readonly region: Region
@@ -107,7 +113,8 @@ export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOp
 
   function onFailedLook(channel: Channel, error: unknown): void {
     if (!(error instanceof ApiError)) {
-      // The readers are disconnected. When they connect again, they get the error as an answer, which is logged.
+      // The readers are disconnected. When they connect again, they get the error as an answer, and the error is
+      // logged.
       for (const reader of [...channel.readers.keys()]) cut(channel, reader, error)
     } else if (channel.sent !== STALE && (error.definition === trendsErrors.trends_stale || isTooOld(channel))) {
       channel.sent = STALE
@@ -116,7 +123,7 @@ export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOp
     }
   }
 
-  /** Returns whether the list of a channel is too old, which also happens while newer lists cannot be read. */
+  /** Returns whether the list of a channel is too old. This also happens while newer lists cannot be read. */
   function isTooOld({ body }: Channel): boolean {
     if (body === undefined) return false
     const { as_of } = JSON.parse(Buffer.from(body).toString()) as { readonly as_of: string }

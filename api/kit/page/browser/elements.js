@@ -9,7 +9,7 @@
  */
 export function byId(id, kind) {
   const found = document.getElementById(id)
-  if (!(found instanceof kind)) throw new Error(`the page has no ${id}`)
+  if (!(found instanceof kind)) throw new Error(`the page has no element ${id} of the expected class`)
   return found
 }
 
@@ -21,7 +21,7 @@ export const input = (id) => byId(id, HTMLInputElement)
 export const part = (id) => byId(id, HTMLElement)
 
 /**
- * Creates an element. Texts of users only ever become text nodes, never HTML.
+ * Creates an element. Text from users becomes text nodes, never HTML.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {string} [className]
@@ -36,7 +36,7 @@ export function make(tag, className = '', ...children) {
 }
 
 /**
- * Isolates a user's text, so that characters that change the direction of writing end with it.
+ * Isolates a user's text, so that its bidirectional control characters do not affect the text after it.
  * @param {string} text
  */
 export function isolated(text) {
@@ -56,7 +56,7 @@ export function smallButton(label, onClick) {
 }
 
 /**
- * Returns a function that shows a text in an element, or hides the element if the text is empty.
+ * Returns a function that shows text in an element. Empty text hides the element.
  * @param {HTMLElement} element
  * @returns {(text: string) => void}
  */

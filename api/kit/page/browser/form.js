@@ -2,7 +2,7 @@
 import { byId } from './elements.js'
 
 /**
- * Calls `send` when a form is submitted. The form stays locked until it has succeeded or failed.
+ * Calls `send` when a form is submitted. Until `send` has succeeded or failed, further submissions are ignored.
  * @param {string} id
  * @param {() => unknown} send
  * @param {(error: unknown) => void} onFailure

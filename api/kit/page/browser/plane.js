@@ -1,16 +1,23 @@
 // @ts-check
 
-/** Units of a drawing per degree. Browsers draw large numbers more exactly than small ones. */
+/**
+ * Units of a drawing per degree. Browsers draw shapes with large coordinates more precisely than shapes with small
+ * ones.
+ */
 const SCALE = 10_000
 const DEGREES = 360
-/** Near the poles, degrees of longitude have almost no width. */
+/**
+ * Minimum width of a degree of longitude, as a share of its width at the equator. Near the poles, the real width is
+ * almost 0.
+ */
 const LEAST_WIDTH = 0.05
 
 /** @typedef {{ lat: number, lng: number }} Place */
 
 /**
- * Returns a function that places points of the earth on a plane. Degrees of longitude shrink with the latitude, and
- * places beyond ±180° continue beside the others, so that neighbours on the earth are neighbours on the plane.
+ * Returns a function that maps places on the earth to points on a plane. The higher the latitude, the narrower a degree
+ * of longitude. The plane continues across the 180° meridian, so that neighbours on the earth are also neighbours on
+ * the plane.
  * @param {Place} middle
  */
 export function planeAround(middle) {
@@ -23,9 +30,9 @@ export function planeAround(middle) {
   }
 
   /**
-   * Returns the size of a field.
-   * @param {number} north degrees
-   * @param {number} east degrees
+   * Returns the size of an area on the plane.
+   * @param {number} north extent from south to north, in degrees
+   * @param {number} east extent from west to east, in degrees
    */
   onPlane.size = (north, east) => ({ width: east * shrink * SCALE, height: north * SCALE })
   return onPlane

@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Waits this long if the server gives no time. */
+/** Retry delay if the answer has no Retry-After header. */
 export const DEFAULT_RETRY_S = 5
 const ID_BYTES = 16
 
@@ -25,7 +25,7 @@ export class RequestFailed extends Error {
 
 /**
  * Sends a request with a JSON body. A POST gets an Idempotency-Key.
- * @param {string} path from the root
+ * @param {string} path the path, beginning with a slash
  * @param {{ method: string, headers?: Record<string, string>, body?: object | undefined } & Omit<RequestInit, 'method' | 'headers' | 'body'>} request
  * @returns {Promise<any>} the body of the answer; undefined if it has none
  * @throws {RequestFailed}
@@ -68,7 +68,7 @@ function parsed(text) {
   }
 }
 
-/** Pages without TLS have no `crypto.randomUUID`. */
+/** Returns a random id. `crypto.randomUUID` is not used, because browsers do not offer it to pages without TLS. */
 function randomId() {
   return [...crypto.getRandomValues(new Uint8Array(ID_BYTES))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 }

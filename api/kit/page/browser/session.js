@@ -16,7 +16,7 @@ const TIMEOUT_MS = 20_000
  */
 
 /**
- * Returns what went wrong. Any exception other than a refusal by the server is a bug of the page and is logged to the
+ * Returns what went wrong. Any exception other than a refusal by the server is a bug in the page and is logged to the
  * console.
  * @param {unknown} error
  * @returns {Failure}
@@ -34,7 +34,7 @@ export function failureOf(error) {
   }
 }
 
-/** The token itself is in a cookie that scripts cannot read. */
+/** The current session. Its token is in a cookie that scripts cannot read. */
 /** @type {Session | undefined} */
 let current
 
@@ -75,7 +75,7 @@ export const session = {
 /**
  * Calls the server with the session.
  * @param {string} method
- * @param {string} path from the root
+ * @param {string} path the path, beginning with a slash
  * @param {object} [body]
  * @returns {Promise<any>} the body of the answer; undefined if it has none
  * @throws {RequestFailed}

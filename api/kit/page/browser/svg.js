@@ -14,7 +14,7 @@ export function element(name, attributes) {
 }
 
 /**
- * Creates a text in a drawing.
+ * Creates a text element in a drawing.
  * @param {string} content
  * @param {number} x
  * @param {number} y
