@@ -7,7 +7,7 @@ import { ApiError, errors } from '../../kit/errors.ts'
 import { checkImage } from './check.ts'
 import { gate } from './gate.ts'
 
-/** An image that is stored. */
+/** The stored original of an image. */
 export interface StoredImage {
   /** SHA-256 of the stored original in hex. */
   readonly content_hash: string

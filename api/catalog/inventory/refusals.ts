@@ -8,7 +8,7 @@ export function outOfStock({ variant_id, warehouse_id, available }: OutOfStock):
   return new ApiError(catalogErrors.out_of_stock, { message, fields: { variant_id, warehouse_id, available } })
 }
 
-/** Returns the error for a change of stock that was refused. */
+/** Returns the error for a refused stock change. */
 export function refusal(outcome: InventoryRefusal, row: StockRow): ApiError {
   const { variant_id, warehouse_id, available, reserved, version } = row
   switch (outcome) {

@@ -3,7 +3,7 @@ import { placeOfVariant } from '../../../schemas/catalog/ids.ts'
 import type { Cart } from '../../../schemas/catalog/types.ts'
 import { isoTime, MAX_UNITS, warehouseId } from '../inventory/model.ts'
 
-/** docs/services/catalog.md#carts */
+/** Maximum number of items in a cart: docs/services/catalog.md#carts */
 const MAX_ITEMS = 100
 
 const variantNumber = z

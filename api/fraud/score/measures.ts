@@ -13,7 +13,10 @@ export function scoreMeasures(registry: Registry, log: Logger) {
   const degraded = counter(registry, 'fraud_degraded_answers_total', 'Answers for which something was unavailable', 'part')
   const lost = counter(registry, 'fraud_events_lost_total', 'Scored transactions that neither Kafka nor the spool took in time')
 
-  /** Logs the newest reason as a warning. The rate of warnings is limited, so not every failure is logged. */
+  /**
+   * Returns a function that logs the newest reason as a warning. The rate of warnings is limited, so not every failure
+   * is logged.
+   */
   function warning(event: string): (reason: string) => void {
     let newest = ''
     const spaced = spacedWarning({ everyMs: WARN_EVERY_MS, say: (times) => log.warn({ times, reason: newest }, event) })

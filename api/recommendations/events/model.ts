@@ -3,7 +3,7 @@ import type { Interaction } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS } from '../../../schemas/retention.ts'
 import { idField } from '../parameters.ts'
 
-/** docs/services/recommendations.md#events */
+/** Limits of events: docs/services/recommendations.md#events */
 const MAX_AHEAD_MS = 5 * 60_000
 const MAX_AGE_MS = 90 * DAY_MS
 const MS_PER_SECOND = 1_000

@@ -29,7 +29,7 @@ export interface ExplainDeps extends Pick<ServiceKit, 'tables' | 'log'> {
   readonly catalogue: Pick<RecommendationTables, 'items'>
 }
 
-/** All items of a list. */
+/** Number of items that the page shows, which is a complete list. */
 const SHOWN_ITEMS = 50
 /** Number of training runs whose quality is compared. */
 const SHOWN_RUNS = 10

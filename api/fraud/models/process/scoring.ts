@@ -5,7 +5,7 @@ import type { ModelNumbers, RowScores, ScoreRequest } from '../wire.ts'
 import { explain, MOST_FACTORS } from './explain.ts'
 import type { LoadedModel } from './model.ts'
 
-/** Minimum score that is explained. If the model's own threshold for MEDIUM is lower, that threshold applies. */
+/** Minimum score that is explained. If the model's threshold for MEDIUM is lower, that threshold applies instead. */
 const EXPLAINED_FROM = 0.3
 /**
  * Maximum number of rows that are explained per batch. An explanation takes as long as scoring a hundred rows, so many
