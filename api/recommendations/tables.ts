@@ -40,7 +40,7 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
 
   const feeds = await Promise.all([
     topicFeeds(itemsTopic, putItem, items.activeIds),
-    // Statistics are never removed, so there are no keys to compare with the topic.
+    // Reports no keys, so that items keep their last statistics even if the topic is deleted and created again.
     topicFeeds(
       itemStats,
       (itemId, stats) => items.putStats(itemId, stats),
