@@ -66,7 +66,7 @@ export interface People {
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
   /**
    * Checks that a user may swipe a target. Returns the part of the state that contains the user's last swipe, and the
-   * time from which a swipe takes effect. Throws `profile_not_found`, `profile_inactive`, `not_ready`.
+   * earliest time at which a swipe takes effect. Throws `profile_not_found`, `profile_inactive`, `not_ready`.
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent' | 'countsFrom'>>
   /**

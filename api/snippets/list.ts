@@ -33,7 +33,7 @@ export type Sort = keyof typeof SORTS
 export const MAX_NEWEST = 2_000
 /** Maximum number of words in a search. ClickHouse matches each word separately. */
 export const MAX_WORDS = 8
-/** Retry-After while the table is being filled. */
+/** Retry-After while the search table is being filled. */
 const RETRY_AFTER_SECONDS = 5
 
 export interface ListDeps {

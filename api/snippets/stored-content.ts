@@ -43,7 +43,7 @@ export interface Contents {
  * Opens the content without reading it. For long content, first waits for a slot. The open content stays readable even
  * if it is deleted in the meantime. Throws ApiError `unavailable`. If the content is missing, throws another error,
  * because that is a bug.
- * @param address the reader's address. Slots are shared among addresses.
+ * @param address the reader's address. It identifies the reader when slots are assigned.
  */
 export async function openContent(
   { blobs, outgoing }: Contents,

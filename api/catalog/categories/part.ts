@@ -73,6 +73,6 @@ function refusal(fault: CategoryFault): ApiError {
     case 'slug_taken':
       return invalidRequest('body.slug', 'is the slug of another category with the same parent')
     case 'too_many':
-      return invalidRequest('path.category_id', `would be one of more than ${MOST_CATEGORIES} categories`)
+      return invalidRequest('path.category_id', `would exceed the limit of ${MOST_CATEGORIES} categories`)
   }
 }

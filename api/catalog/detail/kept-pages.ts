@@ -35,7 +35,7 @@ interface Kept {
   currentAt: number
 }
 
-/** A read of the texts of a page. */
+/** A read of the data of a page, with the reports of later changes. */
 export interface PageRead extends Pick<WatchedRead, 'unchangedAt'> {
   /** Time at which the read began, in epoch ms. */
   readonly startedAt: number
@@ -74,8 +74,8 @@ const RECENT_MS = 1_000
 const READ_AGAIN_MS = 60_000
 
 /**
- * Renders pages of products, and keeps the last page of each product. A page is rendered again only if its
- * sources, the categories or its badges have changed.
+ * Renders product pages, and keeps the last page of each product. A page is rendered again only if its data, the
+ * categories or its badges have changed.
  */
 export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptPages {
   const pages = new LRUCache<number, Kept>({ maxSize: MOST_BYTES, sizeCalculation: bytesOf })

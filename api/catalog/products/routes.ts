@@ -102,7 +102,7 @@ export const replaceProductRoute = defineRoute({
   method: 'put',
   path: '/api/v1/seller/products/{product_id}',
   operationId: 'replaceProduct',
-  summary: 'Replace what a product says',
+  summary: 'Replace the content of a product',
   description:
     "Creates the next version. Variants are matched by sku. A variant that the request omits becomes INACTIVE, and a later version can include it again. If the request has `images` or files, they replace the product's images. A seller can send at most 300 replacements per minute.",
   auth: SELLER,

@@ -18,12 +18,12 @@ export const CartBody = z
         z.strictObject({
           variant_id: variantNumber,
           quantity: z.int().min(1).max(MAX_UNITS),
-          warehouse_id: warehouseId.optional().openapi({ description: 'Default: the warehouse that has most available.' }),
+          warehouse_id: warehouseId.optional().openapi({ description: 'Default: the warehouse with the most available units.' }),
         }),
       )
       .min(1)
       .max(MAX_ITEMS)
-      .openapi({ description: 'Equal items are added up.' }),
+      .openapi({ description: 'Items of the same variant and warehouse are added up.' }),
   })
   .openapi('NewReservation')
 

@@ -50,7 +50,7 @@ export interface RuleResult {
   readonly snoozed: number
   readonly failed: number
   readonly missing: number
-  /** For each field, the number of missing results for which the field was absent. */
+  /** How often each field was absent when an evaluation had no result. */
   readonly missing_by: Readonly<Record<string, number>>
 }
 

@@ -115,7 +115,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
         recent = await addBlocks(scripts, now(), take())
         await judge()
       } catch (error) {
-        // The counts since the last tick are lost, which hardly changes the share.
+        // This loses the counts since the last tick. That hardly changes the share.
         log.debug({ reason: (error as Error).message }, 'fraud_guard_waits')
       }
     },

@@ -32,7 +32,7 @@ export type Claimed =
   /** Redis does not respond. */
   | { readonly state: 'away' }
 
-/** Keeps the answers of transactions for repeated requests. No function throws. */
+/** Keeps the answers to transactions, for repeated requests. Only `find` throws. */
 export interface KeptAnswers {
   /** Binds the request's transaction id to the request, or returns the answer that is already kept. */
   claim(request: FraudRequest): Promise<Claimed>

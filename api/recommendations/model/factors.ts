@@ -78,7 +78,7 @@ export async function openFactors(path: string, rows: number, dimensions: number
     },
     productWith(row, vector) {
       const start = startOf(row)
-      // Four separate sums are faster, because a processor waits for each addition to the same sum.
+      // Computes four separate sums, because additions to the same sum would have to wait for each other.
       let [first, second, third, fourth] = [0, 0, 0, 0]
       for (let at = 0; at < dimensions; at += 4) {
         first += halves[start + at] * vector[at]

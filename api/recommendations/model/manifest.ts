@@ -41,7 +41,7 @@ export async function readManifest(folder: string): Promise<{ manifest: BundleMa
   })
   const manifest = parse(text)
   if (manifest.dimensions !== DIMENSIONS) throw new BundleError(`the vectors have ${manifest.dimensions} numbers instead of ${DIMENSIONS}`)
-  if (manifest.columns.join() !== RANKING_FEATURES.join()) throw new BundleError('the ranker was trained on other features')
+  if (manifest.columns.join() !== RANKING_FEATURES.join()) throw new BundleError('the ranker was trained on different features')
   for (const name of BUNDLE_FILES) {
     const expected = manifest.files[name]
     if (expected === undefined) throw new BundleError(`the manifest does not name ${name}`)

@@ -84,7 +84,7 @@ export async function openVectors(folder: string, shape: VectorShape, mostAdded 
 
   async function searched() {
     const index = await indexOf(at('items.usearch'), dimensions, lengths)
-    if (index.size !== items) throw new BundleError(`the index holds ${index.size} of ${items} items`)
+    if (index.size !== items) throw new BundleError(`the index contains ${index.size} of ${items} items`)
     const trained = items <= MOST_WHOLE ? await wholeSearch({ factors, dimensions, lengths, greatest }) : index
     const solver = await foldIn({ gram, dimensions, regularization: shape.regularization }).catch((cause: Error) => {
       throw new BundleError(`gram.f64: ${cause.message}`, { cause })
@@ -221,7 +221,7 @@ async function bytesOf(path: string, bytes: number): Promise<ArrayBuffer> {
 async function checkNumbers(name: string, values: Float32Array | Float64Array): Promise<void> {
   for (let start = 0; start < values.length; start += CHECKED_NUMBERS) {
     for (const value of values.subarray(start, start + CHECKED_NUMBERS)) {
-      if (!Number.isFinite(value)) throw new BundleError(`${name} holds ${value}`)
+      if (!Number.isFinite(value)) throw new BundleError(`${name} contains ${value}`)
     }
     await otherWork()
   }

@@ -26,7 +26,7 @@ export interface Comparison {
 
 /** Compares two snippets that the caller may read. Throws ApiError: `not_comparable`, `unavailable`. */
 export async function compareSnippets({ contents, comparer }: CompareDeps, { from, to, address }: Comparison): Promise<Answer> {
-  // A comparison would be an uncounted read.
+  // Snippets with limited reads cannot be compared, because a comparison would be a read that is not counted.
   const burns = from.readsLeft !== undefined || to.readsLeft !== undefined
   if (burns || Math.max(from.bytes, to.bytes) > MAX_COMPARED_BYTES) throw new ApiError(snippetErrors.not_comparable)
   // The contents are opened one after the other, so that a comparison needs only one slot at a time. Two comparisons

@@ -21,7 +21,7 @@ export interface TakenBody {
 export interface SnippetBody {
   readonly contentType: string | undefined
   readonly pieces: AsyncIterable<Uint8Array>
-  /** The sender's address. Slots are shared among addresses. */
+  /** The sender's address. It identifies the sender when slots are assigned. */
   readonly address: string
 }
 

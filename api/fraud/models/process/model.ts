@@ -74,11 +74,11 @@ async function repeatVectors({ manifest, score }: LoadedModel): Promise<void> {
   const { vectors, scores, tolerance } = manifest.golden
   const rows = Float32Array.from(vectors.flat(), (value) => value ?? Number.NaN)
   const found = await score(rows, vectors.length, true).catch((error: Error) => {
-    throw new ModelRefused(`${manifest.file} cannot score its vectors: ${error.message}`)
+    throw new ModelRefused(`${manifest.file} cannot score its test vectors: ${error.message}`)
   })
   for (const [index, expected] of scores.entries()) {
     if (!(Math.abs(found[index] - expected) <= tolerance)) {
-      throw new ModelRefused(`${manifest.file} gives ${found[index]} for its vector ${index}, not ${expected}`)
+      throw new ModelRefused(`${manifest.file} gives ${found[index]} for its test vector ${index}, not ${expected}`)
     }
   }
 }

@@ -259,7 +259,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       }, CLOCK_MS)
       inOrder(load)
     },
-    /** Forgets the deck of the user who signs out. */
+    /** Clears the deck when the user signs out. */
     stop() {
       isRunning = false
       document.removeEventListener('keydown', onKey)

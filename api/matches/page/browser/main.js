@@ -9,7 +9,7 @@ import { matchList } from './matches.js'
 import { problemOf } from './messages.js'
 import { searchMap } from './search-map.js'
 
-/** The parts of the page of which at most one is visible at a time. */
+/** Parts of the page. At most one of them is visible at a time. */
 const VIEWS = ['sign-in', 'profile', 'place', 'feed']
 /** The form that provides what the feed needs, keyed by the code of the error. */
 /** @type {Readonly<Record<string, string>>} */

@@ -87,7 +87,7 @@ function homeFirst(cells) {
 }
 
 /**
- * Places cells on a plane.
+ * Returns the positions and sizes of the cells on a plane.
  * @param {readonly SearchedCell[]} cells
  * @returns {Map<SearchedCell, Box>}
  */

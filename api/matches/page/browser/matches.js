@@ -34,7 +34,7 @@ export function matchList({ onFailure }) {
   let timer
   let pauseMs = POLL_MS
   let isRunning = false
-  /** Grows with each start, so that answers to a user who has signed out change nothing. */
+  /** Grows with each start, so that answers that arrive after the user has signed out change nothing. */
   let run = 0
 
   async function poll() {
@@ -100,7 +100,7 @@ export function matchList({ onFailure }) {
       run++
       void poll()
     },
-    /** Forgets the matches of the user who signs out. */
+    /** Clears the list when the user signs out. */
     stop() {
       isRunning = false
       clearTimeout(timer)

@@ -32,7 +32,7 @@ const REASONS = {
 }
 
 /**
- * Says what went wrong and what helps.
+ * Returns a text that says what went wrong and what the user can do.
  * @param {Failure} failure
  * @returns {string}
  */

@@ -151,7 +151,7 @@ export function searchMap({ onFailure, onSuccess }) {
   onSubmit('search-form', search, onFailure)
 
   return {
-    /** Forgets the search of the administrator who signs out. */
+    /** Clears the map when the administrator signs out. */
     clear() {
       drawing = undefined
       input('search-user').value = ''
