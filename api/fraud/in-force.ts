@@ -55,8 +55,8 @@ export interface ModelOutcome {
   readonly scores: ModelScores
   readonly versions: ModelVersions
   /**
-   * The policy that was set together with these models. It applies to their scores even if a newer policy waits for its
-   * models to load.
+   * The policy that was set together with these models. It applies to their scores even while a newer policy is waiting
+   * for its models to load.
    */
   readonly policy: Policy
   /** Scores of the challenger; undefined if the transaction is not in the challenger's share. */

@@ -21,9 +21,12 @@ export interface SettingsChange<O extends Outcome> {
   readonly input?: CommandInput
   /** The kind of the answer if the change is accepted. */
   readonly outcome: O
-  /** The name and the input of the operation. An Idempotency-Key must not be reused with other values. */
+  /**
+   * The name and the input of the operation. A second request with the same Idempotency-Key but different values is
+   * refused.
+   */
   readonly asked: readonly unknown[]
-  /** Error if the setting already exists, or does not exist. */
+  /** Error if the setting already exists. `missing` is the error if it does not exist. */
   readonly exists?: ErrorDefinition
   readonly missing?: ErrorDefinition
   /** Name of the author of the change. Default: the subject of the caller's token. */

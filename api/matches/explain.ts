@@ -51,8 +51,8 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
   }
 
   /**
-   * Repeats the user's search. Counts each user that the search finds in one cell, under the first reason for
-   * exclusion.
+   * Repeats the user's search. Counts each user that the search finds in one cell only, and under the first reason for
+   * exclusion only.
    */
   async function explainSearch(user: string) {
     const state = await people.own(user)

@@ -20,8 +20,8 @@ const MS_PER_SECOND = 1_000
  */
 const SHOWN_SCORES = 100
 /**
- * Minimum interval between reports of a user's activity. A longer interval does no harm, because users count as active
- * for a week.
+ * Minimum interval between reports of a user's activity. More frequent reports would be useless, because users count as
+ * active for a week.
  */
 const ACTIVITY_EVERY_MS = 600_000
 

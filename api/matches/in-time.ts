@@ -1,9 +1,9 @@
 import { ApiError, errors } from '../kit/errors.ts'
 
 /**
- * Waits for Redis until a short time limit, then throws `unavailable`. If this process was busy, the answer may already
- * be in the socket, unread, when the time is over. Node reads sockets before it runs `setImmediate` callbacks, so the
- * function throws in such a callback.
+ * Waits for Redis, but only for a short time, and then throws `unavailable`. If this process was busy, the answer may
+ * already be in the socket, unread, when the time is over. Node reads sockets before it runs `setImmediate` callbacks,
+ * so the function throws in such a callback.
  */
 export async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()

@@ -26,7 +26,7 @@ export interface ReadRequest extends CommandRequest {
   readonly ifNoneMatch: string | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
   isSpeculative(): boolean
-  /** Whether a browser navigates to the address, and so shows the answer as a page. */
+  /** Whether a browser opens the address in order to show the answer as a page. */
   isNavigation(): boolean
 }
 

@@ -1,7 +1,7 @@
 import { hash48 } from '../../../schemas/fraud/hash.ts'
 
 /**
- * Maximum number of example ids per cell. These are as many as an analyst inspects, and they keep a report with many
+ * Maximum number of example ids per cell. Analysts rarely inspect more examples, and the limit keeps a report with many
  * cells small.
  */
 export const MAX_EXAMPLES = 5

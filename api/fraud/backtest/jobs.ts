@@ -45,7 +45,7 @@ export interface BacktestJobsDeps {
 
 /**
  * Maximum number of jobs that run at once. Each job has its own process of about 200 MB, and all jobs share the CPU
- * time that scoring leaves.
+ * time that scoring does not use.
  */
 const MAX_RUNNING = 2
 /**

@@ -24,7 +24,7 @@ export interface ModelLoading {
   /**
    * Makes a child process load the models of an assignment, unless the process has already loaded them. A challenger
    * that cannot be loaded is left out.
-   * @throws CannotLoad if a champion cannot be loaded, ChildGone
+   * @throws CannotLoad if a champion cannot be loaded; ChildGone if the process has ended
    */
   load(child: ChildLink, assignment: ModelAssignment, policy: Policy): Promise<ActiveModels>
 }

@@ -59,10 +59,11 @@ const PRIOR_STARS = 3.5
 const PRIOR_EVENTS = 20
 const PRIOR_PURCHASES = 0.4
 /**
- * Number of interactions below which an item is new. The popularity of a new item is the one that its producer gave.
+ * Number of interactions below which an item is new. For a new item, the popularity that its producer gave counts
+ * fully.
  */
 export const NEW_ITEM_INTERACTIONS = 100
-/** Number of interactions from which the given popularity of an item no longer counts, and only its statistics do. */
+/** Number of interactions from which the given popularity of an item no longer counts. */
 const KNOWN_ITEM_INTERACTIONS = 500
 /** Number of views that a given popularity of 1 corresponds to. */
 const GIVEN_POPULARITY_VIEWS = 50
@@ -263,7 +264,7 @@ export function itemTable(): ItemTable {
   }
 }
 
-/** Returns the share, from 0 to 1, by which the statistics replace the given popularity. */
+/** Returns how well an item is known, from 0 to 1. The weight of its given popularity is 1 minus this value. */
 function blend(interactions: number): number {
   return Math.min(1, Math.max(0, (interactions - NEW_ITEM_INTERACTIONS) / (KNOWN_ITEM_INTERACTIONS - NEW_ITEM_INTERACTIONS)))
 }

@@ -27,7 +27,7 @@ const KEPT_MS = 60_000
  * million items takes half a second.
  */
 const NEW_TRAIT_MS = 15_000
-/** Maximum number of traits that have a list. The traits that were requested last have one. */
+/** Maximum number of traits that have a list. Only the most recently requested traits have one. */
 const MAX_LISTED_TRAITS = 1_000
 const PER_TRAIT = 100
 const PER_GENRE = 100

@@ -20,7 +20,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
   let at = 0
 
   /**
-   * Parses alternatives up to the closing bracket or the end of the pattern.
+   * Parses alternatives up to the closing parenthesis or the end of the pattern.
    * @param before the text that certainly precedes the alternatives
    * @returns the requirements of the alternatives, including the text before them
    */

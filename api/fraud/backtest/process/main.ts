@@ -7,7 +7,7 @@ import type { FromReplayProcess, ReplayOrder, ToReplayProcess } from './messages
 
 /**
  * Main module of a process that runs one back-test. The process has a low priority, so that scoring gets the CPU first.
- * It ends together with the process that started it.
+ * The process ends when the process that started it ends.
  */
 const lists = new Map<string, ReadonlySet<string>>()
 const snoozes = new Map<string, ReadonlyMap<string, number>>()

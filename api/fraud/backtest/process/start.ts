@@ -6,7 +6,7 @@ import type { FromReplayProcess, ReplayOrder, ReplayProgress, ToReplayProcess } 
 
 /** A replay that runs in a separate process. */
 export interface RunningReplay {
-  /** The result of the replay. Rejects with a ReplayError, whose message callers of the API see. */
+  /** The result of the replay. Rejects with a ReplayError. Callers of the API see its message. */
   readonly done: Promise<{ readonly result: ReplayResult; readonly available: number }>
   /** Ends the process. `done` then rejects with the reason, unless it has already settled. */
   cancel(reason: string): void

@@ -35,7 +35,7 @@ export function drawHead({ found, transaction }, assign) {
   part('case-head').replaceChildren(...lines)
 }
 
-/** Names of the groups of fields in the request, with the names that the page shows. */
+/** Groups of fields in the request, each with the name that the page shows. */
 /** @type {[string, string][]} */
 const GROUPS = [
   ['payer', 'Payer'],

@@ -10,7 +10,8 @@ import { CITIES } from './cities.js'
  * @typedef {object} Frame
  * @property {number} width in pixels
  * @property {number} height
- * @property {(place: { lat: number, lng: number }) => { x: number, y: number }} at returns where a place is drawn
+ * @property {(place: { lat: number, lng: number }) => { x: number, y: number }} at returns the position of a place in
+ * the drawing
  * @property {{ width: number, height: number }} degree the size of a degree
  */
 

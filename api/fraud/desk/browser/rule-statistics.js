@@ -28,7 +28,7 @@ const ROWS = [
 ]
 
 /**
- * Shows how often a rule was evaluated, matched and so on in the last days.
+ * Shows what a rule did in the last days, such as how often it matched.
  * @param {{ onFailure: (error: unknown) => void }} wiring
  */
 export function ruleStatistics({ onFailure }) {

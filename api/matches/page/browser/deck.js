@@ -126,7 +126,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       } catch (error) {
         const failure = failureOf(error)
         if (!isCurrent()) return
-        // If the person's profile no longer exists, the card does not come back. After any other failure it does.
+        // If the person's profile no longer exists, the card does not come back. After any other failure, it comes
+        // back.
         if (failure.code !== 'profile_not_found') waiting.unshift(candidate)
         pauseFor(failure)
         onFailure(failure)

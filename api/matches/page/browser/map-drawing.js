@@ -76,8 +76,8 @@ function classOf({ examined, passed }) {
 }
 
 /**
- * Returns the smallest cells from the user's own cell on. The search begins with that cell and its neighbours, so the
- * user's cell is in the middle of the smallest cells.
+ * Returns the user's own cell and the smallest cells after it. The search begins with the user's own cell and its
+ * neighbours, so this cell is in the middle of the smallest cells.
  * @param {readonly SearchedCell[]} cells
  */
 function homeFirst(cells) {

@@ -10,7 +10,7 @@ import { failureOf } from './deck.js'
 
 const POLL_MS = 5_000
 /**
- * Delay before the list is read after the answer to a swipe contained a match. The list contains the match within a
+ * How soon the list is read again after the answer to a swipe contained a match. The list contains the match within a
  * second or two.
  */
 const SOON_MS = 1_000
