@@ -213,7 +213,10 @@ export function partitionOfUser(facts: Pick<Facts, 'partitionOf'>, userId: strin
   return facts.partitionOf(matchRelations, userId)
 }
 
-/** Returns the partition of the candidate index for a cell, which is a geohash of 4 characters. */
+/**
+ * Returns the partition of the candidate index that contains a cell.
+ * @param geohash4 the cell, as a geohash of 4 characters
+ */
 export function partitionOfCell(facts: Pick<Facts, 'partitionOf'>, geohash4: string): number {
   return facts.partitionOf({ name: matchIndex.name, key: utf8 }, geohash4)
 }

@@ -31,7 +31,7 @@ interface Kept {
   readonly rendered: Rendered
   /** The read that returned the latest texts. */
   read: PageRead
-  /** Latest known time at which the page was current, in epoch ms. */
+  /** Latest time at which the page is known to have been current, in epoch ms. */
   currentAt: number
 }
 
@@ -88,7 +88,7 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
     return kept.tree === tree && sameSources(kept.sources, sources) && kept.badges === badgesNow(sources.details, kept.createdAt)
   }
 
-  /** Advances `currentAt` to the latest time up to which no change was reported. */
+  /** Advances `currentAt` if no change has been reported in the meantime. */
   function confirm(kept: Kept): void {
     const unchangedAt = kept.read.unchangedAt()
     if (unchangedAt === undefined || unchangedAt <= kept.currentAt || unchangedAt - kept.read.startedAt > READ_AGAIN_MS) return

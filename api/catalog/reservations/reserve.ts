@@ -69,8 +69,8 @@ async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_m
     const cartParts = reserved.map(({ product_id, lines }) => ({ product_id, lines }))
     const open = { action: 'OPEN', parts: cartParts, parts_end_at, held_ms } as const
     const answer = await command.run(reservationFlow, reservationId, open, `${number}:open`)
-    // A cart that has already ended was opened by a request from the previous day, whose commands are no longer
-    // remembered. This request needs a new cart.
+    // A cart that has already ended was opened by a request from the previous day. The commands of that request are no
+    // longer remembered, so this request needs a new cart.
     if ('cart' in answer && answer.outcome !== 'ended') return answer.cart
   }
   await Promise.all(parts.map((part, index) => answers[index].outcome === 'reserved' && askPart(attempt, part, 'RELEASE_PART', 0)))

@@ -49,7 +49,7 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
-  /** If at least this number of products match, only the best of them are scored. Default 20,000. */
+  /** If at least this number of products match, only products that can reach the page are scored. Default 20,000. */
   readonly many?: number
 }
 
@@ -61,9 +61,9 @@ const MINUTE_MS = 60_000
  */
 const ENOUGH = 10
 /**
- * Minimum number of products for which hits and facets are separate searches that run at the same time. A search that
- * finds this many products takes about 5 ms. For fewer products, two searches would cost the server more than they
- * save.
+ * If at least this number of products match, hits and facets are read by separate searches that run at the same time. A
+ * search that finds this many products takes about 5 ms. For fewer products, two searches would cost the server more
+ * than they save.
  */
 const MANY = 20_000
 /**
@@ -90,7 +90,7 @@ interface SearchHit {
 }
 
 interface PagePlace {
-  /** Either the number of products to skip, or the product after which the page begins. */
+  /** Either the number of products to skip, or the sort values of the last product on the previous page. */
   readonly from: number | After
   /** Whether the words find many products. */
   readonly isMany: boolean

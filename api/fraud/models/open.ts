@@ -38,7 +38,7 @@ interface WantedModels {
 export interface ModelsDeps {
   /** The settings in force. Reading a property may throw until the settings are read. */
   readonly settings: WantedModels
-  /** The operator's folder of models. */
+  /** The operator's folder with models; undefined if there is none. */
   readonly modelsDir: string | undefined
   readonly log: Logger
   readonly registry: Registry

@@ -78,8 +78,8 @@ export class HotEntities {
  * @returns undefined if a different version wrote the profile
  */
 function begun(kind: EntityKind, bytes: Buffer | null): Folded | undefined {
-  // The profile is copied, because a view would keep the whole buffer in memory, which contains several answers of
-  // Redis.
+  // The profile is copied, because a view would keep the whole buffer in memory, and the buffer contains several
+  // answers of Redis.
   const profile = bytes === null ? null : Buffer.from(bytes)
   const start = profile === null ? NEW_PROFILE : profileFromBytes(profile)
   if (start === undefined) return undefined

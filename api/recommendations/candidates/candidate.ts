@@ -18,8 +18,8 @@ export interface Candidate {
   vectorSimilarity: number
   neighbourScore: number
   /**
-   * How the user's last items name this item: the greatest strength, the strength from the newest item, and the number
-   * of items that name it.
+   * How strongly the user's last items suggest this item: the greatest strength, the strength from the newest item, and
+   * the number of items that suggest it.
    */
   neighbourBest: number
   neighbourLast: number

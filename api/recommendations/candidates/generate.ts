@@ -108,7 +108,8 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   }
 
   /**
-   * Adds the product with the user's vector to the candidates from other channels. It is just as meaningful for them.
+   * Sets the vector similarity of candidates from other channels. It is just as meaningful for them as for candidates
+   * from the vector channel.
    */
   function addProducts(): void {
     if (model === undefined || vector === undefined) return

@@ -48,7 +48,7 @@ export async function openModel(folder: string, mostAdded?: number): Promise<Ope
 }
 
 /**
- * Opens the vectors of a bundle, which may have no trees or manifest yet.
+ * Opens the vectors of a bundle. The bundle need not have trees or a manifest yet.
  * @param mostAdded maximum number of items whose vectors are computed from their content. Each further item replaces
  * the one that was added first.
  * @throws BundleError for the same reasons as `openModel`

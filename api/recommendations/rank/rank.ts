@@ -67,6 +67,6 @@ const SIMILARITY_COLUMN = RANKING_FEATURES.indexOf('vector_similarity')
 function scoreWithoutTrees(rows: Float64Array, count: number, model: RecommendationModel | undefined): Float64Array {
   const similarities = Float64Array.from({ length: count }, (_, index) => rows[index * RANKING_WIDTH + SIMILARITY_COLUMN])
   const hasVectors = model !== undefined && similarities.some((similarity) => similarity !== 0)
-  // Maps similarities, which are -1 to 1, to scores, which are 0 to 1.
+  // Maps similarities from -1 to 1 to scores from 0 to 1.
   return hasVectors ? similarities.map((similarity) => (1 + similarity) / 2) : scoreByRules(rows, count)
 }

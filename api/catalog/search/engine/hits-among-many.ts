@@ -5,7 +5,10 @@ import { type HitsSearch, hitsSearch } from './hits.ts'
 import type { ProductIndex } from './product-index.ts'
 import type { Query } from './query.ts'
 
-/** Tolerance for scores, which are rounded to 24 bits. A product that reaches a limit exactly must not be excluded. */
+/**
+ * Tolerance for rounding, because scores have only 24 bits. A product that reaches a limit exactly must not be
+ * excluded.
+ */
 const ROUNDING = 1e-5
 /**
  * Lower limit of `ceiling` for the first search of the process. Later searches use limits that earlier searches found.
@@ -17,7 +20,7 @@ const FIRST_LIMIT = 0.5
  * certainly low enough for this query, minus this margin.
  */
 const ROOM = 0.02
-/** Amount by which the limit for the next query is lowered if too few products reached the limit of this query. */
+/** How much lower the limit for the next query is if too few products reached the limit of this query. */
 const STEP = 0.05
 
 interface HitsAnswer {
@@ -76,7 +79,7 @@ interface ScoreAnswer {
 }
 
 /**
- * Returns the maximum by which a product's relevance can exceed its `ceiling`.
+ * Returns the greatest possible difference between a product's relevance and its `ceiling`.
  * @param answers the answers to `greatestScores`
  */
 export function mostBeside(answers: readonly ScoreAnswer[]): number {
