@@ -221,7 +221,7 @@ async function bytesOf(path: string, bytes: number): Promise<ArrayBuffer> {
 async function checkNumbers(name: string, values: Float32Array | Float64Array): Promise<void> {
   for (let start = 0; start < values.length; start += CHECKED_NUMBERS) {
     for (const value of values.subarray(start, start + CHECKED_NUMBERS)) {
-      if (!Number.isFinite(value)) throw new BundleError(`${name} contains ${value}`)
+      if (!Number.isFinite(value)) throw new BundleError(`${name} holds ${value}`)
     }
     await otherWork()
   }
