@@ -45,7 +45,7 @@ export const catalogErrors = defineErrors({
   out_of_stock: {
     status: 409,
     when: 'fewer units are available than the request wants to reserve; `available` is their number',
-    message: 'Less is available.',
+    message: 'Fewer units are available.',
   },
   reservation_ended: {
     status: 409,
@@ -65,7 +65,7 @@ export const catalogErrors = defineErrors({
   status_transition: {
     status: 409,
     when: 'the product cannot change from its current status, which `status` shows, to the requested status',
-    message: 'This status cannot follow that of the product.',
+    message: 'The product cannot change from its current status to this status.',
   },
   price_period_overlaps: {
     status: 409,

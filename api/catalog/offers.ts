@@ -9,7 +9,7 @@ import type { ServiceKit } from '../service.ts'
 /** Looks up whether variants exist and are for sale. The parts of the service that reserve stock use this look-up. */
 export interface Offers {
   /**
-   * Returns an offer for each variant. The variants of a deleted product are unknown.
+   * Returns the offer of each variant, in the order of the ids. Variants of a deleted product are `UNKNOWN`.
    * Throws ApiError `not_ready`, `unavailable`.
    */
   offersOf(variantIds: readonly number[]): Promise<readonly VariantOffer[]>
@@ -19,7 +19,7 @@ export interface OffersDeps extends Pick<ServiceKit, 'views'> {
   readonly facts: Pick<ServiceKit['facts'], 'partitionOf'>
 }
 
-/** Creates a look-up that reads the view of products, which may not include the most recent changes yet. */
+/** Creates a look-up that reads the view of products. The view may not include the most recent changes yet. */
 export function viewOffers({ views, facts }: OffersDeps): Offers {
   async function offerOf(variantId: number): Promise<VariantOffer> {
     const place = placeOfVariant(variantId)

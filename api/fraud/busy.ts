@@ -3,10 +3,10 @@ import { patientTimer } from '../../runtime/patient-timer.ts'
 import type { CancelTimer } from '../../runtime/runtime.ts'
 
 /**
- * How long a part of scoring may take while this process is too busy to read the answer. The normal time limits apply
- * to the work of Redis, the models and the disk. A pause in this process, such as a garbage collection, must not leave
- * a payment without its velocities. Even if two parts in a row take this long, the answer still meets its limit of 100
- * ms.
+ * Maximum time that a part of scoring may take while this process is too busy to read the part's answer. The normal
+ * time limits are meant for Redis, the models and the disk. They must not expire because of a pause in this process,
+ * such as a garbage collection, since the payment would then be scored without its velocities. Even if two parts in a
+ * row take this long, scoring meets its limit of 100 ms.
  */
 export const BUSY_MS = 50
 

@@ -10,7 +10,7 @@ export const fraudErrors = defineErrors({
   entity_not_found: {
     status: 404,
     when: 'there is no profile of this entity',
-    message: 'Nothing is known of this entity.',
+    message: 'Nothing is known about this entity.',
   },
   transaction_not_found: {
     status: 404,
@@ -31,12 +31,12 @@ export const fraudErrors = defineErrors({
   case_transition: {
     status: 409,
     when: 'the case cannot change from its current status, which `case` shows, to the requested status',
-    message: 'This status cannot follow that of the case.',
+    message: 'The case cannot change from its current status to this status.',
   },
   version_conflict: {
     status: 409,
     when: 'somebody else has changed the case since the given `version`; `case` shows its current state',
-    message: 'The case has another version. Read it again.',
+    message: 'The case has a different version. Read it again.',
   },
   invalid_condition: {
     status: 400,

@@ -4,7 +4,10 @@ import { type PersonalHashes, personalHashes } from '../../schemas/fraud/persona
 import type { Surroundings } from '../../settings/fragment.ts'
 import type { FraudSettings } from './settings.ts'
 
-/** Creates the keyed hashes of e-mail addresses and phone numbers, which are the same in all API instances. */
+/**
+ * Creates the functions that hash e-mail addresses and phone numbers with a key. All API instances that have the same
+ * key compute the same hashes.
+ */
 export function openPersonalHashes({ hashKey }: Pick<FraudSettings, 'hashKey'>, { home }: Pick<Surroundings, 'home'>): PersonalHashes {
   return personalHashes(hashKey ?? keptSecret(join(home, 'auth', 'fraud-hash-key')))
 }

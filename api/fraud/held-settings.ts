@@ -1,14 +1,14 @@
 import type { FraudList, FraudSetting } from '../../schemas/fraud/types.ts'
 import type { Holding } from '../kit/small-table/holding.ts'
 
-/** A list of values, stored so that a value can be looked up quickly. */
+/** A list with its values in a set, so that a value can be looked up quickly. */
 export interface HeldList extends Omit<FraudList, 'values'> {
   readonly values: ReadonlySet<string>
 }
 
 /**
- * A setting in the form in which an API process keeps it in memory. The key names the kind of the setting, and only the
- * field for this kind is not null.
+ * A setting as an API process keeps it in memory. The key of the setting names its kind, and only the field for this
+ * kind is not null.
  */
 export interface HeldSetting extends Readonly<Omit<FraudSetting, 'list'>> {
   readonly list: HeldList | null

@@ -10,14 +10,16 @@ import type { ReadinessProbe } from '../kit/readiness.ts'
 /** This process's current copy of the settings of analysts and operators. */
 export interface SettingsInForce {
   readonly ruleSet: RuleSet
-  /** The counters of `ruleSet`; both change together. */
+  /** The counters of `ruleSet`. Both change together. */
   readonly tallies: RuleTallies
   readonly lists: Lists
   readonly snoozes: Snoozes
-  /** The policy, which belongs to the models. The policy and the models always change together. */
+  /** The policy that belongs to `models`. Both always change together. */
   readonly policy: Policy
   readonly models: ModelAssignment
-  /** Whether the settings may lack recent changes. If true, answers of this process name `rules` in `degraded`. */
+  /**
+   * Whether the settings may lack recent changes. If true, the answers of this process contain `rules` in `degraded`.
+   */
   readonly isStale: boolean
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
@@ -36,12 +38,14 @@ export interface ModelAssignment {
 /** This process's current copy of the blocklist. */
 export interface BlocklistInForce {
   /**
-   * Returns the type of the first entity of a transaction that is blocked; undefined if no entity is blocked.
+   * Returns the type of the first blocked entity of a transaction; undefined if no entity is blocked.
    * @param request a request with canonical values, as `schemas/fraud/canonical.ts` produces them
-   * @throws ApiError `not_ready` until the list is read, or until its snapshot is used.
+   * @throws ApiError `not_ready` until the list has been read or a snapshot is in use
    */
   find(request: FraudRequest): FraudBlocklistType | undefined
-  /** Whether the list may lack recent changes. If true, answers of this process name `blocklist` in `degraded`. */
+  /**
+   * Whether the list may lack recent changes. If true, the answers of this process contain `blocklist` in `degraded`.
+   */
   readonly isStale: boolean
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
@@ -51,16 +55,17 @@ export interface ModelOutcome {
   readonly scores: ModelScores
   readonly versions: ModelVersions
   /**
-   * The policy that was set together with these models. The policy applies even while newer models are still loading.
+   * The policy that was set together with these models. It applies to their scores even while a newer policy is waiting
+   * for its models to load.
    */
   readonly policy: Policy
   /** Scores of the challenger; undefined if the transaction is not in the challenger's share. */
   readonly challenger: ModelScores | undefined
-  /** At most five factors that raised the scores most, strongest first. */
+  /** The factors that raised the scores most, strongest first; at most five. */
   readonly factors: readonly FraudRiskFactor[]
 }
 
-/** Scores transactions with models, which run in a separate process. */
+/** Scores transactions with models. The models run in a separate process. */
 export interface ModelScorer {
   /**
    * Returns the scores; undefined if the models are unavailable or do not answer in time. Never throws. All calls in

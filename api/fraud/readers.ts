@@ -1,4 +1,4 @@
 import type { AuthRule } from '../kit/route.ts'
 
-/** Who may read transactions and profiles. */
+/** Callers who may read transactions and profiles. */
 export const READERS: AuthRule = { kind: 'scope', scope: ['fraud:analyst', 'fraud:ops', 'internal', 'admin'] }

@@ -13,7 +13,7 @@ import {
 import type { ApiService } from '../service.ts'
 import { type FraudSettings, fraudSettings } from './settings.ts'
 
-/** Scores of payments. */
+/** Scores payments for the risk of fraud. */
 export const fraudService: ApiService<FraudSettings> = {
   name: 'fraud',
   settings: fraudSettings,

@@ -9,7 +9,7 @@ import type { FraudSettingsInForce } from './settings-in-force.ts'
 export type CommandInput = Partial<Omit<FraudSettingsCommand, 'action' | 'actor'>>
 
 type Changed = Extract<FraudSettingsAnswer, { readonly revision: number }>
-/** The kinds of answers to accepted changes. */
+/** The kind of an answer to an accepted change. */
 export type Outcome = Changed['outcome']
 export type ChangedAs<O extends Outcome> = Extract<Changed, { readonly outcome: O }>
 
@@ -19,11 +19,14 @@ export interface SettingsChange<O extends Outcome> {
   readonly key: string
   readonly action: FraudSettingsAction
   readonly input?: CommandInput
-  /** The kind of the answer. */
+  /** The kind of the answer if the change is accepted. */
   readonly outcome: O
-  /** The operation with all of its input, which identifies the request for its Idempotency-Key. */
+  /**
+   * The name and the input of the operation. A second request with the same Idempotency-Key but different values is
+   * refused.
+   */
   readonly asked: readonly unknown[]
-  /** Error if the setting already exists. */
+  /** Error if the setting already exists. `missing` is the error if it does not exist. */
   readonly exists?: ErrorDefinition
   readonly missing?: ErrorDefinition
   /** Name of the author of the change. Default: the subject of the caller's token. */
@@ -82,6 +85,6 @@ function refusalOf(answer: FraudSettingsAnswer, { exists, missing, action }: Set
     case 'not_found':
       return new ApiError(missing ?? errors.not_found)
     default:
-      return new Error(`${action} was answered by ${answer.outcome}`)
+      return new Error(`unexpected outcome of ${action}: ${answer.outcome}`)
   }
 }

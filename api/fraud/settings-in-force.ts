@@ -24,12 +24,13 @@ export interface FraudSettingsInForce extends SettingsInForce {
   readonly allSnoozes: readonly FraudSnooze[]
   readonly assignedModels: FraudModels
   /**
-   * Waits, for a limited time, until a change is in force in this process, so that the caller who made it can read it.
+   * Waits until a change is in force in this process, but only for a limited time. A caller can then read its own
+   * change.
    */
   untilSeen(revision: number): Promise<void>
 }
 
-/** Data derived from the settings. A part that a change does not affect stays the same object. */
+/** Data derived from the settings. If a change does not affect a part, the part stays the same object. */
 interface Derived {
   readonly revision: number
   readonly rules: FraudRuleSet
@@ -45,13 +46,13 @@ interface Derived {
 }
 
 /**
- * How long changes are collected before they are applied together, because compiling hundreds of rules takes a few
- * milliseconds.
+ * How long changes are collected before they are applied together. Applying each change separately would be costly,
+ * because compiling hundreds of rules takes a few milliseconds.
  */
 const DERIVE_AFTER_MS = 20
 const INITIAL_RULE_SET = initialRuleSet()
 const INITIAL_MODELS = initialModels()
-/** How long to wait for a change, which can normally be read some 30 ms after its commit. */
+/** How long to wait for a change. Normally, a change can be read about 30 ms after its commit. */
 const SEEN_WITHIN_MS = 1_000
 
 /**
@@ -65,7 +66,7 @@ export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit,
   const table = await smallTables(fraudRulesets, settingsHolding(changed))
 
   function changed(): void {
-    // The first settings are applied without delay, because the process counts as ready from now on.
+    // The first settings are applied without delay, because the process is ready from now on.
     if (derived === undefined) queueMicrotask(derive)
     else deriving ??= setTimeout(derive, DERIVE_AFTER_MS)
   }
@@ -85,7 +86,7 @@ export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit,
   }
 
   function current(): Derived {
-    // Throws until the settings are read.
+    // `entries` throws until the settings have been read.
     if (derived === undefined) table.entries()
     if (derived === undefined) derive()
     return derived!
@@ -184,8 +185,8 @@ function presentOf<P extends Part>(entries: ReadonlyMap<string, HeldSetting>, pa
 }
 
 /**
- * Returns the earlier array if both arrays have the same members, so that values derived from it need not be computed
- * again.
+ * Returns the earlier array if both arrays have the same members. Values derived from the array then need not be
+ * computed again.
  */
 function kept<T>(found: readonly T[], earlier: readonly T[] | undefined): readonly T[] {
   const isSame = earlier?.length === found.length && found.every((one, index) => one === earlier[index])

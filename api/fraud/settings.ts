@@ -6,7 +6,7 @@ import { addressList } from '../kit/address-list.ts'
 /** Minimum length of the key. A key of 128 bits has 22 characters in Base64. */
 const MIN_HASH_KEY_CHARACTERS = 22
 const HOUR_MS = 3_600_000
-/** A week: older timestamps are refused. */
+/** One week. A longer time would be useless, because transactions with older timestamps are refused. */
 const MOST_ANSWER_HOURS = 168
 
 function networks(of: string): string {

@@ -50,13 +50,16 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
     return { user, candidate: candidateId, passed: all.every((verdict) => verdict.passed), verdicts: all }
   }
 
-  /** Searches as the user would. Counts each user found, under the first reason that excludes them. */
+  /**
+   * Repeats the user's search. Counts each user that the search finds in one cell only, and under the first reason for
+   * exclusion only.
+   */
   async function explainSearch(user: string) {
     const state = await people.own(user)
     const viewer = viewerAt(state, requiredPlace(state))
     const exclusionOf = exclusionsOf(state, now())
     const cells = new Map<string, ExplainedCell>()
-    /** The newest version of each user, and the cell in which it was found. */
+    /** The newest index entry of each user, and the cell in which the search found this entry. */
     const found = new Map<string, { readonly member: IndexMember; readonly cell: ExplainedCell }>()
 
     function onSearched(place: Cell, members: readonly IndexMember[]): void {

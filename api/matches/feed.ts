@@ -15,16 +15,21 @@ import { feedRoute } from './routes.ts'
 import type { StackFor } from './stacks.ts'
 
 const MS_PER_SECOND = 1_000
-/** Scores are shown with two decimals, because more would reveal parts of the score, such as the desirability. */
+/**
+ * Scores are shown with two decimals, because more decimals would reveal parts of the score, such as the desirability.
+ */
 const SHOWN_SCORES = 100
-/** How often feed requests are reported as activity. This is often enough, as users count as active for a week. */
+/**
+ * Minimum interval between reports of a user's activity. More frequent reports would be useless, because users count as
+ * active for a week.
+ */
 const ACTIVITY_EVERY_MS = 600_000
 
 export interface FeedDeps {
   readonly facts: Facts
   readonly people: People
   readonly stackFor: StackFor
-  /** Called when Kafka does not accept the location from a feed request. */
+  /** Called when Kafka does not accept the location that a feed request contains. */
   onPlaceDropped(): void
   /** Epoch ms. */
   now(): number
@@ -58,8 +63,8 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
   }
 
   /**
-   * Reports that a user is active. A report that Kafka does not accept is dropped, because a later feed request makes
-   * another report.
+   * Reports that a user is active. If Kafka does not accept the report, the report is dropped, because a later feed
+   * request sends a new one.
    */
   function reportActivity(userId: string, state: UserState): void {
     const at = Math.max(now(), state.profile.created_at + 1)
@@ -68,7 +73,10 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
     facts.publish(locationUpdates, userId, { user_id: userId, lat: null, lon: null, accuracy_m: null, ts: at }).catch(() => undefined)
   }
 
-  /** Reads only as many profiles as the response contains. If some profiles are deleted or switched off, reads more. */
+  /**
+   * Reads only as many profiles as the answer contains. Reads further profiles in place of those that are deleted or
+   * switched off.
+   */
   async function shown(left: readonly StackedCandidate[], place: Place, limit: number) {
     const candidates = []
     let read = 0

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { People } from './people.ts'
 
-/** A match of a user. */
+/** A match that has not ended. */
 export interface OpenMatch {
   readonly otherId: string
   /** Epoch ms. */
@@ -9,23 +9,22 @@ export interface OpenMatch {
 }
 
 /**
- * Finds the matches of a user that are hidden because the other user is switched off. The stored relations do not
- * contain this fact, and reading the profiles of all matches to compute the total of each page would be costly.
+ * Finds the matches of a user that are hidden because the other user is switched off. The stored relations do not say
+ * who is switched off. Reading the profiles of all matches for every page would be costly, so the result is kept for a
+ * while.
  */
 export interface HiddenMatches {
-  /** Returns the ids of the hidden users. The caller adds further users whose profiles it cannot find. */
+  /** Returns the ids of the hidden users. The caller adds users to this set if it cannot find their profiles. */
   of(userId: string, matches: readonly OpenMatch[]): Promise<Set<string>>
 }
 
-/** How long a check stays valid. A user who is switched on or off during this time may be counted wrongly. */
+/** How long a check stays valid. If a user is switched on or off during this time, the total may be wrong. */
 const CHECKED_MS = 60_000
-/**
- * Maximum delay with which a match appears in the view. Matches that may have appeared after a check are checked again.
- */
+/** Maximum delay until a match appears in the view. Matches that may have appeared after a check are checked again. */
 const MATCH_DELAY_MS = 600_000
-/** Maximum number of users whose checks are kept, with a few hidden users each. */
+/** Maximum number of users whose checks are kept. Each check has only a few hidden users. */
 const MAX_KEPT = 10_000
-/** Number of profiles that are read at once, so that they do not fill the memory. */
+/** Maximum number of profiles that are read at once, so that they do not fill the memory. */
 const PROFILES_AT_ONCE = 1_000
 
 interface Checked {

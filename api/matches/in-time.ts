@@ -1,9 +1,9 @@
 import { ApiError, errors } from '../kit/errors.ts'
 
 /**
- * Waits for Redis for a short time, then throws `unavailable`. If this process was busy, the answer may be in the
- * socket, unread, when the time is over. The function therefore waits for a `setImmediate` callback before it throws,
- * because Node reads sockets before it runs these callbacks.
+ * Waits for Redis, but only for a short time, and then throws `unavailable`. If this process was busy, the answer may
+ * already be in the socket, unread, when the time is over. Node reads sockets before it runs `setImmediate` callbacks,
+ * so the function throws in such a callback.
  */
 export async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()

@@ -21,7 +21,9 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-/** A user's id as clients send it. The service converts it to lower case, because pairs compare ids as text. */
+/**
+ * A user's id as clients send it. The id is converted to lower case, because the ids of a pair are compared as text.
+ */
 export const userId = z
   .string()
   .regex(UUID, 'must be a UUID')

@@ -29,7 +29,7 @@ export interface PairDeps {
   now(): number
 }
 
-/** Creates the routes that concern two users: likes, matches, blocks and reports. */
+/** Creates the routes about pairs of users: likes, matches, blocks and reports of matches. */
 export function pairRoutes({ commands, people, now }: PairDeps) {
   const hiddenOnes = hiddenMatches({ people, now })
 
@@ -41,7 +41,10 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
   }
 
-  /** Hides two users from each other, or shows them to each other again, even while the views are not up to date. */
+  /**
+   * Hides two users from each other, or shows them to each other again. Takes effect at once, before the views contain
+   * the change.
+   */
   async function sever(one: [userId: string, cause: Cause], other: [userId: string, cause: Cause], at = now(), isSevered = true) {
     const [[userId, own], [otherId, others]] = [one, other]
     await Promise.all([
@@ -62,7 +65,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
       const wanted = visible.slice((page - 1) * limit, page * limit)
       const profiles = await people.listed(wanted.map(({ otherId }) => otherId))
       const gone = wanted.filter(({ otherId }) => !profiles.has(otherId))
-      // A user may have been switched off or deleted since the check. The next matches in the list then move up.
+      // These users have been switched off or deleted since the check. The next matches in the list move up.
       for (const { otherId } of gone) hidden.add(otherId)
       if (gone.length > 0) continue
       const matches = wanted.map(({ otherId, matchedAt }) => ({
@@ -78,20 +81,20 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   async function likes(userId: string) {
     const state = await people.own(userId)
     const exclusion = exclusionsOf(state, now())
-    // The list is not filtered by distance, because the users in it have already seen this user.
+    // The list is not filtered by distance, because these users have already found this user in their feeds.
     const here = placeOf(state) ?? { lat: 0, lon: 0 }
     const viewer = viewerAt(state, here)
-    /** Returns whether age and gender suit both. */
+    /** Returns whether both users suit each other in age and gender. */
     const suits = (profile: MatchProfile) => passes(viewer, { ...viewerAt({ profile, self: undefined }, here), lastActiveAt: now() }, now())
     const list = []
     const known = new Set<string>()
     let examined = 0
-    // Finds one user more than the list can contain, to learn whether there are further users.
+    // Looks for one user more than the list can contain, in order to know whether there are further users.
     while (list.length <= MAX_LIKES && examined < MAX_KEPT_LIKES) {
       const next = await people.list(userId, 'likes', examined, examined + READ_AT_ONCE - 1)
       examined += next.length
-      // A like that arrives in the meantime moves the others, so some may be read twice. No relation is looked up,
-      // because a user among the likes has no match with this user, and neither of them blocks the other.
+      // A like that arrives in the meantime moves the other likes, so some of them may be read twice. Relations need
+      // not be looked up: the list of likes never contains users with a match or a block between them and this user.
       const liking = next.filter(({ member }) => !known.has(member) && exclusion(member, undefined) === undefined)
       const profiles = await people.listed(liking.map(({ member }) => member))
       for (const { member, score } of liking) {
@@ -107,7 +110,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     return { count: likes.length, more: list.length > MAX_LIKES || examined >= MAX_KEPT_LIKES, likes }
   }
 
-  /** Returns the other user of a match, even of one that has ended; undefined if the user has no such match. */
+  /** Returns the other user of a match, even if the match has ended; undefined if the user has no such match. */
   async function otherOf(userId: string, matchId: string): Promise<string | undefined> {
     for (let from = 0; ; from += READ_AT_ONCE) {
       const matches = await people.list(userId, 'matches', from, from + READ_AT_ONCE - 1)
@@ -124,7 +127,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
       const matchId = input.params.match_id.toLowerCase()
       const open = await commands.open(input, ['unmatch', userId, matchId])
       const found = await otherOf(userId, matchId)
-      // A repeated request gets its answer, even if the match is gone because a user has left since.
+      // A repeated request gets its first answer, even if the match is gone because a user has since been deleted.
       const otherId = await open.once('other', () => {
         if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
         return found

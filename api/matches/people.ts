@@ -50,11 +50,11 @@ export interface PeopleDeps {
 
 /** Reads users, and stores notes about changes that the view does not include yet. */
 export interface People {
-  /** Returns a user with the seen-set and recent events. Throws `profile_not_found`, `not_ready`. */
+  /** Returns a user's state, with the seen-set and recent events. Throws `profile_not_found`, `not_ready`. */
   own(userId: string): Promise<UserState>
   /** Works like `own`, but only for active users. Also throws `profile_inactive`. */
   active(userId: string): Promise<UserState>
-  /** Returns a user without the seen-set; undefined if the user has no profile. Throws `not_ready`. */
+  /** Returns a user's state without the seen-set; undefined if the user has no profile. Throws `not_ready`. */
   stateOf(userId: string): Promise<OwnState | undefined>
   /** Works like `stateOf`, but throws `profile_not_found` if the user has no profile. */
   self(userId: string): Promise<OwnState>
@@ -66,7 +66,7 @@ export interface People {
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
   /**
    * Checks that a user may swipe a target. Returns the part of the state that contains the user's last swipe, and the
-   * time from which a swipe takes effect. Throws `profile_not_found`, `profile_inactive`, `not_ready`.
+   * earliest time at which a swipe takes effect. Throws `profile_not_found`, `profile_inactive`, `not_ready`.
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent' | 'countsFrom'>>
   /**
@@ -80,19 +80,19 @@ export interface People {
    */
   listed(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
-   * Stores notes about a user. Never throws, because a missing note does little harm: until the view has caught up, the
-   * user may see a candidate again.
+   * Stores notes about a user. Never throws, because a missing note does little harm: the user may see a candidate
+   * again before the view has caught up.
    */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
   /**
-   * Stores a note that a user must not see another user, or may see that user again.
+   * Stores a note that a user must not see another user, or may see the other user again.
    * @param field name of the field, from `severedField`
    * @param at time of the decision, epoch ms
    */
   sever(userId: string, field: string, at: number, isSevered: boolean): Promise<void>
   /**
-   * Counts a move of more than a kilometre from the user's last location, or the first location after the user deleted
-   * a profile. Throws `rate_limit_exceeded`.
+   * Counts a jump: a move of more than a kilometre from the user's last location, or the first location after the user
+   * has deleted a profile. Throws `rate_limit_exceeded` if there were too many jumps in the last hour.
    * @param state undefined if the user has no profile
    */
   checkJump(userId: string, state: Parameters<typeof placeOf>[0] | undefined, place: Place): Promise<void>
@@ -191,20 +191,20 @@ function noProfile(): ApiError {
   return new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile. Create one with PUT /v1/me.' })
 }
 
-/** Returns the caller's id in lower case, which is the form that the service uses. */
+/** Returns the caller's id in lower case. The service uses all ids in lower case. */
 export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
   return caller!.subject.toLowerCase()
 }
 
 /**
- * Returns the time for a user's new location, epoch ms. The clock of this process may be behind the clock of the worker
- * that created the profile, or of the process that reported the previous location. A location with an earlier time than
- * the profile or the previous location would be ignored.
+ * Returns the time for a user's new location, epoch ms. A location that is not newer than the profile and the previous
+ * location would be ignored. The clock of this process may be behind the clocks of the processes that set these times,
+ * so the result is later than both.
  */
 export function placeTimeOf(state: Pick<OwnState, 'profile' | 'self' | 'recent'> | undefined, now: number): number {
   if (state === undefined) return now
-  // A location with the time of a deletion is ignored, and the new profile may have been created in the same
-  // millisecond as the deletion.
+  // Adds 1 to the time of the profile: a location with the time of a deletion is ignored, and the new profile may have
+  // been created in the same millisecond as the deletion.
   return Math.max(now, state.profile.created_at + 1, (placeOf(state)?.at ?? 0) + 1)
 }
 
@@ -213,7 +213,10 @@ export function partitionOfUser(facts: Pick<Facts, 'partitionOf'>, userId: strin
   return facts.partitionOf(matchRelations, userId)
 }
 
-/** Returns the partition of the candidate index for a cell, which is a geohash of 4 characters. */
+/**
+ * Returns the partition of the candidate index that contains a cell.
+ * @param geohash4 the cell, as a geohash of 4 characters
+ */
 export function partitionOfCell(facts: Pick<Facts, 'partitionOf'>, geohash4: string): number {
   return facts.partitionOf({ name: matchIndex.name, key: utf8 }, geohash4)
 }
@@ -224,5 +227,5 @@ export function personJson(profile: MatchProfile, now: number) {
   return { user_id, display_name, age: ageAt(birth_date, now), photo_urls }
 }
 
-/** The topic that has the same partitions as the view of users. */
+/** A topic that has the same partitions as the view of users. */
 export const usersTopic = matchProfiles

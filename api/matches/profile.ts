@@ -17,7 +17,8 @@ import { deleteProfileRoute, locationRoute, patchProfileRoute, putProfileRoute, 
 
 const ADULT_YEARS = 18
 /**
- * Maximum inaccuracy of a location. With a less accurate location, other users could find the user in the wrong cell.
+ * Maximum inaccuracy of a location. Less accurate locations are ignored, because other users could find the user in the
+ * wrong cell.
  */
 const LEAST_ACCURACY_M = 10_000
 const GEOHASH_CHARACTERS = 6
@@ -65,7 +66,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     return jsonAnswer(answer.outcome === 'created' ? 201 : 200, shown(await people.self(userOf(from))), PRIVATE)
   }
 
-  /** Returns the profile for the response, with the location. */
+  /** Returns the profile and the location as the API shows them. */
   function shown(state: OwnState) {
     const place = placeOf(state)
     return {

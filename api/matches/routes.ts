@@ -26,7 +26,7 @@ import {
 } from './model.ts'
 
 const DEFAULT_CANDIDATES = 20
-/** Maximum page number. No list of a user's relations is longer. */
+/** Maximum page number. No list of a user's relations has more pages. */
 const MAX_PAGE = 1_000_000
 const NAME_EXAMPLE = { display_name: 'Ann', birth_date: '1990-05-01', gender: 'f', seeking_gender: ['m'] }
 const user = { kind: 'user' } as const

@@ -12,7 +12,7 @@ import {
 import type { ApiService } from '../service.ts'
 import { type MatchesSettings, matchesSettings } from './settings.ts'
 
-/** Candidates nearby, swipes and matches. */
+/** Shows users nearby candidates, and records swipes and matches. */
 export const matchesService: ApiService<MatchesSettings> = {
   name: 'matches',
   settings: matchesSettings,

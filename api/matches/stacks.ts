@@ -21,7 +21,7 @@ import type { People } from './people.ts'
 
 export interface Served {
   readonly stack: Stack
-  /** The candidates of the stack whom the user may still see, in display order. */
+  /** The candidates of the stack that the user may still see, in display order. */
   readonly left: readonly StackedCandidate[]
 }
 
@@ -29,21 +29,24 @@ export interface Served {
 export type StackFor = (userId: string, state: UserState, place: Place) => Promise<Served>
 
 /**
- * Maximum number of searches that run at once. After Redis has been emptied, every feed needs a search, and more
- * concurrent searches would only slow all of them down.
+ * Maximum number of searches that run at once. When Redis has lost its data, every feed needs a search, and more
+ * searches at once would only slow all of them down.
  */
 const MAX_BUILDS = 32
-/** How often a feed request checks whether another search for the same user has ended. */
+/** Interval at which a waiting feed request checks whether another search for the same user has ended. */
 const LOOK_EVERY_MS = 20
 /**
- * How long a feed request waits for another search. A search that takes longer has lost its lock, so the request then
- * runs a search itself.
+ * How long a feed request waits for another search for the same user. A search that takes longer has lost its lock. The
+ * request then runs a search itself.
  */
 const WAIT_MS = BUILD_LOCK_MS + 500
 const RETRY_AFTER_SECONDS = 1
 const NOBODY: ReadonlySet<string> = new Set()
 
-/** Returns the kept candidates, or searches while the request waits. Only one search per user runs at a time. */
+/**
+ * Creates the function that returns the candidates for a user. It returns the kept candidates if they are fresh enough,
+ * and otherwise runs a search while the request waits. Only one search per user runs at a time.
+ */
 export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps: BuildDeps): StackFor {
   let running = 0
 
@@ -51,7 +54,7 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
     running++
     try {
       const { stack, stored } = caughtUp(await buildStack(deps, people.keysOf(userId), token, state, place))
-      // If the stack is not stored, the next feed searches again.
+      // A failure to store the stack is ignored, because the next feed request then searches again.
       const leftOut = await stored.catch(() => NOBODY)
       return { stack, left: stack.candidates.filter(({ userId }) => !leftOut.has(userId)) }
     } finally {
@@ -59,7 +62,10 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
     }
   }
 
-  /** A candidate whom the user has just rewound comes first, even if the search ranks it low or omits it. */
+  /**
+   * Puts a candidate whom the user has just rewound first, even if the search ranked this candidate low or did not find
+   * it.
+   */
   async function withRewound(state: UserState, place: Place, { stack, left }: Served, interestsOf: InterestReader): Promise<Served> {
     const last = lastSwipeOf(state)
     if (last?.direction !== 'REWIND') return { stack, left }
@@ -69,8 +75,8 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
   }
 
   /**
-   * Returns a user as a candidate; undefined if the viewer may not see this user, or the user cannot be read at the
-   * moment.
+   * Returns a user as a candidate; undefined if the viewer may not see this user, or if the user's data cannot be read
+   * now.
    */
   async function candidateFor(
     state: UserState,
@@ -112,7 +118,7 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
   }
 }
 
-/** Returns the kept candidates whom the user may see now; undefined if they are not fresh enough. */
+/** Returns the kept candidates that the user may see now; undefined if the kept stack is not fresh enough. */
 async function served(state: UserState, place: Place, interestsOf: InterestReader, now: number): Promise<Served | undefined> {
   const { stack } = state
   if (stack === undefined) return undefined

@@ -17,15 +17,15 @@ import type { Logger } from '../kit/logging.ts'
 import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 
 /**
- * Stores notes about swipes, so that feeds leave out a swiped user even before the view contains the swipe. Notes are
- * stored repeatedly, because Redis may be unavailable when the API answers a swipe, and may be emptied later.
+ * Stores notes about swipes, so that feeds leave out a swiped user even before the view contains the swipe. Redis may
+ * be unavailable when the API answers a swipe, and may lose its data later, so notes are stored again.
  */
 export interface SwipeNotes {
   /** Stores a note about an accepted swipe. Never throws. If Redis does not accept the note, stores it later. */
   swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
   /** Stores a note about an accepted rewind. Never throws. */
   rewound(userId: string, swipe: RecentSwipe): Promise<void>
-  /** Returns the swipes of a user that this process has not been able to note yet, oldest first. */
+  /** Returns the swipes of a user whose notes this process could not store yet, oldest first. */
   pendingOf(userId: string): readonly RecentSwipe[]
   close(): void
 }
@@ -39,18 +39,18 @@ export interface SwipeNotesDeps {
 }
 
 /**
- * Time limit for storing a note. If Redis hangs, only the first requests wait this long, because the circuit breaker of
- * the scripts then opens.
+ * Time limit for storing a note. If Redis hangs, only the first requests wait this long. Then the circuit breaker of
+ * the scripts opens.
  */
 const NOTE_TIMEOUT_MS = 250
 const NOTHING_TAKEN: TakenSwipe = { isRefillClaimed: false, isLiked: false }
 const RETRY_MS = 1_000
 /**
- * How often the notes of swipes in the spool are stored again. The view does not include these swipes, and Redis may
- * have been emptied since the last time.
+ * Interval at which the notes of spooled swipes are stored again. The view does not include these swipes, and Redis may
+ * have lost the notes since the last time.
  */
 const REPEAT_SPOOLED_MS = 60_000
-/** Maximum number of notes that wait for Redis, which take about 3 MB. Further notes are dropped. */
+/** Maximum number of notes that wait for Redis. This many notes take about 3 MB. Further notes are dropped. */
 const MAX_PENDING = 10_000
 const NOTES_AT_ONCE = 100
 
@@ -64,7 +64,7 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
   let count = 0
   const timers = [every(RETRY_MS, retry), every(REPEAT_SPOOLED_MS, repeatSpooled)]
 
-  /** Runs `work` at intervals. A run is skipped while the previous run continues. */
+  /** Runs `work` at intervals. Skips a run if the previous run has not ended. */
   function every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
     let isRunning = false
     async function run(): Promise<void> {

@@ -21,7 +21,8 @@ import type { MatchesSettings } from './settings.ts'
 import type { SwipeNotes } from './swipe-notes.ts'
 
 /**
- * How long a forecast match prevents a rewind. After this time, only a match that the view contains prevents a rewind.
+ * How long an expected match prevents a rewind. After this time, a rewind is prevented only if the view contains the
+ * match.
  */
 const FORECAST_MS = 60_000
 
@@ -42,8 +43,8 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   /**
    * Checks whether a user may swipe a target. If the view does not respond in time, the swipe is accepted without a
    * check, and the pipeline discards it if it is invalid.
-   * @returns the user's last swipe, if any, and the time from which a swipe takes effect; undefined if the view does
-   * not respond
+   * @returns the user's last swipe and the earliest time at which a swipe takes effect. If the view does not respond,
+   * the last swipe is undefined and the time is 0.
    */
   async function checked(userId: string, targetId: string): Promise<Checked> {
     try {
@@ -69,7 +70,7 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
     if (isRefillClaimed) void facts.publish(stackRefillRequests, userId, { user_id: userId, ts: now() }).catch(() => undefined)
     if (isQueued) return jsonAnswer(202, { swipe_id: swipeId, match: null, queued: true }, PRIVATE)
     if (!isLiked || !isPositive(direction)) return jsonAnswer(200, { swipe_id: swipeId, match: null }, PRIVATE)
-    // This note prevents the other user from taking back the like before the view includes the match.
+    // This note prevents the other user from rewinding the like before the view includes the match.
     await people.tryToNote(targetId, matchedField(userId, made.at))
     const match = { matched: true, match_id: matchIdOf(userId, targetId), conversation_id: conversationIdOf(userId, targetId) }
     return jsonAnswer(200, { swipe_id: swipeId, match }, PRIVATE)
@@ -92,8 +93,8 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   }
 
   /**
-   * Publishes a rewind. A repeated request publishes the rewind again, because the first record may have been lost. The
-   * rewind is applied only once.
+   * Publishes a rewind. A repeated request publishes the rewind again, in case the first record was lost. The pipeline
+   * applies the rewind only once.
    */
   async function publishRewind(
     userId: string,
@@ -112,8 +113,8 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   }
 
   /**
-   * Returns the time of a new swipe, which is always later than the last swipe. Only the newest swipe takes effect, and
-   * the clock of another API process may be ahead.
+   * Returns the time for a new swipe. The time is always later than that of the last swipe, because only the newest
+   * swipe takes effect and the clock of another API process may be ahead.
    */
   function timeAfter(last: RecentSwipe | undefined): number {
     return Math.max(now(), (last?.at ?? 0) + 1)

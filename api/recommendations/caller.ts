@@ -3,7 +3,7 @@ import type { Caller } from '../kit/auth/verify.ts'
 import { ApiError, errors, invalidRequest } from '../kit/errors.ts'
 
 /**
- * Returns the user that a request concerns: the subject of the token, or the user that a service names. Throws ApiError
+ * Returns the user that a request is about: the subject of the token, or the user that a service names. Throws ApiError
  * `forbidden` if the caller may not name this user, and `invalid_request` if a service names no user.
  */
 export function userOf(caller: Caller, named: bigint | undefined, place: string): bigint {

@@ -66,7 +66,7 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
     description: 'Lists of recommended items for each user, with a reason for each item.',
     isUserId: isDecimalUserId,
     errors: Object.values(recommendationErrors),
-    // Lists can do without Redis.
+    // Lists can be served even without Redis.
     worksWithout: ['redis'],
     probes: [...needs, rehearsed, ...parts.flatMap(({ probes = [] }) => probes)],
     routes: parts.flatMap(({ routes }) => routes),

@@ -3,14 +3,14 @@ import { z } from '@hono/zod-openapi'
 const MAX_INT64 = 2n ** 63n - 1n
 const ID_MESSAGE = 'must be a whole number from 1 to 2^63-1'
 
-/** An id as text. */
+/** Schema of an id as text. */
 const idText = z
   .string(ID_MESSAGE)
   .regex(/^[1-9]\d{0,18}$/, ID_MESSAGE)
   .transform(BigInt)
   .refine((id) => id <= MAX_INT64, ID_MESSAGE)
 
-/** An id of a path or query. */
+/** Schema of an id in a path or query. */
 export function idParameter(description: string, example = '318') {
   return idText.openapi({ type: 'string', description, example })
 }

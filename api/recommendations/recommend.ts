@@ -8,7 +8,7 @@ import { rankCandidates, type Scored } from './rank/rank.ts'
 import { type Tastes, tastesOf } from './rank/tastes.ts'
 import type { RequestUser } from './users/request-user.ts'
 
-/** All input from which a list is computed. Computing the list needs no further request to a server. */
+/** All data from which a list is computed. The computation sends no further requests. */
 export interface RecommendRequest {
   readonly user: RequestUser
   readonly recType: RecType
@@ -32,11 +32,11 @@ export interface Recommended extends ArrangedList {
   readonly tastes: Tastes
 }
 
-/** Number of new items that are considered for exploration. */
+/** Maximum number of new items that are considered for exploration. */
 const EXPLORED = 6
 
 /**
- * Computes a list in four steps: candidates, filter, ranking and arrangement. The API, the quality benchmark, and the
+ * Computes a list in four steps: candidates, filter, ranking and arrangement. The API, the quality benchmark and the
  * replay that makes training lists all call this function.
  */
 export function recommend(sources: RecommendSources, request: RecommendRequest): Recommended {
@@ -73,7 +73,7 @@ function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, ta
 
 const TAKEN = Number.NEGATIVE_INFINITY
 
-/** Returns the position of the greatest value. Of equal values, it returns the position with the smallest row. */
+/** Returns the position of the greatest value. If values are equal, the smallest row wins. */
 function bestOf(offered: readonly { readonly row: number }[], values: Float64Array): number {
   let best = 0
   for (let at = 1; at < values.length; at++) {

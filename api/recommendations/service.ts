@@ -2,7 +2,7 @@ import { recommendationsSchemas } from '../../schemas/recommendations/topics.ts'
 import type { ApiService } from '../service.ts'
 import { type RecommendationsSettings, recommendationsSettings } from './settings.ts'
 
-/** Lists of items for users. */
+/** Recommends items to users. */
 export const recommendationsService: ApiService<RecommendationsSettings> = {
   name: 'recommendations',
   settings: recommendationsSettings,

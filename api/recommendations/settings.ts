@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, wholeNumber } from '../../settings/variables.ts'
 
-/** Minimum length of the secret, which allows 128 bits as text. */
+/** Minimum length of the secret. A secret of 128 bits has 22 characters in Base64. */
 const MIN_SECRET_CHARACTERS = 22
 const PERCENT = 100
 const MAX_READ_MS = 1_000

@@ -11,7 +11,7 @@ import { leaders } from './items/leaders.ts'
 import type { RecommendSources } from './recommend.ts'
 import type { RequestUser } from './users/request-user.ts'
 
-/** All data in memory that lists need. Every process reads it from topics. */
+/** All in-memory data that lists need. Every process reads this data from topics. */
 export interface RecommendationTables extends RecommendSources {
   readonly items: ItemTable
   readonly editorial: ReadonlyMap<string, EditorialList>
@@ -21,8 +21,8 @@ export interface RecommendationTables extends RecommendSources {
 
 export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'now'> {
   /**
-   * Called with every item that changes, but not with outdated records. Other parts of the process use this call
-   * instead of reading the topic again.
+   * Called with every changed item, but not for outdated records. Other parts of the process use this callback instead
+   * of reading the topic a second time.
    */
   onItem(itemId: bigint, item: RecommendationItem | undefined): void
 }
@@ -40,7 +40,7 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
 
   const feeds = await Promise.all([
     topicFeeds(itemsTopic, putItem, items.activeIds),
-    // An item keeps its last statistics.
+    // Reports no keys, so that items keep their last statistics even if the topic is deleted and created again.
     topicFeeds(
       itemStats,
       (itemId, stats) => items.putStats(itemId, stats),

@@ -38,9 +38,9 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   /**
-   * Finds a snippet as `find` does. Also finds a snippet whose reads are used up, if this request used one of them,
-   * because a caller who repeats the request with its key may not have received the answer. Deleted and expired
-   * snippets are gone for everybody.
+   * Finds a snippet as `find` does. Also finds a snippet whose reads are used up, if this request used one of them: a
+   * caller who repeats a request with its key may not have received the first answer. Nobody can read deleted and
+   * expired snippets.
    */
   async function findForRead(from: CommandRequest, id: string): Promise<SnippetRecord> {
     try {
@@ -55,7 +55,8 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   async function readBefore(from: CommandRequest, id: string): Promise<SnippetRecord> {
     const open = await openRead(from, id)
     const first = await open.take()
-    // If reads are left, the owner may have deleted the snippet. After the last read, only its expiry can remove it.
+    // If this read was not the last one, the snippet may have been deleted since. Another command finds out whether its
+    // reads are used up. After the last read, nobody can delete the snippet, and only its expiry matters.
     if (first.reads_left !== 0 && (await open.ask('then')).outcome !== 'burnt') throw new ApiError(snippetErrors.paste_not_found)
     const burnt = await readBurntSnippet(views, partitionOf(id), id)
     if (burnt === undefined || !isAlive(burnt)) throw new ApiError(snippetErrors.paste_not_found)

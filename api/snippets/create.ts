@@ -27,39 +27,40 @@ export interface CreationDeps {
 
 export interface CreationRequest extends CommandRequest {
   readonly arriving: ArrivingBody | undefined
-  /** Options for a plain text body. They are in the query, because the body contains nothing but the content. */
+  /** The query, which contains the options of a plain text body. Such a body contains only the content. */
   readonly query: Readonly<Record<string, unknown>>
 }
 
-/** Number of characters at the beginning of public content that the search indexes. */
+/** The search indexes this many characters from the beginning of public content. */
 const EXCERPT_CHARACTERS = 2_048
 /** Maximum number of random ids to try. The probability that all of them are used is about 10^-30. */
 const MAX_IDS = 4
 
 /**
- * The snippet that a new version replaces. If the snippet is gone, `record` is undefined, and the request can only get
- * an earlier answer again.
+ * The snippet that a new version follows. If the snippet is gone, `record` is undefined. The request can then only be a
+ * repetition that gets its first answer again.
  */
 export interface Predecessor {
   readonly id: string
   readonly record: SnippetRecord | undefined
 }
 
-/** Creates snippets. The content is stored in the blob store before the command that refers to it is sent. */
+/** Creates snippets. Stores the content in the blob store before it sends the command that refers to the content. */
 export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }: CreationDeps) {
   const partitionOf = (id: string) => facts.partitionOf(snippetFlow.commands, id)
 
   /** @param predecessor set for a new version */
   async function create(request: CreationRequest, predecessor?: Predecessor): Promise<ReturnType<typeof createdJson>> {
-    // This call throws `not_ready` before anything is stored, because no command can be decided without Kafka.
+    // Throws `not_ready` if Kafka was never available. In that case no command can be decided, so nothing should be
+    // stored.
     facts.partitionsOf(snippetFlow.commands)
     const taken = await takeBody({ ...request.arriving!, address: request.address }, { blobs, incoming })
     try {
       const options = checkedOptions({ ...request.query, ...taken.fields })
       const head = taken.content.head()
       const { hash, bytes } = await answeringBlobs(() => blobs.keep(taken.draft))
-      // The hash covers only the input and no derived values, so that a repetition matches even if the predecessor has
-      // changed.
+      // The request is identified by its input only, and not by derived values, so that a repetition matches even if
+      // the predecessor has changed.
       const open = await commands.open(request, ['createSnippet', predecessor?.id ?? null, options, hash, bytes])
       const isMade = predecessor === undefined || predecessor.record !== undefined
       const snippet = isMade ? newSnippet(request.caller, options, { head, hash, bytes }, predecessor?.record) : null
@@ -71,12 +72,13 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
   }
 
   /**
-   * Proposes random ids until one is free. The ids belong to a partition that follows from the user or the command.
-   * This partition recognises a repeated command regardless of the proposed id, and answers with the first id.
-   * @param snippet the snippet to create; null only asks for the answer of an earlier execution
+   * Proposes random ids until one is free. All proposed ids are in the same partition, which depends on the user or,
+   * for an anonymous caller, on the command. The partition recognises a repeated command regardless of the proposed id,
+   * and answers with the first id.
+   * @param snippet the snippet to create; null only asks for the answer to an earlier execution
    */
   async function decide(open: OpenCommand, caller: Caller | undefined, snippet: NewSnippet | null): Promise<CreatedSnippet> {
-    // All snippets of a user are in one partition, so that the snippets and the user's lists change atomically.
+    // All snippets of a user are in one partition, so that a snippet and the user's lists change atomically.
     const home = partitionOf(caller === undefined ? open.id : caller.subject)
     const user_id = caller === undefined ? null : BigInt(caller.subject)
     for (let attempt = 0; attempt < MAX_IDS; attempt++) {

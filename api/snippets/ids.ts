@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 
-/** Number of base62 characters in an id. They allow 2 x 10^14 ids: docs/services/snippets.md#ids */
+/** Number of base62 characters in an id. There are 2 x 10^14 ids of this length: docs/services/snippets.md#ids */
 const ID_LENGTH = 8
 const BASE62 = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 /**
- * Number of byte values that are used, which is the largest multiple of 62 below 256. Higher values are skipped,
- * because they would favour some characters.
+ * Only bytes below this value are used. It is the largest multiple of 62 below 256, because any further bytes would
+ * favour some characters.
  */
 const FAIR_BELOW = 248
 const ID = /^[0-9A-Za-z]{8}$/

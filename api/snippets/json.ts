@@ -4,7 +4,7 @@ import type { SnippetRecord } from '../../state/views/snippets/snippets.ts'
 const iso = (time: number) => new Date(time).toISOString()
 const isoOrNull = (time: number | undefined | null) => (time === undefined || time === null ? null : iso(time))
 
-/** Formats a snippet as an element of a list. */
+/** Returns a snippet as an element of a list. */
 export function listedJson(snippet: SnippetRecord) {
   return {
     paste_id: snippet.id,
@@ -18,7 +18,7 @@ export function listedJson(snippet: SnippetRecord) {
   }
 }
 
-/** Formats a single snippet without its content. */
+/** Returns the fields of a single snippet, apart from its content. */
 export function snippetJson(snippet: SnippetRecord, versions: readonly SnippetRecord[]) {
   return {
     ...listedJson(snippet),

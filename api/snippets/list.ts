@@ -29,11 +29,11 @@ export const SORTS = {
 } as const satisfies Record<string, { readonly order: SnippetOrder; readonly descending: boolean }>
 export type Sort = keyof typeof SORTS
 
-/** Maximum number of snippets, from all partitions together, that can be listed without a search. */
+/** Maximum number of snippets that can be listed without a search. The limit applies to all partitions together. */
 export const MAX_NEWEST = 2_000
 /** Maximum number of words in a search. ClickHouse matches each word separately. */
 export const MAX_WORDS = 8
-/** Retry-After while the table is being filled. */
+/** Retry-After while the search table is being filled. */
 const RETRY_AFTER_SECONDS = 5
 
 export interface ListDeps {
@@ -52,7 +52,7 @@ export interface Paging {
 
 export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   function answer({ total, snippets }: SnippetPage, { page, limit }: Paging): Answer {
-    // Until the next tick of the pipeline, the list may still contain an expired snippet.
+    // The pipeline removes expired snippets only at its next tick, so they are filtered here.
     const pastes = snippets.filter(access.isAlive).map(listedJson)
     return jsonAnswer(200, { pastes, total, page, limit }, PRIVATE)
   }
@@ -76,9 +76,9 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   }
 
   /**
-   * Searches public snippets. ClickHouse finds the snippets, and the view provides their current state, without deleted
-   * snippets. The total still counts deleted snippets of other pages, because only the deleted snippets of this page
-   * are known.
+   * Searches public snippets. ClickHouse finds the snippets, and the view provides their current state, which leaves
+   * out deleted snippets. The total still counts deleted snippets on other pages, because only those on this page are
+   * known.
    */
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)
@@ -95,8 +95,8 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   }
 
   /**
-   * Checks that the search index is complete, and throws `not_ready` while it is being filled. The check runs after the
-   * search. If the table was recreated during the search, the check sees the new table.
+   * Throws `not_ready` while the search index is being filled. The check runs after the search, so that it also notices
+   * a table that was recreated during the search.
    */
   async function mustBeWhole(): Promise<void> {
     const [caughtUp] = await caughtUpPartitions(tables, snippetsTable.name)

@@ -27,7 +27,7 @@ const Author = z
   .openapi({ description: 'null if the author is anonymous.' })
 const Version = z.object({ paste_id: id, created_at: timestamp })
 
-/** Fields that a snippet has both in lists and on its own. */
+/** Fields that a snippet has both in lists and as a single result. */
 const listed = {
   paste_id: id,
   title: z.string().nullable(),

@@ -9,10 +9,12 @@ import { contentStreams } from './streams.ts'
 
 /** Maximum number of snippet reads that wait for Kafka. This many reads take about 20 MB. */
 const READS_CAPACITY = 100_000
-/** Time limit for sending the last reads. If Kafka is reachable, sending takes less time. */
+/**
+ * How long a stopping process waits for Kafka to accept the last reads. If Kafka is reachable, this takes less time.
+ */
 const LAST_READS_MS = 2_000
 
-/** Opens the routes, the blob store, and the threads that highlight and compare texts. */
+/** Opens the service: its routes, the blob store, and the threads that highlight and compare texts. */
 export async function openSnippets(kit: ServiceKit): Promise<OpenService> {
   const { facts, state, metrics, log } = kit
   const counted = factBuffer({

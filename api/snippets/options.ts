@@ -7,10 +7,10 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const DAYS_OF_WEEK = 7
-/** Number of days in the lifetime `1M`. Like all lifetimes, it is a fixed duration. */
+/** Number of days in the lifetime `1M`. A lifetime is a fixed duration, so it does not depend on the calendar. */
 const DAYS_OF_MONTH = 30
 
-/** Lifetimes in ms. null means unlimited. */
+/** Lifetimes in ms; null if unlimited. */
 const LIFETIMES = {
   '10m': 10 * MINUTE_MS,
   '1h': HOUR_MS,
@@ -24,7 +24,7 @@ const VISIBILITIES = ['public', 'unlisted', 'private'] as const
 const MAX_TITLE_CHARACTERS = 255
 const MAX_BURN_READS = 1_000
 
-/** Accepts a number as text, because forms and queries contain only text. */
+/** Also accepts a number as text, because forms and queries contain only text. */
 const burnAfterReads = z
   .union([
     z.int(),

@@ -15,7 +15,7 @@ export interface ReadDeps {
   readonly access: SnippetAccess
   readonly contents: Contents
   readonly views: ViewReader & ListReader
-  /** Counts every read. Never waits. */
+  /** Counts a read without waiting. */
   readonly counted: { offer(id: string, read: SnippetRead): boolean }
   /** Epoch ms. */
   now(): number
@@ -26,7 +26,7 @@ export interface ReadRequest extends CommandRequest {
   readonly ifNoneMatch: string | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
   isSpeculative(): boolean
-  /** Whether a browser opens the address as a page. */
+  /** Whether a browser opens the address in order to show the answer as a page. */
   isNavigation(): boolean
 }
 
@@ -39,15 +39,15 @@ export interface SnippetReading {
 const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8', ...PRIVATE }
 const RAW_HEADERS = {
   'Content-Type': 'text/plain; charset=utf-8',
-  // Keeps browsers from executing stored content.
+  // Prevents browsers from executing stored content.
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
 }
 
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
    * Opens the content, and then counts the read unless it is speculative. For a snippet with limited reads, also
-   * prolongs the life of its blob. After the last read, nothing refers to the blob, but a caller who lost the answer
-   * may repeat the request while the blob remains. Repetitions do not prolong this time.
+   * extends the life of its blob: after the last read, nothing refers to the blob any more, but a caller who has lost
+   * the answer can repeat the request while the blob exists. Repetitions do not extend this time.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     const blob = await openContent(contents, snippet, from.address)
@@ -66,8 +66,8 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 
   async function asJson(from: ReadRequest, id: string): Promise<Answer> {
     const isHead = from.method === 'HEAD'
-    // The later versions are read in parallel with the snippet. They are indexed by the first version, and most
-    // requests have the id of a first version.
+    // The later versions are read in parallel with the snippet. They are indexed by the id of the first version, and
+    // most requests name a first version.
     const ofFirst = isHead || !isSnippetId(id) ? undefined : laterVersions(id)
     ofFirst?.catch(() => undefined)
     if (isHead) {
@@ -94,7 +94,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return await textAnswer(from, found)
   }
 
-  /** Returns the complete content as a file for browsers to save. */
+  /** Returns the complete content as a file that browsers save. */
   async function asFile(from: ReadRequest, found: SnippetRecord): Promise<Answer> {
     const answer = await textAnswer(from, found)
     return { ...answer, headers: { ...answer.headers, 'Content-Disposition': `attachment; filename="${found.id}.txt"` } }
@@ -130,8 +130,8 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   }
 
   /**
-   * Returns the predecessor's id if the caller may see that version, and undefined for other callers. The id may be the
-   * only address that leads to an unlisted snippet.
+   * Returns the predecessor's id; undefined if the caller may not see that version. The id must stay secret in that
+   * case, because everybody who knows it can read an unlisted snippet.
    */
   async function shownPredecessor(
     snippet: SnippetRecord,
@@ -140,16 +140,17 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   ): Promise<string | undefined> {
     const { predecessor: id } = snippet
     if (id === undefined || isOwner(snippet, caller) || versions.some((version) => version.id === id)) return id
-    // The list of versions is bounded, so a predecessor that the caller may see can be missing from it.
+    // The list of versions is limited, so it may lack a predecessor that the caller may see.
     const predecessor = await access.find(id, caller).catch(() => undefined)
     return predecessor !== undefined && isShown(predecessor, snippet, caller) ? id : undefined
   }
 
-  /** Returns whether a reader of `snippet` may learn the id of another of its versions. Owners see all versions. */
+  /** Returns whether a reader of `snippet` may learn the id of another version of it. Owners see all versions. */
   function isShown(version: SnippetRecord, snippet: SnippetRecord, caller: Caller | undefined): boolean {
     if (!access.isAlive(version)) return false
     if (isOwner(snippet, caller)) return true
-    // Strangers could use up limited reads. Readers of a public version must not learn the ids of unlisted versions.
+    // Versions with limited reads are not shown, because strangers could use up the reads. Readers of a public version
+    // must not learn the ids of unlisted versions.
     return version.readsLeft === undefined && (version.visibility === 'public' || version.visibility === snippet.visibility)
   }
 
@@ -159,9 +160,9 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 export type SnippetReads = ReturnType<typeof snippetReads>
 
 /**
- * Returns whether a person should confirm the read on the page first. Prefetches, link previews and browsers that open
- * the address would use up limited reads unintentionally, and many previews look like browsers. A token or a key proves
- * that the caller intends the read.
+ * Returns whether a person should first confirm the read on the page. Prefetches, link previews and browsers that open
+ * the address would otherwise use up limited reads unintentionally, and many previews look like browsers. A token or a
+ * key proves that the caller intends to read.
  */
 function asksFirst(from: ReadRequest, { readsLeft }: SnippetRecord): boolean {
   if (readsLeft === undefined || from.caller !== undefined || from.idempotencyKey !== undefined) return false
@@ -173,15 +174,15 @@ function toPage({ id }: SnippetRecord): Answer {
 }
 
 /**
- * Streams the content as the client consumes it. Always closes the blob. If the content is damaged, or the transfer
- * loses its slot, the response is cut off.
+ * Streams the content as fast as the client reads it. Always closes the blob. If the content is damaged, or if the
+ * transfer loses its slot, the response is cut off.
  */
 function streamOf(pieces: AsyncIterable<Uint8Array>, blob: OpenContent): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // The response is cut off at once, because a client that has stopped reading would keep its connection.
+        // The response is cut off at once. Otherwise, a client that has stopped reading would keep its connection open.
         blob.cut?.addEventListener('abort', () => controller.error(blob.cut?.reason))
       },
       async pull(controller) {

@@ -9,14 +9,20 @@ import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } fr
 import { SnippetOptions } from './options.ts'
 import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
 
-/** Highest page number: 2^53 / 100, so that the offset of every page is a safe integer. */
+/**
+ * Highest page number of a list, about 2^53 / 100. With up to 100 snippets per page, the offset of every page is a safe
+ * integer.
+ */
 const MAX_PAGE = 90_000_000_000_000
-/** Highest page number of a search. The cost of a page grows with its number, and nobody reads further than this. */
+/**
+ * Highest page number of a search. It is limited, because the cost of a page grows with its number, and nobody reads
+ * further.
+ */
 const MAX_SEARCH_PAGE = 1_000
 const MAX_QUERY_CHARACTERS = 100
 /**
- * Time limit for a body. The limit allows ten megabytes over a slow line, and is below the 30 s after which the server
- * ends requests.
+ * Time limit for receiving a body. It is enough for ten megabytes over a slow line, and is below the 30 s after which
+ * the server closes the connection.
  */
 const BODY_TIMEOUT_MS = 25_000
 const CREATE_TIMEOUT_MS = 40_000
@@ -50,7 +56,7 @@ const streamed: StreamedBody = {
 }
 const creationErrors = [snippetErrors.invalid_content, snippetErrors.invalid_language, errors.not_ready]
 const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, errors.not_ready]
-/** Response that uses no read. */
+/** Answer that uses no read. */
 const ASKS_FIRST = {
   description:
     'Redirects to the page of the snippet, which asks the reader before it uses a read. A snippet with limited reads gives this answer to prefetches, to link previews, and to browsers without a token or an Idempotency-Key.',

@@ -2,7 +2,7 @@ import { snippetCommands, snippetDecisions, snippetReads, snippetTexts } from '.
 import { NO_SETTINGS } from '../../settings/fragment.ts'
 import type { ApiService } from '../service.ts'
 
-/** Text and code under short ids. */
+/** Stores text and code under short ids. */
 export const snippetsService: ApiService = {
   name: 'snippets',
   settings: NO_SETTINGS,

@@ -4,11 +4,11 @@ import { ApiError, errors } from '../kit/errors.ts'
 import type { Slot, Streams } from './streams.ts'
 
 /**
- * Maximum size of content that is read completely before the response begins. If this content is damaged, the response
- * is a 500. Longer content is streamed.
+ * Maximum size of content that is read completely before the response begins. If such content is damaged, the client
+ * gets a 500. Longer content is streamed.
  */
 export const WHOLE_BYTES = 65_536
-/** Time without progress after which a client counts as gone and its slot is freed. */
+/** How long a client may make no progress. After this time, it counts as gone, and its slot is freed. */
 const STALLED_MS = 60_000
 const QUOTE = '"'
 
@@ -27,9 +27,9 @@ export async function answeringBlobs<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Open content, which may lose its slot while it is being read. */
+/** Open content. Long content may lose its slot while it is being read. */
 export interface OpenContent extends OpenBlob {
-  /** Aborted if the reader stalls, or is too slow while others wait; undefined for small content. */
+  /** Aborted if the reader stalls, or if it is too slow while others wait; undefined for small content. */
   readonly cut?: AbortSignal
 }
 
@@ -40,10 +40,10 @@ export interface Contents {
 }
 
 /**
- * Opens the content without reading it. The content stays readable even if it is deleted in the meantime. For long
- * content, the function first waits for a slot. Throws ApiError `unavailable`, or another error if the content is
- * missing, which is a bug.
- * @param address the reader's address. Slots are shared among addresses.
+ * Opens the content without reading it. For long content, first waits for a slot. The open content stays readable even
+ * if it is deleted in the meantime. Throws ApiError `unavailable`. If the content is missing, throws another error,
+ * because that is a bug.
+ * @param address the reader's address. It identifies the reader when slots are assigned.
  */
 export async function openContent(
   { blobs, outgoing }: Contents,
@@ -63,8 +63,8 @@ export async function openContent(
 }
 
 /**
- * Creates an error that the HTTP adapter prints. The stack of the error is removed, because the client is the cause of
- * the error.
+ * Creates an error for a response that is cut off. The HTTP adapter prints such errors. The error has no stack, because
+ * the client caused it.
  */
 function cutOff(message: string): Error {
   const error = new Error(message)
@@ -73,7 +73,7 @@ function cutOff(message: string): Error {
 }
 
 /**
- * Returns a blob with a slot. The slot is freed when the content is read completely or closed, when its reader stalls,
+ * Returns a blob that holds a slot. The slot is freed when the content has been read or closed, when its reader stalls,
  * or when another request gets the slot.
  */
 function inPlace(blob: OpenBlob, slot: Slot, cut: AbortController): OpenContent {
@@ -121,7 +121,7 @@ export async function wholeContent(blob: OpenBlob): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** Yields an object as JSON in chunks. The content is its last field. */
+/** Yields the JSON of an object in chunks, with the content as its last field. */
 export async function* jsonWithContent(fields: object, pieces: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array, void, undefined> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   yield Buffer.from(`${JSON.stringify(fields).slice(0, -1)},"content":${QUOTE}`)

@@ -2,12 +2,12 @@ import { limitedAddress } from '../kit/client-address.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 
 /**
- * Limits how many transfers of long content run at once, and thereby the memory that they use. Neither a single caller
- * nor many slow callers can occupy all slots.
+ * Limits how many transfers of long content run at once, and thus how much memory they use. Neither a single caller nor
+ * many slow callers can occupy all slots for long.
  */
 export interface Streams {
   /**
-   * Waits for a slot. In the meantime, the client cannot send or read more. Throws ApiError `unavailable`.
+   * Waits for a slot. While it waits, the client can neither send nor read more content. Throws ApiError `unavailable`.
    * @param address the client's address. All addresses of an IPv6 /64 share their slots.
    * @param giveWay called if the transfer loses its slot, because it is too slow while others wait
    */
@@ -17,8 +17,8 @@ export interface Streams {
 }
 
 /**
- * A slot in use. Its clock measures the time that the client takes. A transfer may be cut off for slowness only while
- * the clock is running.
+ * A slot in use. It has a clock that measures how long the client takes. A transfer can be cut off for slowness only
+ * while the clock is running.
  */
 export interface Slot {
   /** Starts the clock, because the client must now send or read the next chunk. */
@@ -48,15 +48,18 @@ const PLACES_OUT = 128
 const PLACES_OUT_PER_CALLER = 16
 const MAX_WAITING = 256
 const MAX_WAITING_PER_CALLER = 32
-/** Maximum wait for a slot. It is shorter than the time limits of clients and of bodies. */
+/** Maximum time to wait for a slot. It is shorter than the time limits of clients and of bodies. */
 const WAIT_MS = 5_000
 const RETRY_AFTER_SECONDS = 2
 /**
- * Average rate below which a transfer may lose its slot to a waiting request. Even the slowest mobile networks reach
- * this rate.
+ * A transfer whose average rate is below this one may lose its slot to a waiting request. Even the slowest mobile
+ * networks reach this rate.
  */
 const LEAST_BYTES_PER_SECOND = 16_384
-/** Time that a client has before its rate is judged. It is at most the maximum wait of a request. */
+/**
+ * How long a transfer must last before its rate is judged. It does not exceed WAIT_MS, so that every transfer can be
+ * judged while a request waits.
+ */
 const GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000
 
@@ -79,7 +82,7 @@ interface Transfer {
   readonly slot: Slot
   readonly giveWay: () => void
   bytes: number
-  /** Time, in ms, that the client took for the bytes so far. */
+  /** How long the client has taken so far, in ms. */
   clientMs: number
   /** Monotonic ms; undefined while the clock is stopped. */
   awaitedSince: number | undefined
@@ -132,16 +135,13 @@ export function streams(options: StreamsOptions): Streams {
     return clientMs + (awaitedSince === undefined ? 0 : monotonic() - awaitedSince)
   }
 
-  /** Starts the first waiting request whose caller may have a further slot. */
+  /** Starts the first waiting request whose caller may have another slot. */
   function startNext(): void {
     const next = [...queue].find(({ caller }) => mayStart(caller))
     next?.start()
   }
 
-  /**
-   * Cuts off the slowest transfer that keeps this caller waiting. If all of these transfers are fast enough, none is
-   * cut off.
-   */
+  /** Cuts off the slowest of the transfers that keep this caller waiting, unless all of them are fast enough. */
   function makeRoomFor(caller: string): void {
     const own = transfersOf(caller)
     const blocking = own.length < placesPerCaller ? transfers : own
@@ -179,7 +179,7 @@ export function streams(options: StreamsOptions): Streams {
           },
         }
         const timer = setTimeout(() => {
-          // Transfers that were too young to be judged when the wait began can be judged now.
+          // Tries again, because transfers that were too young to be judged when the wait began can be judged now.
           makeRoomFor(caller)
           if (queue.delete(waiting)) reject(busy())
         }, waitMs)

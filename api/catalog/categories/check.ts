@@ -2,7 +2,7 @@ import { MOST_CATEGORIES } from '../../../schemas/catalog/documents/limits.ts'
 import type { Category } from '../../../schemas/catalog/types.ts'
 import type { CategoryTree } from './tree.ts'
 
-/** Maximum number of slugs in a path, and therefore of categories that a request reads. */
+/** Maximum depth of the tree: the number of categories on the path from a root to a category. */
 export const MOST_LEVELS = 16
 
 export type CategoryFault = 'unknown_parent' | 'cycle' | 'too_deep' | 'slug_taken' | 'too_many'

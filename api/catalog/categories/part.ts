@@ -23,7 +23,7 @@ export interface CategoriesDeps {
  */
 const CACHED = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=1' } as const
 
-/** Categories of products. */
+/** Creates the routes for product categories. */
 export function categoriesPart({ facts, categories: table }: CategoriesDeps): CatalogPart {
   return {
     probes: table.probes,
@@ -35,7 +35,7 @@ export function categoriesPart({ facts, categories: table }: CategoriesDeps): Ca
         if (fault !== undefined) throw refusal(fault)
         await facts.publish(categories, String(category_id), category)
         await table.untilSeen(category)
-        // Another administrator may have changed the category since this change was stored.
+        // Another administrator may have changed the category in the meantime, so the answer shows its current state.
         return jsonAnswer(200, shown(table.tree, table.tree.get(category_id) ?? category), PRIVATE)
       }),
       bind(listCategoriesRoute, ({ query: { page, limit } }) => {
@@ -73,6 +73,6 @@ function refusal(fault: CategoryFault): ApiError {
     case 'slug_taken':
       return invalidRequest('body.slug', 'is the slug of another category with the same parent')
     case 'too_many':
-      return invalidRequest('path.category_id', `would be one of more than ${MOST_CATEGORIES} categories`)
+      return invalidRequest('path.category_id', `would exceed the limit of ${MOST_CATEGORIES} categories`)
   }
 }

@@ -13,14 +13,14 @@ export interface CategoryTable {
    */
   readonly tree: CategoryTree
   /**
-   * Waits, for a limited time, until this process has received a change, so that the caller who made it can read it.
+   * Waits until this process has received a change, but only for a limited time. A caller can then read its own change.
    */
   untilSeen(category: Category): Promise<void>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
 }
 
-/** How long to wait for a change, which can normally be read some 30 ms after it is stored. */
+/** How long to wait for a change. Normally, a change can be read about 30 ms after it is stored. */
 const SEEN_WITHIN_MS = 1_000
 
 export async function openCategories({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<CategoryTable> {

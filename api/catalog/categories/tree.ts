@@ -1,8 +1,8 @@
 import type { Category } from '../../../schemas/catalog/types.ts'
 
 /**
- * All categories, with data derived from their parents. Two administrators who make changes at the same time can create
- * a cycle, although each change alone is valid. Categories in a cycle are treated as roots, so that every path ends.
+ * All categories as a tree. Two administrators who make changes at the same time can create a cycle, although each
+ * change alone is valid. Categories on a cycle are treated as roots, so every path is finite.
  */
 export interface CategoryTree {
   readonly size: number
@@ -22,7 +22,7 @@ export interface CategoryTree {
 
 const NO_CATEGORIES: readonly Category[] = []
 
-/** @param categories each id once */
+/** @param categories all categories; each id occurs once */
 export function categoryTree(categories: Iterable<Category>): CategoryTree {
   const byId = new Map<number, Category>()
   for (const category of categories) byId.set(category.category_id, category)
@@ -37,8 +37,8 @@ export function categoryTree(categories: Iterable<Category>): CategoryTree {
     const slugPath = path.map(({ slug }) => slug).join('/')
     paths.set(category.category_id, path)
     slugPaths.set(category.category_id, slugPath)
-    // If several categories have the same path, the path resolves to the category with the lowest id, so that the
-    // meaning of a path never changes.
+    // If several categories have the same path, the path resolves to the category with the lowest id, so that all
+    // processes agree.
     if (!bySlugPath.has(slugPath)) bySlugPath.set(slugPath, category)
     const parent = path.at(-2)
     if (parent === undefined) continue
@@ -47,7 +47,7 @@ export function categoryTree(categories: Iterable<Category>): CategoryTree {
     children.set(parent.category_id, siblings)
   }
 
-  /** Returns the path from the root. The path stops below the first ancestor that is part of a cycle. */
+  /** Returns the path from the root. If an ancestor is on a cycle, the path begins with that ancestor. */
   function pathTo(category: Category): readonly Category[] {
     if (isOnCycle(category)) return [category]
     const path = [category]

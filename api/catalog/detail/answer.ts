@@ -9,7 +9,7 @@ import { inDisplayOrder, shownImages } from '../images/shown.ts'
 import { majorUnits } from '../money.ts'
 import { MAX_RELATED } from './related.ts'
 
-/** All data that the page of a product shows. */
+/** All data that a product page shows. */
 export interface DetailParts {
   readonly product: StoredProduct
   /** Number of available units, keyed by variant_id. A variant whose stock has never changed has no entry. */
@@ -20,7 +20,7 @@ export interface DetailParts {
   readonly leaders: readonly number[]
   /** Products that buyers often view together with this product, nearest first. */
   readonly related: readonly number[]
-  /** Names from the root. */
+  /** Names of the categories from the root to the product's category. */
   readonly categoryPath: readonly string[]
 }
 
@@ -35,7 +35,7 @@ export interface DetailOptions {
 /** Width of a variant's image, in pixels. */
 const VARIANT_IMAGE_WIDTH = 600
 
-/** Returns the body of the detail answer. */
+/** Returns the response body of a product page. */
 export function detailAnswer(parts: DetailParts, options: DetailOptions) {
   const { product, details, seller, categoryPath } = parts
   const { publicUrl, currency, now } = options

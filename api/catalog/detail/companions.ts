@@ -1,20 +1,20 @@
 import { LRUCache } from 'lru-cache'
 import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
 
-/** What is read together with a product. */
+/** Ids of the data that is read together with a product. */
 export interface Companions {
   readonly sellerId: string
   readonly categoryId: number
   readonly variantIds: readonly number[]
 }
 
-/** Some 200 bytes each. */
+/** Maximum number of remembered products. Each takes about 200 bytes. */
 const REMEMBERED_PRODUCTS = 100_000
 
 /**
- * Remembers the last known companions of each product (its seller, category and variants), so that one request can read
- * everything about the product. Answers never rely on remembered companions: if the product has changed, its current
- * companions are read.
+ * Remembers the last known companions of each product (its seller, category and variants), so that one request to Redis
+ * can read the product and its companions together. A page never shows outdated companions: if the product has changed,
+ * its current companions are read.
  */
 export interface KnownCompanions {
   get(productId: number): Companions | undefined

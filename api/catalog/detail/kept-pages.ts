@@ -22,7 +22,7 @@ interface Sources extends Omit<DetailTexts, 'product'> {
   readonly productMark: string
 }
 
-/** The last page of a product, with all data from which it was rendered. */
+/** The last rendered page of a product, and the data from which it was rendered. */
 interface Kept {
   readonly sources: Sources
   readonly tree: CategoryTree
@@ -31,11 +31,11 @@ interface Kept {
   readonly rendered: Rendered
   /** The read that returned the latest texts. */
   read: PageRead
-  /** Latest known time at which the page was current, in epoch ms. */
+  /** Latest time at which the page is known to have been current, in epoch ms. */
   currentAt: number
 }
 
-/** A read of the texts of a page. */
+/** A read of the data of a page, with the reports of later changes. */
 export interface PageRead extends Pick<WatchedRead, 'unchangedAt'> {
   /** Time at which the read began, in epoch ms. */
   readonly startedAt: number
@@ -61,21 +61,21 @@ export interface KeptPagesOptions {
 /** Clients may cache the answer, but must revalidate it before each use. */
 const PUBLIC = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' } as const
 const OWN = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-cache' } as const
-/** Memory for all kept pages, enough for some 10,000 pages with descriptions of ordinary length. */
+/** Maximum memory of all kept pages. It is enough for about 10,000 pages with descriptions of ordinary length. */
 const MOST_BYTES = 80 * 2 ** 20
 /** Memory of a page in addition to its texts. It includes the keys that are watched for changes. */
 const BYTES_BESIDE_TEXTS = 2_000
 /** Maximum age of a page that is shown to callers other than its seller and administrators. */
 const RECENT_MS = 1_000
 /**
- * Time after which the views are read again even if they have reported no change. If a report gets lost for an unknown
- * reason, this time limits the effect.
+ * How long a page counts as current while no change of its data is reported. After this time, the views are read again,
+ * in case a report was lost.
  */
 const READ_AGAIN_MS = 60_000
 
 /**
- * Renders pages of products, and keeps the last page of each product. A page is rendered again only if its
- * sources, the categories or its badges have changed.
+ * Renders product pages, and keeps the last page of each product. A page is rendered again only if its data, the
+ * categories or its badges have changed.
  */
 export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptPages {
   const pages = new LRUCache<number, Kept>({ maxSize: MOST_BYTES, sizeCalculation: bytesOf })
@@ -88,7 +88,7 @@ export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptP
     return kept.tree === tree && sameSources(kept.sources, sources) && kept.badges === badgesNow(sources.details, kept.createdAt)
   }
 
-  /** Moves `currentAt` to the latest time at which, according to the reports, nothing had changed. */
+  /** Advances `currentAt` if no change has been reported in the meantime. */
   function confirm(kept: Kept): void {
     const unchangedAt = kept.read.unchangedAt()
     if (unchangedAt === undefined || unchangedAt <= kept.currentAt || unchangedAt - kept.read.startedAt > READ_AGAIN_MS) return

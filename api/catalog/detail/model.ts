@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { imageAddress, imageSchema } from '../images/model.ts'
 
-/** Names of the fields that a variant in the detail answer has in addition to its attributes. */
+/** The fields that a variant on a product page has in addition to its attributes. */
 export const variantFields = {
   variant_id: z.int(),
   sku: z.string(),
@@ -22,7 +22,7 @@ const variant = z
   .catchall(z.string())
   .openapi('ProductVariant', { description: 'A variant. Attributes such as `colour` are fields of this object, like `price`.' })
 
-/** The fields of the detail answer. */
+/** The fields of a product page. */
 export const detailFields = {
   product_id: z.int(),
   title: z.string(),
@@ -42,9 +42,9 @@ export const detailFields = {
   images: z.array(imageSchema),
   seller: z.object({ id: z.union([z.int(), z.string()]), name: z.string(), rating: z.number().nullable() }),
   reviews_summary: z.object({
-    avg: z.number().openapi({ description: 'One decimal; 0 without reviews.' }),
+    avg: z.number().openapi({ description: 'The mean, rounded to one decimal; 0 if there are no reviews.' }),
     count: z.int(),
-    distribution: z.record(z.string(), z.int()).openapi({ description: 'How many reviews have 1 to 5 stars.' }),
+    distribution: z.record(z.string(), z.int()).openapi({ description: 'The number of reviews with 1, 2, 3, 4 and 5 stars.' }),
   }),
   related_products: z
     .array(z.int())

@@ -23,7 +23,7 @@ export interface DetailDeps
   readonly categories: Pick<CategoryTable, 'tree'>
 }
 
-/** The page of a product. */
+/** Creates the route of the product page. */
 export function detailPart(deps: DetailDeps): CatalogPart {
   const { views, sharedViews, watchedViews, facts, categories, now } = deps
   const { readTexts } = detailReader(deps)
@@ -32,8 +32,8 @@ export function detailPart(deps: DetailDeps): CatalogPart {
 
   /** Returns the page of a product; undefined if the product does not exist. */
   async function rendered(productId: number): Promise<Rendered | undefined> {
-    // This read comes first because it throws if the categories are not known yet. Any earlier read would then be
-    // wasted.
+    // Reading the tree throws if the categories are not known yet, so it comes first. Otherwise, the reads of the
+    // product would be wasted.
     const { tree } = categories
     const startedAt = now()
     // Watching a page costs as much as reading it, so only pages that are requested repeatedly are watched.
@@ -56,7 +56,8 @@ export function detailPart(deps: DetailDeps): CatalogPart {
   function pageFor(productId: number, caller: Caller | undefined): Rendered | Promise<Rendered | undefined> {
     const recent = pages.recent(productId, categories.tree)
     if (recent !== undefined && !seesWritesAtOnce(caller, recent)) return recent
-    // A shared read may have begun before the caller's last write, and the caller could be the seller of the page.
+    // Callers with a token never share a read. Such a caller could be the seller, and the shared read may have begun
+    // before the seller's last write.
     return caller === undefined ? shared(productId) : rendered(productId)
   }
 
@@ -65,7 +66,7 @@ export function detailPart(deps: DetailDeps): CatalogPart {
     return found.answer
   }
 
-  /** Returns whether the caller may just have changed what the page shows. */
+  /** Returns whether the caller can change what the page shows, and therefore expects to see a change at once. */
   function seesWritesAtOnce(caller: Caller | undefined, { seller_id }: Rendered): boolean {
     return caller !== undefined && (caller.subject === seller_id || caller.scopes.has('admin'))
   }

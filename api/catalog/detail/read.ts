@@ -23,7 +23,7 @@ export interface ProductSurroundings {
   readonly leaders: readonly number[]
   /** Products that buyers often view together with this product, nearest first. */
   readonly related: readonly number[]
-  /** Units by variant_id. */
+  /** Available units, keyed by variant_id. */
   readonly available: ReadonlyMap<number, number>
 }
 
@@ -54,7 +54,7 @@ export type IsKnownProduct = (text: string, companions: Companions) => boolean
 
 export interface DetailReader {
   /**
-   * Reads everything about a product. Does not parse a string that the caller already knows. Throws ApiError
+   * Reads everything about a product. Does not parse the product's text if the caller already knows it. Throws ApiError
    * `not_ready`, `unavailable`.
    * @returns undefined if there is no such product
    */
@@ -65,7 +65,7 @@ export interface DetailReader {
   around(product: StoredProduct): Promise<ProductSurroundings>
 }
 
-/** Parses what was read about a product. */
+/** Parses the texts that were read about a product. */
 export function parsedDetail(texts: DetailTexts): DetailReads {
   return { product: parsedProduct(texts.product), ...parsedSurroundings(texts) }
 }
@@ -82,9 +82,9 @@ function parsedSurroundings(texts: Omit<DetailTexts, 'product'>): ProductSurroun
 }
 
 /**
- * Creates the reader of everything that the page of a product shows. The reader normally sends one request to Redis. It
- * sends a second request if this process reads a product for the first time, or if the product's seller, category or
- * variants have changed.
+ * Creates the reader of all data on a product page. Normally, the reader sends one request to Redis. It needs a second
+ * request when this process reads a product for the first time, and when the product's seller, category or variants
+ * have changed.
  */
 export function detailReader({ sharedViews, facts }: DetailReadDeps): DetailReader {
   const known = knownCompanions()
@@ -93,8 +93,7 @@ export function detailReader({ sharedViews, facts }: DetailReadDeps): DetailRead
   async function readTexts(productId: number, isKnown: IsKnownProduct, reader: SharedReader): Promise<DetailTexts | undefined> {
     const guess = known.get(productId)
     const guessed = guess === undefined ? undefined : surroundingsOf(reader, productId, guess)
-    // If the read of the product fails first, nothing awaits this promise. A rejection of the promise must nevertheless
-    // be handled.
+    // If the read of the product fails first, nothing awaits this promise. The handler prevents an unhandled rejection.
     guessed?.catch(() => undefined)
     const key = String(productId)
     const [product, own] = await Promise.all([

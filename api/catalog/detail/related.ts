@@ -7,8 +7,8 @@ import type { SharedReader } from '../../kit/shared-reads.ts'
 import type { ServiceKit } from '../../service.ts'
 
 /**
- * Number of related products on a page. More candidates are read, because some candidates may be hidden or may not be
- * products.
+ * Maximum number of related products on a page. `LOOKED_AT` candidates are read, because some of them may be hidden or
+ * may not be products.
  */
 export const MAX_RELATED = 12
 const LOOKED_AT = 20

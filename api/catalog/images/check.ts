@@ -3,7 +3,7 @@ import { sharp } from '../../../state/blobs/sharp.ts'
 import { ApiError } from '../../kit/errors.ts'
 import { catalogErrors } from '../errors.ts'
 
-/** An image without metadata, upright. */
+/** A re-encoded image without metadata, rotated upright. */
 export interface CheckedImage {
   readonly bytes: Buffer
   readonly contentType: string
@@ -13,16 +13,19 @@ export interface CheckedImage {
 }
 
 /**
- * Maximum number of pixels, which is about as many as the largest phone photos have. Rotating a photo of this size
- * takes up to 200 MB of memory.
+ * Maximum number of pixels. The largest phone photos have about this many. Rotating such a photo takes up to 200 MB of
+ * memory.
  */
 const MOST_PIXELS = 50_000_000
 /**
- * Time limit of decoding. A file of the largest size takes a few seconds. A file that takes longer was crafted to do
+ * Time limit for decoding. The largest files take a few seconds, so a file that exceeds this limit was crafted to do
  * so.
  */
 const TIMEOUT_SECONDS = 20
-/** Quality of the re-encoded image. The loss is invisible. All smaller files are made from the re-encoded image. */
+/**
+ * Quality of the re-encoded image. It is high enough that the loss is invisible, because all smaller files are made
+ * from this image.
+ */
 const QUALITY = 92
 /**
  * Encoding effort for AVIF, which takes far longer to encode than other formats. At this effort, a large photo takes at
@@ -34,7 +37,7 @@ type Format = 'jpeg' | 'png' | 'webp' | 'avif'
 
 /**
  * Checks an image by decoding all of it, rotates it upright and removes its metadata, which may say where the photo was
- * taken and by whom. The name and type that the sender declared do not matter.
+ * taken and by whom. Ignores the name and type that the sender declared.
  * Throws ApiError `invalid_image`.
  */
 export async function checkImage(bytes: Buffer): Promise<CheckedImage> {
@@ -65,7 +68,7 @@ function written(image: Sharp, format: Format): Sharp {
   }
 }
 
-/** Recognises a format by its first bytes. */
+/** Recognises the format of a file by its first bytes. */
 function formatOf(bytes: Buffer): Format | undefined {
   const text = (from: number, to: number) => bytes.toString('latin1', from, to)
   if (text(0, 3) === '\xff\xd8\xff') return 'jpeg'

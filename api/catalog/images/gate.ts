@@ -8,8 +8,8 @@ export interface Gate {
 }
 
 /**
- * Creates a gate, at which further tasks wait until a running task has ended.
- * @param places maximum number of tasks that run at once
+ * Creates a gate. While the maximum number of tasks are running, further tasks wait in a queue.
+ * @param places the maximum number
  */
 export function gate(places: number): Gate {
   const shared = new Map<string, Promise<unknown>>()
@@ -22,7 +22,7 @@ export function gate(places: number): Gate {
     try {
       return await work()
     } finally {
-      // The next request in the queue takes over this slot.
+      // The next task in the queue takes over this slot.
       const next = queue.shift()
       if (next === undefined) running--
       else next()

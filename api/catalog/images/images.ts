@@ -7,7 +7,7 @@ import { ApiError, errors } from '../../kit/errors.ts'
 import { checkImage } from './check.ts'
 import { gate } from './gate.ts'
 
-/** An image that is stored. */
+/** The stored original of an image. */
 export interface StoredImage {
   /** SHA-256 of the stored original in hex. */
   readonly content_hash: string
@@ -22,7 +22,7 @@ export interface Images {
   /** Checks and stores an image. Throws ApiError `invalid_image`, `unavailable`. */
   keep(bytes: Buffer): Promise<StoredImage>
   /**
-   * Returns an image as a WebP file. If no worker has made the file yet, this call makes the file.
+   * Returns an image as a WebP file. Makes the file if no worker has made it yet.
    * @returns undefined if there is no such image. Throws ApiError `unavailable`.
    */
   smaller(hash: string, width: ImageWidth): Promise<Buffer | undefined>

@@ -7,7 +7,7 @@ import { text } from '../text.ts'
 import type { StoredImage } from './images.ts'
 
 const MOST_ALT_TEXT = 300
-/** Maximum of a smallint, which is the type of a position. */
+/** Positions are stored as smallint. */
 const MOST_POSITION = 2 ** 15 - 1
 
 const OfferedImage = z
@@ -39,7 +39,7 @@ export const offeredImageList = z
 
 export type OfferedImageList = z.output<typeof offeredImageList>
 
-/** What the product has before the request. */
+/** The images and variants of the product before the request. */
 export interface PresentImages {
   readonly product_id: number
   readonly images: readonly CatalogImage[]
@@ -47,7 +47,7 @@ export interface PresentImages {
 }
 
 export interface AskedImages {
-  /** The field `images`; undefined: it is missing. */
+  /** The field `images`; undefined if it is missing. */
   readonly list: OfferedImageList | undefined
   readonly uploads: readonly StoredImage[]
   /** The skus that the product will have. */
@@ -90,7 +90,9 @@ function offered(stored: StoredImage, productId: number, alt_text: string | null
   return { image_id: imageIdOf(productId, stored.content_hash), sku, alt_text, ...stored }
 }
 
-/** The same content twice is one image. */
+/**
+ * Removes duplicates. Files with the same content have the same image_id, because the id is derived from the content.
+ */
 function unique(images: readonly CatalogOfferedImage[]): CatalogOfferedImage[] {
   return images.filter((image, index) => images.findIndex(({ image_id }) => image_id === image.image_id) === index)
 }

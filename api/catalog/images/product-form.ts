@@ -10,7 +10,7 @@ import type { Images, StoredImage } from './images.ts'
 export interface ProductForm {
   /** The JSON of the part `product`, before any check. */
   readonly product: unknown
-  /** The files of the parts `images`, which are already stored, in the order of the form. */
+  /** The files of the parts `images`, in the order of the form. They are already stored. */
   readonly uploads: readonly StoredImage[]
 }
 
@@ -20,7 +20,8 @@ export const MOST_FORM_BYTES = 64 * MIB
 const MOST_IMAGE_BYTES = 10_000_000
 const MOST_PRODUCT_BYTES = MIB
 /**
- * Maximum number of parts: the product, its images, and one extra image, so that an excess image gets its own error.
+ * Maximum number of parts: the product, its images, and one more, so that the error for one image too many can name the
+ * field `images`.
  */
 const MOST_PARTS = MOST_IMAGES + 2
 const PRODUCT = 'product'
@@ -33,7 +34,7 @@ export function isForm(contentType: string | undefined): contentType is string {
 
 /**
  * Reads a form as it arrives. At most one file is in memory, because each file is checked and stored before the next
- * one is read. If a later part is invalid, a sweep deletes the images that are already stored. Throws ApiError:
+ * one is read. If a later part is invalid, a later sweep deletes the images that are already stored. Throws ApiError:
  * `invalid_image`, `content_too_large`, `invalid_request`, `invalid_encoding`, `unavailable`.
  */
 export async function readProductForm({ contentType, pieces }: ArrivingBody, images: Pick<Images, 'keep'>): Promise<ProductForm> {
@@ -70,7 +71,7 @@ export async function readProductForm({ contentType, pieces }: ArrivingBody, ima
         if (current!.bytes > most) {
           throw new ApiError(errors.content_too_large, { message: `The part ${current!.name} has more than ${most} bytes.` })
         }
-        // The chunk may be a view of a buffer that its owner reuses.
+        // Copies the chunk, because it may be a view of a buffer that is reused.
         current!.pieces.push(Buffer.from(bytes))
       },
     },

@@ -8,7 +8,7 @@ export function inDisplayOrder(images: readonly CatalogImage[]): CatalogImage[] 
 }
 
 /**
- * Converts stored images to the form used in answers.
+ * Converts stored images to the form that the API shows.
  * @param publicUrl base of absolute URLs
  */
 export function shownImages(images: readonly CatalogImage[], publicUrl: string): z.output<typeof imageSchema>[] {

@@ -5,7 +5,7 @@ import type { ShownStock } from '../../../state/views/catalog/stock.ts'
 /** Maximum length of a warehouse_id, in code points: docs/services/catalog.md#stock */
 const MAX_WAREHOUSE_ID = 50
 const MAX_RESERVATION_ID = 100
-/** Units of a row are Avro ints. */
+/** Maximum number of units in a stock row. Rows store units as Avro ints. */
 export const MAX_UNITS = 2 ** 31 - 1
 
 export const warehouseId = z
@@ -16,7 +16,7 @@ export const warehouseId = z
 export const variantId = z.string().openapi({ description: 'A variant_id in decimal.', example: '4503599627370497' })
 
 const OPERATIONS = ['RESERVE', 'DEDUCT', 'RELEASE', 'RECEIVE', 'ADJUST'] as const
-/** The operations that end units of reservations. */
+/** The operations that take units out of reservations. */
 const ENDING: readonly string[] = ['DEDUCT', 'RELEASE']
 
 export const StockChangeBody = z

@@ -23,7 +23,7 @@ export interface InventoryDeps extends Pick<ServiceKit, 'views' | 'commands'> {
   readonly reservationMs: number
 }
 
-/** Creates the routes of stock. */
+/** Creates the routes that read and change stock. */
 export function inventoryPart({ views, commands, facts, offers, reservationMs }: InventoryDeps): CatalogPart {
   const changeStock = bind(changeStockRoute, async (input) => {
     const { operation, warehouse_id, quantity_delta, reservation_id } = input.body
@@ -49,7 +49,7 @@ export function inventoryPart({ views, commands, facts, offers, reservationMs }:
         throw new ApiError(catalogErrors.variant_not_found)
       case 'reserved':
       case 'released':
-        throw new Error(`a change of stock was answered with ${answer.outcome}`)
+        throw new Error(`unexpected outcome of a stock change: ${answer.outcome}`)
       default:
         throw refusal(answer.outcome, answer.row)
     }

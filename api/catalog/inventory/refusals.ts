@@ -8,7 +8,7 @@ export function outOfStock({ variant_id, warehouse_id, available }: OutOfStock):
   return new ApiError(catalogErrors.out_of_stock, { message, fields: { variant_id, warehouse_id, available } })
 }
 
-/** Returns the error for a change of stock that was refused. */
+/** Returns the error for a refused stock change. */
 export function refusal(outcome: InventoryRefusal, row: StockRow): ApiError {
   const { variant_id, warehouse_id, available, reserved, version } = row
   switch (outcome) {
@@ -24,7 +24,7 @@ export function refusal(outcome: InventoryRefusal, row: StockRow): ApiError {
     case 'too_many_reservations':
       return invalidRequest('body.quantity_delta', 'concerns more than 1,000 reservations; use smaller quantities')
     case 'too_many_warehouses':
-      return invalidRequest('body.warehouse_id', 'would be one of more than 1,000 warehouses of the variant')
+      return invalidRequest('body.warehouse_id', 'would exceed the limit of 1,000 warehouses per variant')
     case 'too_much':
       return invalidRequest('body.quantity_delta', 'would bring the stock of the warehouse above 2,147,483,647')
     case 'no_row':

@@ -11,7 +11,7 @@ import { isForm, readProductForm } from '../images/product-form.ts'
 /** A product that a seller sends, as JSON or as a form with images. */
 export interface ProductBody<T> {
   readonly body: T
-  /** The files of the form, which are already stored. */
+  /** The files of the form. They are already stored. */
   readonly uploads: readonly StoredImage[]
 }
 
@@ -22,7 +22,7 @@ export interface ReadingBody {
   readonly places: FormPlaces
 }
 
-/** Limit of a body without images. */
+/** Maximum size of a JSON body. */
 const MOST_JSON_BYTES = 1_048_576
 
 /**

@@ -22,7 +22,7 @@ export const MOST_LISTED = 10_000
 
 /**
  * Names of the fields that a variant in an answer has in addition to its attributes. Fields and attributes share one
- * object.
+ * object, so attributes must not have these names.
  */
 const OWN_FIELDS = [
   ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],
@@ -134,7 +134,7 @@ const instant = z.iso
   .transform((value) => Date.parse(value))
   .openapi({ type: 'string', format: 'date-time' })
 
-/** Start of a period, in the format used in answers. */
+/** Start of a price period as a path parameter, in the format that answers use. */
 export const periodParameter = instant.openapi({ example: '2026-11-27T00:00:00.000Z' })
 
 export const PriceBody = z
@@ -154,8 +154,8 @@ export const PriceBody = z
   .openapi('VariantPrice')
 
 /**
- * Id in a path. An id has 1 to 16 digits. The schema also accepts any other text, for which the look-up finds no
- * product or variant.
+ * Id in a path. A valid id has 1 to 16 digits. The schema accepts any text, because an invalid id gets the same answer
+ * as the id of a missing product or variant.
  */
 export const idParameter = z.string().openapi({ description: 'An id of a product or variant.', example: '17592186044416' })
 export const sellerParameter = sellerId.optional()

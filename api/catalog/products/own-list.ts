@@ -20,8 +20,8 @@ export interface OwnList {
 }
 
 /**
- * Time limit of the wait. The list is a separate view, keyed by seller, which normally shows a change some 20 ms after
- * the answer.
+ * Time limit of the wait. The list is a separate view, keyed by seller. Normally, it shows a change about 20 ms after
+ * the command's answer.
  */
 const SHOWN_WITHIN_MS = 500
 const LOOK_EVERY_MS = 10

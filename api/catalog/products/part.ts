@@ -52,10 +52,10 @@ export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'sharedViews' |
   readonly pause?: (ms: number) => Promise<unknown>
 }
 
-/** A product before its creation has no images and no variants. */
+/** The images and variants of a product that does not exist yet. */
 const NO_PRODUCT: PresentImages = { product_id: 0, images: [], variants: [] }
 
-/** Values of the price fields that a command to cancel a price does not use. */
+/** Values for the price fields that a command to cancel a price does not use. */
 const NO_PRICE = { price_cents: 0, sets_compare_price: false, compare_price: null, ends_at: null }
 
 /** The parts of a seller's request that the handlers need. */
@@ -63,7 +63,7 @@ interface Asked extends CommandRequest {
   readonly expectedVersion: number | undefined
 }
 
-/** The products of sellers. */
+/** Creates the routes with which sellers manage their products. */
 export function productsPart(deps: ProductsDeps): CatalogPart {
   const { views, facts, commands, categories, images, currency, monotonic, pause = setTimeout } = deps
   const list = ownList({ views, facts, pause, monotonic })
@@ -175,8 +175,8 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         const asked = { list: body.images, uploads, skus: skusOf(body) }
         const present = product ?? { ...NO_PRODUCT, product_id: productId }
         const imagesFor = () => offeredImages(asked, present)
-        // A repeated request may name images that the product no longer has. Such a request must send the images of the
-        // first request.
+        // A repeated request may name images that the product no longer has. It must send the same command as the first
+        // request, so it uses the images that the first request found.
         const namesImages = body.images?.some(({ image_id }) => image_id !== undefined) ?? false
         const uploaded = namesImages ? null : imagesFor()
         const content = contentOf(body, uploaded, categories.tree)
@@ -223,7 +223,7 @@ function skusOf({ variants }: NewProduct | Replacement): string[] {
   return variants.map(({ sku }) => sku)
 }
 
-/** Adds the ids of the images, which depend on the id that the command gives to the product. */
+/** Adds the ids of the images. They depend on the product's id, which is derived from the id of the command. */
 function identified(written: Written, productId: number): Written {
   const images = written.content.images?.map((image) => ({ ...image, image_id: imageIdOf(productId, image.content_hash) })) ?? null
   return { ...written, content: { ...written.content, images } }

@@ -31,7 +31,7 @@ const example = { title: 'Running shoe', category_id: 12, brand: 'Acme', variant
 const { unknown_category, too_many_variants, product_not_found, sku_taken, version_conflict, status_transition, price_out_of_range } =
   catalogErrors
 
-/** Time limit for receiving a body, which is shorter than the 30 s after which the server ends the whole request. */
+/** Time limit for receiving a body. It is shorter than the 30 s after which the server closes the connection. */
 const BODY_TIMEOUT_MS = 25_000
 /** Time limit of the handler. Checking twenty large images may continue after the body has arrived. */
 const FORM_TIMEOUT_MS = 60_000
@@ -102,7 +102,7 @@ export const replaceProductRoute = defineRoute({
   method: 'put',
   path: '/api/v1/seller/products/{product_id}',
   operationId: 'replaceProduct',
-  summary: 'Replace what a product says',
+  summary: 'Replace the content of a product',
   description:
     "Creates the next version. Variants are matched by sku. A variant that the request omits becomes INACTIVE, and a later version can include it again. If the request has `images` or files, they replace the product's images. A seller can send at most 300 replacements per minute.",
   auth: SELLER,

@@ -22,7 +22,7 @@ export interface SkuClaims {
    * @throws ApiError `sku_taken`; in that case nothing is claimed
    */
   claim(open: OpenCommand, claimed: Claimed, step: string): Promise<number>
-  /** Releases skus that the product did not get. A claim that cannot be released expires. */
+  /** Releases skus after the product could not be stored. If a release fails, the claim expires. */
   release(open: OpenCommand, claimed: Claimed, step: string): Promise<void>
 }
 

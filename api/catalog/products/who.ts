@@ -4,10 +4,7 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 
 const ADMIN = 'admin'
 
-/**
- * Maximum length of a subject in a record. Only the subject of an administrator can be a string other than a decimal
- * id.
- */
+/** Maximum length of a subject in a record. Only administrators can have a subject that is not a decimal id. */
 const MOST_ACTOR = 200
 
 /** What a caller may do with products. */

@@ -29,10 +29,10 @@ export const NOTHING_ASKED: Omit<CatalogProductCommand, 'action' | 'actor' | 'se
   price: null,
 }
 
-/** Who asks, and for whose products. */
+/** The sender of a command, and the seller whose products the sender may change. */
 type Asking = Pick<CatalogProductCommand, 'actor' | 'seller_id'>
 
-/** Checked content of a product, in the same form for JSON bodies and forms with images. */
+/** Checked content of a product. It looks the same whether the request had a JSON body or a form with images. */
 export interface Written extends Asking {
   readonly content: CatalogProductContent
   readonly status: CatalogProductStatus | null
@@ -47,7 +47,7 @@ export interface ProductWriter {
   create(open: OpenCommand, written: Written, item?: string): Promise<StoredProduct>
   /**
    * Replaces a product. Throws the same errors as `create`.
-   * @param known the skus that the product already has, which need no claim
+   * @param known the skus that the product already has. They need no claim.
    */
   replace(
     open: OpenCommand,
@@ -56,7 +56,7 @@ export interface ProductWriter {
   ): Promise<StoredProduct>
 }
 
-/** Greatest version that a command can contain, which no product reaches. */
+/** Greatest version that a command can contain. No product reaches it. */
 const GREATEST_VERSION = 2 ** 31 - 1
 
 /** Converts the version in If-Match to the version that a command expects; null if the request has no If-Match. */
@@ -143,7 +143,7 @@ export function contentOf(
   if (categories.get(category_id) === undefined) throw new ApiError(catalogErrors.unknown_category)
   const offers = variants.map(({ compare_price_cents, ...offer }) => ({ ...offer, compare_price: compare_price_cents }))
   const content = { title, description, category_id, brand, variants: offers, images }
-  // The size is checked before any claim. A larger command might also exceed the record size of its topic.
+  // The size is checked before any sku is claimed. A larger command might exceed the maximum record size of its topic.
   if (leastBytes(content) > MOST_PRODUCT_BYTES) throw tooLarge()
   return content
 }

@@ -18,7 +18,7 @@ export interface RebuildsDeps {
   now(): number
 }
 
-/** Rebuilds of the search index. */
+/** Creates the routes that request rebuilds of the search index and show their progress. */
 export function rebuildsPart({ facts, rebuilds, now }: RebuildsDeps): CatalogPart {
   async function request(rebuild_id: string, requested_by: string): Promise<IndexRebuildStatus> {
     const at = now()

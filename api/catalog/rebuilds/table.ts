@@ -16,7 +16,7 @@ export async function openRebuilds({ smallTables }: Pick<ServiceKit, 'smallTable
   const table = await smallTables(indexRebuilds, heldAsIs<IndexRebuildStatus>(1))
   return {
     read: (rebuildId) => table.entries().get(rebuildId),
-    // A process is ready even before it has read the rebuilds, because no other request needs them.
+    // A process is ready even before it has read the rebuilds, because only requests about rebuilds need them.
     probes: [],
     close: table.close,
   }

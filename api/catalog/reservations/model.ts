@@ -3,7 +3,7 @@ import { placeOfVariant } from '../../../schemas/catalog/ids.ts'
 import type { Cart } from '../../../schemas/catalog/types.ts'
 import { isoTime, MAX_UNITS, warehouseId } from '../inventory/model.ts'
 
-/** docs/services/catalog.md#carts */
+/** Maximum number of items in a cart: docs/services/catalog.md#carts */
 const MAX_ITEMS = 100
 
 const variantNumber = z
@@ -18,12 +18,12 @@ export const CartBody = z
         z.strictObject({
           variant_id: variantNumber,
           quantity: z.int().min(1).max(MAX_UNITS),
-          warehouse_id: warehouseId.optional().openapi({ description: 'Default: the warehouse that has most available.' }),
+          warehouse_id: warehouseId.optional().openapi({ description: 'Default: the warehouse with the most available units.' }),
         }),
       )
       .min(1)
       .max(MAX_ITEMS)
-      .openapi({ description: 'Equal items are added up.' }),
+      .openapi({ description: 'Items of the same variant and warehouse are added up.' }),
   })
   .openapi('NewReservation')
 

@@ -16,7 +16,7 @@ export interface ReserveDeps {
   readonly reservationMs: number
 }
 
-/** What a request wants of one product. */
+/** The part of a request that concerns one product. */
 interface WantedPart {
   readonly productId: number
   readonly lines: readonly WantedLine[]
@@ -30,9 +30,9 @@ interface Attempt {
 }
 
 /**
- * Maximum number of attempts. If a request is repeated long after a 503, its parts may have been reserved too long ago
- * to open the cart, so the next attempt reserves new parts. Every repetition goes through all earlier attempts, whose
- * answers are remembered.
+ * Maximum number of attempts. If a request is repeated long after a 503, the parts that it reserved may be too old for
+ * opening the cart, so the next attempt reserves new parts. Every repetition goes through all earlier attempts and gets
+ * their remembered answers.
  */
 const MOST_ATTEMPTS = 5
 
@@ -69,8 +69,8 @@ async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_m
     const cartParts = reserved.map(({ product_id, lines }) => ({ product_id, lines }))
     const open = { action: 'OPEN', parts: cartParts, parts_end_at, held_ms } as const
     const answer = await command.run(reservationFlow, reservationId, open, `${number}:open`)
-    // A cart that has ended belongs to a request from the day before. The commands of that request are no longer
-    // remembered.
+    // A cart that has already ended was opened by a request from the previous day. The commands of that request are no
+    // longer remembered, so this request needs a new cart.
     if ('cart' in answer && answer.outcome !== 'ended') return answer.cart
   }
   await Promise.all(parts.map((part, index) => answers[index].outcome === 'reserved' && askPart(attempt, part, 'RELEASE_PART', 0)))
@@ -96,7 +96,7 @@ function partRefused(answer: InventoryAnswer): Error {
     case 'not_for_sale':
       return notForSale(answer.variant_id)
     default:
-      return new Error(`a part of a cart was answered with ${answer.outcome}`)
+      return new Error(`unexpected outcome of reserving a part of a cart: ${answer.outcome}`)
   }
 }
 

@@ -13,15 +13,15 @@ import { postReviewRoute } from './routes.ts'
 
 export type ReviewsDeps = Pick<ServiceKit, 'views' | 'facts' | 'commands' | 'now'>
 
-/** Stars that users give to products. */
+/** Creates the route with which users give stars to products. */
 export function reviewsPart({ views, facts, commands, now }: ReviewsDeps): CatalogPart {
   return {
     routes: [
       bind(postReviewRoute, async (input) => {
         const { product_id } = input.params
         const { stars } = input.body
-        // The command refuses a key that belongs to another request. A repeated request publishes the review with the
-        // time of the first request, so that it does not replace a newer review.
+        // Opening a command fails if a different request has used its Idempotency-Key. A repeated request publishes the
+        // review with the time of the first request, so that it does not replace a newer review.
         const open = await commands.open(input, ['reviewProduct', product_id, stars])
         const key = String(product_id)
         const product = await readProduct(views, facts.partitionOf(productDecisions, key), key)

@@ -42,7 +42,7 @@ const SHARED_MS = 200
  * this many searches take nearly half a second.
  */
 const MOST_AT_ONCE = 100
-/** Maximum number of shared answers. Each answer takes some 50 KB. */
+/** Maximum number of shared answers. Each answer takes about 50 KB. */
 const MOST_SHARED = 200
 /** How long a stopping process waits for Kafka to accept the last search records. */
 const CLOSING_MS = 2_000
@@ -52,7 +52,7 @@ export interface SearchPart extends CatalogPart {
   search(parameters: SearchParameters): Promise<SearchAnswerBody>
 }
 
-/** Search and suggestions. */
+/** Creates the routes for searches, suggestions and synonyms. */
 export async function searchPart(deps: SearchDeps): Promise<SearchPart> {
   const { index, facts, metrics, now, monotonic, publicUrl } = deps
   const table = await openSynonyms(deps)

@@ -49,24 +49,26 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
-  /** If at least this number of products match, only the best of them are scored. Default 20,000. */
+  /** If at least this number of products match, only products that can reach the page are scored. Default 20,000. */
   readonly many?: number
 }
 
 const MINUTE_MS = 60_000
 /**
- * Number of products that a search should find. If it finds fewer, similar words, descriptions, and products that lack
- * some of the words are tried as well. A larger number does not improve the quality that the judgments measure.
+ * Number of products that the exact words of a query should find. If they find fewer, the search also tries corrections
+ * of misspelt words, words in descriptions, and products that lack some of the words. A larger number did not improve
+ * the results on the relevance judgments.
  */
 const ENOUGH = 10
 /**
- * Minimum number of products for which hits and facets are separate searches that run at the same time. A search that
- * finds this many products takes some 5 ms. For fewer products, two searches would cost the server more than they save.
+ * If at least this number of products match, hits and facets are read by separate searches that run at the same time. A
+ * search that finds this many products takes about 5 ms. For fewer products, two searches would cost the server more
+ * than they save.
  */
 const MANY = 20_000
 /**
- * How long a word that occurs in some product counts as correct. During this time, the word could only become doubtful
- * if a similar word came to occur in a hundred times as many products.
+ * How long a word that was found to be correct is not checked again. It could become doubtful during this time only if
+ * a similar word came to occur in a hundred times as many products.
  */
 const WORDS_KEPT_MS = 10 * 60_000
 /**
@@ -88,7 +90,7 @@ interface SearchHit {
 }
 
 interface PagePlace {
-  /** Either the number of products to skip, or the product after which the page begins. */
+  /** Either the number of products to skip, or the sort values of the last product on the previous page. */
   readonly from: number | After
   /** Whether the words find many products. */
   readonly isMany: boolean
@@ -112,7 +114,7 @@ function countOf({ hits }: Answer): number {
 
 /** Searches products. Throws ApiError `invalid_request` for a wrong cursor, `unavailable` and `not_ready`. */
 export function searcher({ index, percentile, synonyms, now, many = MANY }: SearcherDeps): Searcher {
-  /** Words that are correct. */
+  /** Words that were recently found to be correct. */
   const rightWords = recent<true>({ keptMs: WORDS_KEPT_MS, most: MOST_KEPT, now })
   /**
    * Number of products with the exact words of a query, at most `many`. Only queries that find enough products have an
@@ -139,12 +141,12 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     const clauses = otherClauses(filterClauses(filters))
     const most = shardValues(shards)
     const searches = facetSearches(plan, filters)
-    // One product more than the page contains is requested, in order to know whether another page follows.
+    // Requests one product more than the page shows, in order to know whether another page follows.
     const hits = { plan, filters: clauses, sort, moment, size: pageSize + 1, from }
     const [total, ...others] = searches
     const counting = others.map((search) => countingSearch(search, most))
-    // The page and most facets need the same words and filters, so a single search can return the page and these
-    // facets. The server works on several searches of a request at the same time.
+    // The page and most facets need the same words and filters, so a single search can return both. If many products
+    // match, two searches are faster, because the server runs the searches of one request in parallel.
     const [shown, ...counted] = isMany
       ? await firstHits(hits, [countingSearch(total, most), ...counting])
       : await index.searchAll([{ ...hitsSearch(hits), ...pageCounts(total, most) }, ...counting])
@@ -171,7 +173,9 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     return found.map((hit) => ({ ...hit, textScore: scores.get(String(hit.source.product_id)) ?? 0 }))
   }
 
-  /** Returns the corrections of misspelt words, and the answers to further searches of the same request. */
+  /**
+   * Returns the corrections of misspelt words, and the answers to further searches that are sent in the same request.
+   */
   async function corrections(
     plan: TextPlan,
     further: readonly Query[],
@@ -209,8 +213,8 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
   }
 
   /**
-   * Returns the number of products with the exact words of a query, at most `many` or ENOUGH. If there are no words,
-   * counts all products.
+   * Returns the number of products with the exact words of a query. Counting stops at `many` or ENOUGH, whichever is
+   * greater. If there are no words, counts all products.
    */
   async function exactCount(q: string, plan: TextPlan | undefined): Promise<number> {
     const known = exactCounts.get(q)
@@ -234,8 +238,8 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     const { q } = request
     const from = (number - 1) * request.pageSize
     const exact = q === undefined ? undefined : planOf(q, synonyms())
-    // The products are counted first, because counting is much cheaper than a page with facets. A page with too few
-    // products would be useless.
+    // The products are counted first. Counting is much cheaper than reading a page with facets, and a page with too few
+    // products would be discarded.
     const exactly = await exactCount(q ?? '', exact)
     const wider = exact === undefined || exactly >= ENOUGH ? undefined : await widened(exact, exactly)
     const isMany = await findsMany(exact, request.filters, exactly)

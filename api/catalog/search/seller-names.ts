@@ -8,7 +8,10 @@ export interface SellerNamesDeps {
   readonly facts: Pick<Facts, 'partitionOf'>
 }
 
-/** Returns a function that looks up the names of sellers. If a name cannot be read now, the seller is left out. */
+/**
+ * Returns a function that looks up the names of sellers. If a name cannot be read now, a name made of the seller's id
+ * replaces it.
+ */
 export function sellerNames({ sharedViews, facts }: SellerNamesDeps) {
   return async function namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const names = await Promise.all(

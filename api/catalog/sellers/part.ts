@@ -6,7 +6,7 @@ import { bind } from '../../kit/route.ts'
 import type { CatalogPart } from '../part.ts'
 import { putSellerRoute } from './routes.ts'
 
-/** What buyers see of sellers. */
+/** Creates the route that stores the name and rating that buyers see of a seller. */
 export function sellersPart({ facts }: { readonly facts: Pick<Facts, 'publish'> }): CatalogPart {
   return {
     routes: [

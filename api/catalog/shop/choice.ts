@@ -8,7 +8,7 @@ export interface Choice {
   readonly sort: string
   readonly page: string
   readonly brands: readonly string[]
-  /** `name:value` each. */
+  /** Attributes in the form `name:value`. */
   readonly attributes: readonly string[]
 }
 
@@ -45,7 +45,7 @@ export function addressOf(choice: Choice, changes: Partial<Choice>): string {
   return text === '' ? '/shop' : `/shop?${text}`
 }
 
-/** Adds a value to a list, or removes it. */
+/** Adds a value to a list, or removes the value if the list already contains it. */
 export function toggled(list: readonly string[], value: string): readonly string[] {
   return list.includes(value) ? list.filter((other) => other !== value) : [...list, value]
 }

@@ -40,8 +40,8 @@ export function shopPart(deps: ShopDeps): CatalogPart {
   const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
   const { read } = detailReader(deps)
   /**
-   * The content security policy of the pages allows images from the server that sent the page, regardless of the name
-   * of that server.
+   * Makes the URL of an image relative. The content security policy allows only images from the server that sent the
+   * page, and the browser may know that server by a name that differs from `publicUrl`.
    */
   const localImage = (url: string) => (url.startsWith(publicUrl) ? url.slice(publicUrl.length) : url)
 

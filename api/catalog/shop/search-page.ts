@@ -20,7 +20,7 @@ const CENT_DIGITS = 2
 
 /**
  * Renders the results of a search.
- * @param localImage returns the path of an image on this server for the address of the image
+ * @param localImage converts the address of an image to its path on this server
  */
 export function searchPage(choice: Choice, answer: SearchAnswerBody, currency: string, localImage: (url: string) => string): Html {
   const { results, total } = answer
@@ -122,7 +122,10 @@ ${attributes.map(({ name, values }) =>
 )}`
 }
 
-/** Returns the first values and all chosen values. The link of a chosen value removes it from the choice. */
+/**
+ * Returns the first values and all chosen values. Chosen values must stay visible, because their links remove them from
+ * the choice.
+ */
 function frequent(most: number, values: readonly Value[]): readonly Value[] {
   return values.filter(({ isChosen }, place) => place < most || isChosen)
 }

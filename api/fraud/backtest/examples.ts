@@ -1,8 +1,8 @@
 import { hash48 } from '../../../schemas/fraud/hash.ts'
 
 /**
- * Maximum number of example ids per cell. An analyst can inspect this many examples, and a report with many cells stays
- * small.
+ * Maximum number of example ids per cell. Analysts rarely inspect more examples, and the limit keeps a report with many
+ * cells small.
  */
 export const MAX_EXAMPLES = 5
 
@@ -10,8 +10,8 @@ export const MAX_EXAMPLES = 5
 export class Cell {
   count = 0
   /**
-   * Ids of the examples, which are the transactions with the smallest hashes. The examples come from the whole period,
-   * and the same input always gives the same ids.
+   * Ids of the examples: the transactions whose ids have the smallest hashes. The hash spreads the examples over the
+   * whole period, and the same input always gives the same examples.
    */
   #kept: { readonly hash: number; readonly id: string }[] = []
 

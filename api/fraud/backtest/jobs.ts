@@ -12,7 +12,7 @@ import type { Logger } from '../../kit/logging.ts'
 import type { ReplayProgress } from './process/messages.ts'
 import { ReplayError, type RunningReplay } from './process/start.ts'
 
-/** Starts a replay, and turns its result into the report of the job. */
+/** Functions that start the replay of a job and turn its result into the job's report. */
 export interface ReplayStart {
   run(onProgress: (progress: ReplayProgress) => void): RunningReplay
   report(found: Awaited<RunningReplay['done']>): unknown
@@ -26,8 +26,8 @@ export type Started =
 /** The back-tests of this process. Any process can read their states. */
 export interface BacktestJobs {
   /**
-   * Starts a job, unless its caller already has a running job or this process runs too many jobs. If the job already
-   * exists, it continues unchanged.
+   * Starts a job, unless its caller already has a running job or this process already runs the maximum number of jobs.
+   * A job that already exists continues unchanged.
    */
   start(job: BacktestJob, replay: ReplayStart): Promise<Started>
   /** Returns the state of a job; undefined if there is no such job or its state has expired. */
@@ -44,11 +44,14 @@ export interface BacktestJobsDeps {
 }
 
 /**
- * Maximum number of jobs that run at once. Each job has a process with some 200 MB, and all jobs share the CPU time
- * that scoring does not use.
+ * Maximum number of jobs that run at once. Each job has its own process of about 200 MB, and all jobs share the CPU
+ * time that scoring does not use.
  */
 const MAX_RUNNING = 2
-/** Several renewals fit into a lease. */
+/**
+ * Interval between renewals of a job's lease. A lease outlasts several intervals, so a single failed renewal does no
+ * harm.
+ */
 const RENEW_EVERY_MS = 2_000
 /** Maximum number of times that the process tries to store a result in Redis. */
 const END_ATTEMPTS = 30

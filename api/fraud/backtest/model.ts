@@ -3,7 +3,7 @@ import type { BacktestState } from '../../../state/views/fraud/backtests.ts'
 import { NewRuleBody } from '../rules/model.ts'
 import { MAX_EXAMPLES } from './examples.ts'
 
-/** The most transactions that a back-test reads. */
+/** Maximum number of transactions that a back-test reads. */
 const MAX_SAMPLE = 1_000_000
 const DEFAULT_SAMPLE = 100_000
 const MAX_DRAFTS = 1_000
@@ -36,7 +36,7 @@ export const BacktestBody = z
   })
   .openapi('FraudBacktestRequest')
 
-/** Schema of a rule, in the form that a change of the live rules accepts. */
+/** A draft of a rule. It has the same form as a rule that the API creates. */
 export type RuleDraft = z.output<typeof NewRuleBody>
 
 export type BacktestRequest = z.output<typeof BacktestBody>

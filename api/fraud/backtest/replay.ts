@@ -8,7 +8,7 @@ import type { Snoozes } from '../../../schemas/fraud/rules/snoozes.ts'
 import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 import type { LoggedTransaction } from '../../../state/tables/fraud/logged.ts'
 
-/** What transactions are judged by again. */
+/** The rules and settings by which logged transactions are judged again. */
 export interface ReplayBasis {
   readonly ruleSet: RuleSet
   readonly lists: Lists
@@ -17,14 +17,14 @@ export interface ReplayBasis {
 }
 
 export interface Replayed {
-  /** The rules that match. Undefined if the blocklist decided, because live scoring then evaluates no rules. */
+  /** The rules that match; undefined if the blocklist decided. In that case, live scoring evaluates no rules either. */
   readonly outcome: RuleOutcome | undefined
   readonly verdict: Verdict
 }
 
 /**
- * A clock on which no time passes. Live scoring leaves out shadow rules that take too long. A back-test has time to
- * evaluate all shadow rules.
+ * A clock that stands still. Live scoring skips shadow rules when they take too long. A back-test has time to evaluate
+ * all of them, so it must never see time pass.
  */
 const TIMELESS = () => 0
 

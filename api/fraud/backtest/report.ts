@@ -16,7 +16,7 @@ export interface CountedCell {
   readonly examples: readonly string[]
 }
 
-/** How well a kind of decision matches the labels. A value is null if its divisor would be 0. */
+/** How well a kind of decision matches the labels. A value is null if its denominator is 0. */
 export interface Quality {
   /** Share of the fraudulent transactions for which the decision was made. */
   readonly recall: number | null
@@ -44,23 +44,20 @@ export interface RuleResult {
   readonly matched: number
   /** Number of matches in which the rule had precedence, so that its action was applied. */
   readonly decided: number
-  /** `matched`, by label. */
+  /** Number of matches among the transactions with this label. */
   readonly matched_fraud: number
   readonly matched_legitimate: number
   readonly snoozed: number
   readonly failed: number
   readonly missing: number
-  /** For each field, the number of missing results for which the field was absent. */
+  /** How often each field was absent when an evaluation had no result. */
   readonly missing_by: Readonly<Record<string, number>>
 }
 
-/** What a replay has found. */
+/** The result of a replay. */
 export interface ReplayResult {
   readonly transactions: number
-  /**
-   * Number of transactions that the blocklist decided. Rules were not evaluated for these transactions, which stay
-   * blocked.
-   */
+  /** Number of transactions that the blocklist blocked. Rules were not evaluated for them, so they stay blocked. */
   readonly blocklisted: number
   /** Number of transactions that were decided under a different version of the policy. */
   readonly other_policy: number
@@ -93,8 +90,8 @@ interface Labelled {
 }
 
 /**
- * Judges logged transactions again, one by one, and counts the results. The memory that this object uses does not
- * depend on the number of transactions.
+ * Judges logged transactions again, one by one, and counts the results. Its memory use does not depend on the number of
+ * transactions.
  */
 export class Replay {
   readonly #basis: ReplayBasis
@@ -184,7 +181,7 @@ export class Replay {
   }
 }
 
-/** Counted cells of a table. */
+/** The cells of a table, with their counts and examples. */
 class Cells<Row extends string, Column extends string> {
   readonly #cells: ReadonlyMap<string, Cell>
 

@@ -10,14 +10,14 @@ import type { BacktestRequest, RuleDraft } from './model.ts'
 
 /** The rules that a back-test evaluates. */
 export interface TestedRules {
-  /** Null for drafts. */
+  /** Version of the rule set; null for drafts. */
   readonly version: number | null
   readonly rules: readonly Rule[]
-  /** Names of the lists that they read. */
+  /** Names of the lists that the rules read. */
   readonly lists: ReadonlySet<string>
 }
 
-/** What a back-test knows of the rules. */
+/** The stored rules that a back-test can use. */
 export interface KnownRules {
   /** The current version of the rule set, and all of its rules, including disabled rules. */
   readonly current: { readonly version: number; readonly rules: readonly Rule[] }
@@ -27,13 +27,13 @@ export interface KnownRules {
 }
 
 /**
- * Number of conditions that are compiled without a pause, which takes about a millisecond. Other requests are handled
- * during the pauses.
+ * Number of conditions that are compiled between two pauses. Compiling them takes about a millisecond. Other requests
+ * are handled during the pauses.
  */
 const CONDITIONS_PER_TURN = 20
 
 /**
- * Returns the rules that a request names. Refuses every rule that a change of the live rules would also refuse.
+ * Returns the rules that a request asks to test. Refuses every rule that the API would also refuse as a live rule.
  * @param author the subject of the caller's token
  * @param now epoch ms
  */
@@ -87,8 +87,8 @@ export async function testedRules(request: BacktestRequest, known: KnownRules, a
 }
 
 /**
- * Returns a function that compiles conditions in short pieces, so that other requests are not delayed. Conditions of
- * rules in force are already compiled.
+ * Returns a function that compiles conditions, with pauses so that other requests are not delayed. It reuses the
+ * compiled conditions of the rules in force.
  */
 function compiler(ruleSet: RuleSet): (text: string) => Promise<Compiled> {
   const known = new Map<string, Compiled>(ruleSet.rules.map(({ rule, condition }) => [rule.condition, { ok: true, condition }]))

@@ -4,13 +4,16 @@ import type { FraudBlocklistType } from '../../../schemas/fraud/types.ts'
 import { hasCardNumber } from '../score/card-number.ts'
 import type { NewEntry } from './model.ts'
 
-/** An entry that can be sent. */
+/** An entry that has passed all checks. */
 export interface CheckedEntry {
   readonly entity: BlockedEntity
   readonly attributes: Pick<NewEntry, 'reason' | 'blocked_by' | 'ttl_hours'>
 }
 
-/** Why a value cannot be blocked. `raw_card_number` means that the value is a card number, which must not be stored. */
+/**
+ * The result of checking an entry: why its value cannot be blocked, or `none` and the checked entry. `raw_card_number`
+ * means that the value contains a card number, which must not be stored.
+ */
 export type EntryFault =
   | { readonly fault: 'wrong_value' | 'raw_card_number'; readonly message: string }
   | { readonly fault: 'none'; readonly checked: CheckedEntry }

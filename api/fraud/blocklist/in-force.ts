@@ -13,7 +13,9 @@ export interface OpenBlocklist extends BlocklistInForce {
   has(entity: Pick<FraudBlocklistEntry, 'entity_type' | 'entity_value'>): boolean
 }
 
-/** The part of an entry that is kept in memory. Scoring only needs to know whether an entry exists and when it ends. */
+/**
+ * The part of an entry that is kept in memory. Scoring only needs to know whether an entry exists and when it expires.
+ */
 type Presence = Pick<FraudBlocklistEntry, 'expires_at'>
 
 const presences: Topic<string, Presence> = { ...fraudBlocklist, value: projection<Presence>(fraudBlocklist.value, ['expires_at']) }
@@ -26,7 +28,7 @@ const PRESENCE: Packing<Presence, true> = {
   expiresAt: ({ expires_at }) => expires_at ?? undefined,
 }
 
-/** For each type of entity, a function that returns the value with which a request identifies the entity. */
+/** For each type of entity, a function that returns the entity's value in a request. */
 const VALUE_OF: Readonly<Record<FraudBlocklistType, (request: FraudRequest) => string | null>> = {
   USER: ({ payer }) => payer.user_id,
   DEVICE: ({ device }) => device.fingerprint_id,

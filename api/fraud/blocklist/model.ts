@@ -4,7 +4,7 @@ import type { FraudBlocklistEntry } from '../../../schemas/fraud/types.ts'
 import { isBlocklistPlace } from '../../../state/views/fraud/blocklist.ts'
 import { pageLimitParameter } from '../../kit/parameters.ts'
 
-/** All lengths are in code points. */
+/** Maximum lengths, in code points. */
 const MAX_VALUE = 320
 const MAX_REASON = 500
 const MAX_NAME = 200

@@ -28,8 +28,8 @@ export interface BlocklistDeps extends Pick<ServiceKit, 'views' | 'commands' | '
 }
 
 /**
- * How long to wait until this instance has read a change. An instance normally reads a change a few milliseconds after
- * the commit.
+ * Maximum time to wait until this instance has read a change. Normally, an instance reads a change a few milliseconds
+ * after the commit.
  */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
@@ -52,7 +52,8 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
     try {
       return blocklist.has(entry) === isBlocked
     } catch {
-      // The change is already committed, even if this instance cannot read the list at the moment.
+      // This instance cannot read the list at the moment. The change is already committed, so the request must not
+      // fail.
       return false
     }
   }

@@ -15,27 +15,31 @@ import type { CasesDeps } from './deps.ts'
 const LOOK_UP_MS = 2_000
 const LOOK_AGAIN_MS = 200
 /**
- * Minimum age of a transaction whose case may have moved from the state to ClickHouse. This age is a day less than the
- * age at which cases are moved, because clocks differ.
+ * Age from which the case of a transaction may have moved from the state to ClickHouse. Cases actually move a day
+ * later. The extra day allows for clocks that differ.
  */
 const ARCHIVED_AFTER_MS = 29 * 24 * 3_600_000
 
 type Run = (command: FraudCaseCommand, step?: string) => Promise<CaseAnswer>
 
-/** The case of a transaction, or the transaction itself, for the command. */
+/**
+ * The parts of the command that describe the transaction and its archived case. Both are null if the topology has the
+ * case.
+ */
 type Background = Pick<FraudCaseCommand, 'transaction' | 'archived'>
 
 const HAS_CASE: Background = { transaction: null, archived: null }
 
 /**
  * Records a verdict about any transaction of the last 90 days. If the transaction has no case, the command contains the
- * data for a new case, because the topology has only reviewed transactions. Throws ApiError: `transaction_not_found`,
+ * data for a new case, because the topology knows only reviewed transactions. Throws ApiError: `transaction_not_found`,
  * `not_ready`, `unavailable`.
  */
 export async function recordVerdict(deps: CasesDeps, id: string, command: FraudCaseCommand, run: Run): Promise<CaseAnswer> {
   const background = await backgroundOf(deps, id)
   const answer = await run({ ...command, ...background })
-  // The case has left the state since the look-up, so the command is repeated with the archived case.
+  // `not_found` means that the case has left the state since the look-up, so the command is repeated with the archived
+  // case.
   if (answer.outcome !== 'not_found') return answer
   return await run({ ...command, ...(await lookedUp(deps, id)) }, 'archived')
 }

@@ -24,13 +24,16 @@ export interface CasePage {
   readonly complete: boolean
 }
 
-/** Time limit of the query to ClickHouse. Few analysts look for old cases, so the list must not wait long for them. */
+/**
+ * Time limit of the query to ClickHouse. Few analysts look for old cases, so the list does not wait long for these
+ * cases.
+ */
 const ARCHIVE_TIMEOUT_MS = 2_000
 const NOTHING = { total: 0, ids: [] }
 
 /**
- * Merges the lists of cases of all partitions. A list of closed cases includes cases that were closed long ago, unless
- * ClickHouse does not respond. Throws ApiError: `invalid_request` for a page beyond the longest list, `not_ready`.
+ * Merges the lists of cases of all partitions. A list of closed cases also includes old cases from ClickHouse, if
+ * ClickHouse responds. Throws ApiError: `invalid_request` for a page beyond `MAX_LISTED`, `not_ready`.
  */
 export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {
   const { views, facts } = deps

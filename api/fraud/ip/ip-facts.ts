@@ -6,7 +6,7 @@ import { type NetworkList, readNetworkList } from './network-list.ts'
 export interface IpSources {
   /** A MaxMind DB file with countries. If undefined, the bundled file is used. */
   readonly countries: string | undefined
-  /** Files with networks. If a file is undefined, its fact is missing in all answers. */
+  /** Files with networks. If a file is undefined, the corresponding fact is missing for all addresses. */
   readonly vpn: string | undefined
   readonly tor: string | undefined
   readonly datacenter: string | undefined
@@ -18,7 +18,7 @@ export type IpFactsOf = (address: string | null) => FraudIpFacts
 const UNKNOWN: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 
 /**
- * Reads the sources once. A change of a file takes effect after a restart.
+ * Reads the files once. A changed file takes effect after a restart.
  * @throws Error that names a file that cannot be used
  */
 export function openIpFacts({ countries, ...lists }: IpSources): IpFactsOf {

@@ -6,7 +6,7 @@ import type { HeldList } from '../held-settings.ts'
 import { isoTime } from '../rules/model.ts'
 
 /**
- * Maximum number of values in a request. This number exceeds the limit for a list, so that a longer list gets an error
+ * Maximum number of values in a request. It exceeds the limit for a list, so that a list that is too long gets an error
  * that names the limit.
  */
 const MAX_GIVEN_VALUES = 50_000

@@ -5,7 +5,7 @@ import { fraudErrors } from '../errors.ts'
 import { OPERATORS } from '../operators.ts'
 import { ListBody, ListSchema, ListSummarySchema, ListsSchema, NewListBody } from './model.ts'
 
-/** Maximum size of a body, which allows 1 MiB of values and the additional characters of their JSON. */
+/** Maximum size of a body. It has room for 1 MiB of values and the JSON syntax around them. */
 const MAX_BODY_BYTES = 4 * 1_024 * 1_024
 const params = z.object({ name: z.string().openapi({ example: 'mule-accounts' }) })
 

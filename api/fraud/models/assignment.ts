@@ -8,7 +8,7 @@ import type { ModelVersions } from '../in-force.ts'
 import type { ChangeSettings } from '../settings-commands.ts'
 
 /**
- * Models, and the policy that was calibrated for them. The version of the policy is ignored. If the policy is
+ * Models, with the policy that was calibrated for them. The version in the policy is ignored. If the policy is
  * undefined, the policy in force is used.
  */
 export interface ModelsWithPolicy {
@@ -17,16 +17,16 @@ export interface ModelsWithPolicy {
 }
 
 /**
- * Changes which models score. Every function returns the assignment after the change, which is then in force in this
- * process, and throws ApiError if the change is refused.
+ * Changes which models score. Every function waits until the change is in force in this process, and returns the new
+ * assignment. Throws ApiError if the change is refused.
  */
 export interface ModelAssignments {
   /** Makes models the champion, together with their policy. The challenger does not change. */
   assign(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
   /**
    * Makes models the challenger, in place of the current challenger.
-   * @param asked the versions in the request. A repeated request is recognised by these versions only, because the
-   * other versions and the policy depend on the champion, which may have changed in the meantime.
+   * @param asked the versions that the request names. Only these versions identify a repeated request. The other
+   * versions and the policy depend on the champion, which may have changed since the first request.
    */
   setChallenger(from: CommandRequest, models: ModelsWithPolicy, asked: ModelVersions): Promise<FraudModels>
   /** Throws `no_challenger`. */

@@ -10,22 +10,22 @@ import type { ActiveModels } from './loading.ts'
 import type { ModelTelemetry, Unscored } from './telemetry.ts'
 import { decodeScores, encodeScoreRequest, KIND } from './wire.ts'
 
-/** Time within which models must answer. */
+/** Time limit for the models' answer. */
 export const SCORE_LIMIT_MS = 30
 /**
- * Maximum number of waiting transactions. A longer backlog cannot be answered in time anyway. At 2,000 transactions a
+ * Maximum number of waiting transactions. The models could not answer a longer backlog in time. At 2,000 transactions a
  * second, only 60 arrive within the time limit of 30 ms.
  */
 const MOST_WAITING = 512
 
 export interface BatchOptions {
-  /** What scores now; undefined: nothing does. */
+  /** Returns the process and the models that score now; undefined if there are none. */
   current(): { readonly child: ChildLink; readonly models: ActiveModels } | undefined
   readonly circuit: Circuit
   readonly telemetry: ModelTelemetry
   readonly timers: {
     setTimer(ms: number, callback: () => void): CancelTimer
-    /** Calls back after all requests of this turn of the event loop have been read. */
+    /** Calls `callback` after all requests of this turn of the event loop have been read. */
     afterTurn(callback: () => void): void
     monotonic(): number
   }

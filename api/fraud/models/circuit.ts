@@ -1,9 +1,8 @@
 import type { CancelTimer } from '../../../runtime/runtime.ts'
 
 /**
- * Stops waiting for a process that is repeatedly late, so that not every request waits for the whole time limit. While
- * the circuit is open, it probes the process from time to time without making a request wait. It closes once an answer
- * arrives in time.
+ * A circuit breaker for a process that is repeatedly late. While the circuit is open, requests do not wait for the
+ * process. The circuit pings the process from time to time, and closes once an answer arrives in time.
  */
 export interface Circuit {
   readonly isOpen: boolean
@@ -12,7 +11,7 @@ export interface Circuit {
   close(): void
 }
 
-/** A circuit that waits for every answer. */
+/** A circuit that never opens, so requests wait for every answer. */
 export const ALWAYS_CLOSED: Circuit = { isOpen: false, inTime: () => undefined, late: () => undefined, close: () => undefined }
 
 export interface CircuitOptions {

@@ -8,7 +8,7 @@ import shipped from '../../../schemas/fraud/models/shipped/default.json' with { 
 export interface AvailableModel {
   readonly manifest: ModelManifest
   readonly manifestPath: string
-  /** Whether it comes with the repository. */
+  /** Whether the model comes with the repository. */
   readonly isShipped: boolean
 }
 
@@ -24,7 +24,7 @@ export interface ModelFolders {
 }
 
 const SHIPPED = fileURLToPath(new URL('../../../schemas/fraud/models/shipped/', import.meta.url))
-/** Name of the file that states which versions score unless other versions are assigned. */
+/** Name of the file with the versions that score by default. */
 const DEFAULT_FILE = 'default.json'
 const MANIFEST = /\.json$/
 
@@ -32,8 +32,8 @@ const MANIFEST = /\.json$/
 export const SHIPPED_VERSIONS = shipped.versions
 
 /**
- * Reads all manifests: first the shipped manifests, then the operator's manifests. If two manifests have the same name
- * and version, the shipped manifest is used.
+ * Reads all manifests: first the shipped ones, then those of the operator. If two manifests have the same name and
+ * version, the first one is used.
  * @param ownFolder the operator's folder; undefined if there is none
  */
 export async function readModelFolders(ownFolder: string | undefined): Promise<ModelFolders> {

@@ -5,11 +5,11 @@ import type { ModelAssignment, ModelVersions } from '../in-force.ts'
 import { type ModelFolders, SHIPPED_VERSIONS } from './folder.ts'
 import { KIND, type LoadAnswer, type LoadRequest, type ModelNumbers } from './wire.ts'
 
-/** The models that score, with the policy that was set together with them. */
+/** The models that score, and the policy that was set together with these models. */
 export interface ActiveModels {
   readonly versions: Readonly<Record<ModelName, string>>
   readonly champion: ModelNumbers
-  /** Undefined: none. */
+  /** Undefined if there is no challenger. */
   readonly challenger: ModelNumbers | undefined
   readonly policy: Policy
 }
@@ -19,12 +19,12 @@ export class CannotLoad extends Error {
   override readonly name = 'CannotLoad'
 }
 
-/** Assigns numbers to models, and makes child processes load the models. */
+/** Assigns numbers to models, and makes child processes load them. */
 export interface ModelLoading {
   /**
    * Makes a child process load the models of an assignment, unless the process has already loaded them. A challenger
    * that cannot be loaded is left out.
-   * @throws CannotLoad for a champion, ChildGone
+   * @throws CannotLoad if a champion cannot be loaded; ChildGone if the process has ended
    */
   load(child: ChildLink, assignment: ModelAssignment, policy: Policy): Promise<ActiveModels>
 }

@@ -5,8 +5,8 @@ import { SHIPPED_VERSIONS } from './folder.ts'
 const version = z.string().min(1).max(50).openapi({ example: '2' })
 
 /**
- * Versions, keyed by model. If a model is omitted, the shipped version is used, or for a challenger, the champion's
- * version.
+ * Versions, keyed by model. For an omitted model, a champion uses the shipped version, and a challenger uses the
+ * champion's version.
  */
 export const VersionsSchema = z
   .strictObject({ account_takeover: version.optional(), payment_fraud: version.optional(), money_laundering: version.optional() })

@@ -16,11 +16,9 @@ import { KIND } from './wire.ts'
 
 /** The models in force, and the data that their routes show. */
 export interface OpenModels extends ModelScorer {
-  /** The models that score in this process; undefined until the first models are loaded. */
+  /** The models that score in this process; undefined before the first models are loaded. */
   readonly active: ActiveModels | undefined
-  /**
-   * Scores like `score`, but the calls are not measured, and a late answer does not count against the model process.
-   */
+  /** Scores like `score`, but without measurements. Late answers do not open the circuit. */
   rehearse(input: ModelInput): Promise<ModelOutcome | undefined>
   /** Reads the folders again. */
   folders(): Promise<ModelFolders>
@@ -40,7 +38,7 @@ interface WantedModels {
 export interface ModelsDeps {
   /** The settings in force. Reading a property may throw until the settings are read. */
   readonly settings: WantedModels
-  /** The operator's folder of models. */
+  /** The operator's folder with models; undefined if there is none. */
   readonly modelsDir: string | undefined
   readonly log: Logger
   readonly registry: Registry
@@ -52,8 +50,8 @@ export interface ModelsDeps {
 const PROCESS = fileURLToPath(new URL('./process/main.ts', import.meta.url))
 const NOTHING = Buffer.alloc(0)
 /**
- * Interval between checks for changed settings. A change must take effect within ten seconds, and loading the models
- * takes about one second.
+ * Interval between checks for changed settings. It is short, because a change must take effect within ten seconds and
+ * loading the models alone takes about one second.
  */
 const LOOK_EVERY_MS = 500
 
@@ -69,9 +67,8 @@ const SYSTEM_TIMERS: ModelTimers = {
 }
 
 /**
- * Starts the model process and keeps it running with the assigned models. A change of models takes effect, together
- * with its policy, once the new models are loaded and warm. If models cannot be loaded, the earlier models stay in
- * force.
+ * Starts the model process and keeps it running with the assigned models. New models and their policy take effect
+ * together, once the models are loaded and warm. If models cannot be loaded, the earlier models stay in force.
  */
 export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM_TIMERS, ...given }: ModelsDeps): OpenModels {
   const telemetry = modelTelemetry(registry, () => current() !== undefined && !late.isOpen)
@@ -94,7 +91,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
       const wanted = wantedSettings() ?? UNTIL_KNOWN
       active = await loading.load(child, wanted.models, wanted.policy).catch((error) => {
         if (!(error instanceof CannotLoad)) throw error
-        // Keeping the earlier models is better than having none, because without models, only rules decide.
+        // The earlier models are better than none, because without models only rules decide.
         if (active !== undefined) return loading.load(child, { champion: active.versions, challenger: undefined }, active.policy)
         return loading.load(child, { champion: {}, challenger: undefined }, wanted.policy)
       })

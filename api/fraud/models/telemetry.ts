@@ -12,7 +12,7 @@ export interface ModelTelemetry {
   answered(rows: number, seconds: number): void
 }
 
-/** Measures nothing. */
+/** Telemetry that discards all measurements. */
 export const NO_TELEMETRY: ModelTelemetry = {
   restarted: () => undefined,
   refused: () => undefined,

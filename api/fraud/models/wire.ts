@@ -5,7 +5,7 @@ import type { FraudRiskFactor } from '../../../schemas/fraud/types.ts'
 /** The kinds of requests to the model process. */
 export const KIND = { ping: 0, load: 1, score: 2 } as const
 
-/** Request to load a model. Later requests identify the model by this number. */
+/** Request to load a model. Later requests identify the model by `number`. */
 export interface LoadRequest {
   readonly number: number
   readonly manifestPath: string
@@ -22,11 +22,11 @@ export type ModelNumbers = readonly number[]
 
 export interface ScoreRequest {
   readonly champion: ModelNumbers
-  /** Undefined: none. */
+  /** Undefined if there is no challenger. */
   readonly challenger: ModelNumbers | undefined
-  /** Per row: whether the challenger scores it. */
+  /** For each row, whether the challenger scores it as well. */
   readonly isChallengers: readonly boolean[]
-  /** Rows of all inputs. */
+  /** The rows, one after another. Each row has all inputs. */
   readonly rows: Float32Array
 }
 
@@ -44,8 +44,8 @@ const FACTOR_BYTES = NUMBER_BYTES + FLOAT_BYTES
 const BEFORE_FACTORS = 2 * MODELS.length * FLOAT_BYTES
 
 /**
- * Encodes the number of rows, the numbers of the models, one byte per row for the challenger, and the rows as
- * little-endian floats.
+ * Encodes the number of rows, the numbers of the models, one byte per row that says whether the challenger scores it,
+ * and the rows as little-endian floats.
  */
 export function encodeScoreRequest({ champion, challenger, isChallengers, rows }: ScoreRequest): Buffer {
   const count = isChallengers.length

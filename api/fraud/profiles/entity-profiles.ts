@@ -19,14 +19,14 @@ import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
 import { HotEntities } from './hot-entities.ts'
 
-/** Time limit for the look-ups of a transaction, which all run at once. */
+/** Time limit for all look-ups of a transaction together. They run at the same time. */
 export const ENRICHMENT_MS = 15
 
 /** Looks up the profiles of entities, and their transactions in flight. */
 export interface EntityProfiles {
   /**
    * Looks up all entities of a transaction at once, and marks the transaction as in flight. An entity is `failed` if
-   * its answer is late or an error, or if its view is still being built. Never throws.
+   * its look-up fails or is late, or if the view is still being built. Never throws.
    * @param at epoch ms
    */
   enrich(request: FraudRequest, at: number): Promise<Enrichments>
@@ -45,13 +45,13 @@ export interface EntityProfilesDeps {
   partitionOf(entity: string): number
   /** Called with the reason whenever a look-up fails. */
   onFailure(reason: string): void
-  /** How long, in ms, a transaction stays in flight if no profile includes it. Default IN_FLIGHT_MS. */
+  /** How long a transaction stays in flight if its profiles never include it. Default IN_FLIGHT_MS. */
   readonly inFlightMs?: number
   /** Epoch ms. */
   now(): number
 }
 
-/** An entity of a transaction, and the hash of the transaction's id. */
+/** An entity of a transaction, with the hash of the transaction's id. */
 interface LocatedEntity extends EnrichedEntity {
   readonly kind: EntityKind
   readonly id: number

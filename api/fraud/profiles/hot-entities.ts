@@ -8,17 +8,17 @@ import { type HeldBytes, type HeldEntity, heldEntity, heldSeconds, isInFlight } 
 import { FLIGHT_BYTES, inFlightAt, MOST_IN_FLIGHT } from '../../../state/views/fraud/in-flight.ts'
 
 /**
- * An entity with at least this many transactions in flight is hot. Folding fewer transactions takes less time than
- * remembering them.
+ * An entity with at least this many transactions in flight is hot. Folding fewer transactions again is cheaper than
+ * remembering the result.
  */
 const HOT_FROM = 8
 /**
- * Maximum number of entities that are remembered. The least recently used entity is forgotten first. An entity takes
- * about 60 KiB, for the bytes that were read and the resulting profile.
+ * Maximum number of entities that are remembered. The least recently used entity is forgotten first. Each entity takes
+ * about 60 KiB for the rows and the resulting profile.
  */
 const MOST_HOT = 128
 
-/** An entity whose transactions in flight were folded. */
+/** The remembered fold of an entity. */
 interface Folded {
   readonly profile: Buffer | null
   /** The rows that were folded. */
@@ -33,16 +33,16 @@ interface Folded {
 /**
  * Folds the transactions in flight of hot entities. In a burst, each payment finds the same transactions in flight as
  * the previous payment, plus a few more. The result of the last fold is therefore kept, and only the new transactions
- * are added to this result. The result stays valid as long as Redis returns the same profile, and its list of
- * transactions in flight begins with the folded transactions. No other process therefore has to announce its changes.
+ * are added to it. The kept result is valid if Redis returns the same profile, and if its list of transactions in
+ * flight begins with the folded transactions. This check needs no messages from other processes.
  */
 export class HotEntities {
-  /** Folded entities, keyed by the key of their profile. The most recently used entity comes last. */
+  /** Remembered entities, keyed by the key of their profile. The most recently used entity comes last. */
   readonly #folded = new Map<string, Folded>()
 
   /**
-   * Reads an answer of Redis, like `heldEntity`. The profile of a hot entity already includes the transactions in
-   * flight.
+   * Reads an answer of Redis, like `heldEntity`. The returned profile of a hot entity already includes the transactions
+   * in flight.
    * @param entity the key of the profile
    * @param id hash of the transaction that is being scored, which is not counted
    * @returns undefined if a different version wrote the profile
@@ -56,8 +56,8 @@ export class HotEntities {
     if (folded === undefined) return undefined
     addRows(folded, flight)
     this.#remember(entity, folded)
-    // Here the kept result includes the transaction that is being scored, or an expired transaction. All other
-    // transactions must therefore be folded again.
+    // In this case, the kept result includes the transaction that is being scored, or an expired transaction. A fold
+    // cannot remove transactions, so the others are folded again.
     if (folded.ids.has(id) || !isInFlight(folded.earliest, now)) return heldEntity(held, now)
     return { profile: folded.fold.current, inFlight: [], inFlightSeconds: heldSeconds(counted) }
   }
@@ -78,7 +78,8 @@ export class HotEntities {
  * @returns undefined if a different version wrote the profile
  */
 function begun(kind: EntityKind, bytes: Buffer | null): Folded | undefined {
-  // The profile is copied. A view would keep the whole buffer in memory, which contains several answers of Redis.
+  // The profile is copied, because a view would keep the whole buffer in memory, and the buffer contains several
+  // answers of Redis.
   const profile = bytes === null ? null : Buffer.from(bytes)
   const start = profile === null ? NEW_PROFILE : profileFromBytes(profile)
   if (start === undefined) return undefined

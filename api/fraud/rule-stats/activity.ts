@@ -2,9 +2,9 @@ import type { Decision } from '../../../schemas/fraud/decision/policy.ts'
 import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 
-/** What scoring reports about one new transaction. */
+/** The report of scoring about one new transaction. */
 export interface ScoredActivity {
-  /** The counters that its evaluation has used. */
+  /** The counters that the evaluation of the rules has increased. */
   readonly tallies: RuleTallies
   /** The rule that had precedence; undefined if no rule matched, or if the blocklist decided. */
   readonly winner: Rule | undefined

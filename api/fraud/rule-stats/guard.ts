@@ -8,16 +8,13 @@ import { counter, gauge } from '../../kit/metrics.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 import type { ScoredActivity } from './activity.ts'
 
-/**
- * Watches the share of blocked transactions. If the share is so high that only a wrong rule explains it, raises an
- * alert.
- */
+/** Watches the share of blocked transactions. Raises an alert if the share is so high that a rule must be wrong. */
 export interface BlockGuard {
   /** Counts a transaction. */
   scored(activity: Pick<ScoredActivity, 'winner' | 'verdict'>): void
   /** Publishes the counts of this process, and checks the counts of all processes. Never throws. */
   tick(): Promise<void>
-  /** Names the rules while the alert lasts. */
+  /** Reports the causes of the blocks while the alert lasts. */
   readonly probe: ReadinessProbe
 }
 
@@ -42,7 +39,7 @@ const MAX_BLOCKED_SHARE = 0.01
  * Minimum number of transactions in five minutes. With fewer transactions, a few blocks would already exceed the share.
  */
 const MIN_TRANSACTIONS = 1_000
-/** The longest list in messages. */
+/** Maximum number of causes in a message. */
 const MAX_NAMED = 10
 const UNKNOWN = 'unknown'
 const PERCENT = 100
@@ -83,8 +80,8 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   }
 
   /**
-   * Puts the newest blocking rule into shadow mode. Only blocks by rules count here, because a change of rules would
-   * not reduce the blocks by the blocklist or the models.
+   * Puts the newest blocking rule into shadow mode, if rules alone block more than the maximum share. Blocks by the
+   * blocklist or the models do not count here, because a change of the rules would not reduce them.
    */
   async function act(move: (rule: Rule) => Promise<void>): Promise<void> {
     const blocking = ruleSet()
@@ -93,8 +90,8 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)
     if (byRules / recent.scored <= MAX_BLOCKED_SHARE) return
     const newest = blocking.reduce((found, rule) => (rule.updated_at > found.updated_at ? rule : found))
-    // No other rule is put into shadow mode until the blocks by this rule have left the window, because they raise the
-    // share until then.
+    // The blocks by this rule raise the share until they have left the window. During this time, the claim prevents all
+    // processes from putting another rule into shadow mode.
     if (!(await claimGuard(scripts, newest.rule_id, BLOCKS_WINDOW_MS))) return
     try {
       await move(newest)
@@ -118,7 +115,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
         recent = await addBlocks(scripts, now(), take())
         await judge()
       } catch (error) {
-        // The counts since the last tick are lost, which hardly changes the share.
+        // This loses the counts since the last tick. That hardly changes the share.
         log.debug({ reason: (error as Error).message }, 'fraud_guard_waits')
       }
     },

@@ -3,8 +3,8 @@ import type { FraudRuleTallies, FraudRuleTally } from '../../../schemas/fraud/ty
 
 const HOUR_MS = 3_600_000
 /**
- * Maximum number of rules per record. Even if their conditions have a hundred fields, the record stays far below
- * Kafka's limit.
+ * Maximum number of rules per record. Even if the conditions of all these rules have a hundred fields, the record stays
+ * far below Kafka's limit.
  */
 const RULES_PER_RECORD = 100
 
@@ -16,15 +16,15 @@ interface Entry {
   hasChanged: boolean
 }
 
-/** The tallies of a rule set, with the values that were read last. */
+/** The tallies of a rule set, and the values that they had at the last reading. */
 interface Known {
   readonly tallies: RuleTallies
   before: ReadonlyMap<string, RuleTally>
 }
 
 /**
- * Adds up the evaluations of a process's rules since the beginning of the hour. A record replaces earlier records of
- * the same hour, so it does no harm if a record is lost or arrives twice.
+ * Counts the evaluations of rules in a process since the beginning of the hour. A record replaces the earlier records
+ * of the same hour, so lost or repeated records do no harm.
  */
 export class HourCounts {
   readonly #node: string
@@ -38,8 +38,8 @@ export class HourCounts {
   }
 
   /**
-   * Records that rules were evaluated. Every rule set has separate tallies, so after a change the tallies of the
-   * previous rule set are read one last time.
+   * Records that rules were evaluated. Every rule set has its own tallies. When the rule set has changed, this function
+   * reads the tallies of the previous rule set one last time.
    */
   evaluated(tallies: RuleTallies): void {
     if (this.#known?.tallies === tallies) return
@@ -47,7 +47,7 @@ export class HourCounts {
     this.#known = { tallies, before: new Map() }
   }
 
-  /** Notes that a rule had precedence. */
+  /** Counts that a rule had precedence. */
   decided(ruleId: string): void {
     const { counts } = this.#entry(ruleId, 'live')
     counts.decided++
@@ -79,7 +79,7 @@ export class HourCounts {
     return records
   }
 
-  /** Adds the increase of the tallies since they were last read. */
+  /** Adds the increase of the tallies since the last reading. */
   #look(): void {
     if (this.#known === undefined) return
     const { before } = this.#known

@@ -10,7 +10,8 @@ const MAX_NAME = 200
 const MAX_AUTHOR = 200
 const MAX_INT32 = 2 ** 31 - 1
 /**
- * Maximum length of the input. The compiler itself refuses conditions above 4,000 characters and reports the position.
+ * Maximum length of the input. It exceeds the compiler's limit of 4,000 characters, so that the compiler refuses
+ * conditions that are too long. The compiler's error also reports the position.
  */
 const MAX_CONDITION = 20_000
 

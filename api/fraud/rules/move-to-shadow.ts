@@ -2,9 +2,9 @@ import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import { RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
 import type { ChangeSettings } from '../settings-commands.ts'
 
-/** Actor in the audit log for a rule that a process has put into shadow mode on its own. */
+/** Actor in the audit log when the guard of a process has put a rule into shadow mode. */
 const GUARD = 'fraud-guard'
-/** A request in the name of the guard, which has no caller. */
+/** A request in the name of the guard. It has no caller. */
 const OWN_REQUEST = { caller: undefined, address: GUARD, idempotencyKey: undefined, requestId: GUARD }
 
 /**

@@ -1,7 +1,7 @@
 import type { TxnScored } from '../../../schemas/fraud/types.ts'
 import type { ScoreAnswer } from './model.ts'
 
-/** Returns the answer to a transaction in its documented form. */
+/** Returns the answer to a scoring request in its documented form. */
 export function answerOf(scored: Omit<TxnScored, 'features'>): ScoreAnswer {
   const { account_takeover, payment_fraud, money_laundering, evaluated } = scored.ml_scores
   return {

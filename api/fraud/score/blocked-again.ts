@@ -1,11 +1,11 @@
 import type { FraudBlocklistType, FraudSettingsChange, TxnScored } from '../../../schemas/fraud/types.ts'
 
-/** The actor in the audit record. No person asks for the replacement; it follows from the blocklist. */
+/** The actor in the audit record. No person replaces the answer. The replacement follows from the blocklist. */
 const SCORING = 'fraud-scoring'
 
 /**
- * Returns the audit record of a repeated transaction that was answered before one of its entities was blocklisted, and
- * that the blocklist blocks now.
+ * Returns the audit record for a transaction whose repetition is blocked. When the transaction was first answered, none
+ * of its entities was on the blocklist.
  * @param entityType type of the entity on the blocklist
  */
 export function blockedAgain(first: TxnScored, blocked: TxnScored, entityType: FraudBlocklistType): FraudSettingsChange {

@@ -1,32 +1,32 @@
-/** Digits of a card number, ISO/IEC 7812-1. */
+/** Number of digits in a card number, according to ISO/IEC 7812-1. */
 const MIN_DIGITS = 13
 const MAX_DIGITS = 19
-/** What people write between groups of digits. */
+/** Characters that people write between groups of digits. */
 const SEPARATORS = /[\s\-\u2010-\u2015]+/
 const DIGITS = /^\d+$/
 /**
- * A UUID with a letter. Card numbers have no letters, but the first three groups of a UUID may be 16 digits with a
- * valid check digit. Without this exception, one of 8,000 random UUIDs would be refused as a card number.
+ * A UUID with at least one letter. UUIDs are ignored, because their first three groups may happen to be 16 digits with
+ * a valid check digit. Without this exception, one of 8,000 random UUIDs would be refused as a card number.
  */
 const UUID = /(?<![\p{L}\p{N}])(?=[\d-]*[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}(?![\p{L}\p{N}])/giu
 /**
- * The hexadecimal digits of a hash or another random token, of 96 bits or more. One in 900 random tokens of 96 bits has
- * 13 to 19 adjacent digits with a valid check digit. Tokens that are shorter than 96 bits are treated like any other
- * text.
+ * A hash or another random token of at least 96 bits, in hexadecimal digits. Such tokens are ignored, because one in
+ * 900 random tokens of 96 bits has 13 to 19 adjacent digits with a valid check digit. Shorter tokens are treated like
+ * any other text.
  */
 const HEX = /[\da-f]{24,}/gi
 /**
- * Minimum number of letters in a hash. The magnetic stripe data of a card, in hexadecimal digits, has two letters: the
- * separator D after the card number, and the padding F. One of 700 random tokens of 96 bits, and one of 17,000 tokens
- * of 128 bits, has fewer letters than this minimum. Few of these tokens also have a valid check digit:
- * docs/services/fraud.md#scoring has the measured shares.
+ * Minimum number of letters in a hash. The minimum must exceed two, because the magnetic stripe data of a card, in
+ * hexadecimal digits, has two letters: the separator D after the card number, and the padding F. Some random tokens
+ * have fewer letters than this minimum: one in 700 tokens of 96 bits, and one in 17,000 tokens of 128 bits. Few of
+ * these tokens also have a valid check digit. For the measured shares, see docs/services/fraud.md#scoring
  */
 const MIN_HASH_LETTERS = 3
 const RADIX = 10
 /** Replaces a token in a string, so that the digits before and after the token do not become neighbours. */
 const BREAK = '.'
 const ASCII = /^[\x20-\x7e]*$/
-/** Largest parsed number that has certainly lost no digits. */
+/** Largest number that JSON parsing certainly reads without losing digits. */
 const MAX_EXACT = Number.MAX_SAFE_INTEGER
 
 /**
@@ -78,7 +78,7 @@ function hasCardGroups(text: string): boolean {
   })
 }
 
-/** The check of ISO/IEC 7812-1, by Luhn. */
+/** The Luhn check of ISO/IEC 7812-1. */
 function hasCheckDigit(digits: string): boolean {
   let sum = 0
   for (let index = 0; index < digits.length; index++) {

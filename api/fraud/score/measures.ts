@@ -10,10 +10,13 @@ const WARN_EVERY_MS = 10_000
 export function scoreMeasures(registry: Registry, log: Logger) {
   const answers = counter(registry, 'fraud_answers_total', 'Answers to scoring requests', 'decision', 'reason')
   const repeats = counter(registry, 'fraud_repeated_requests_total', 'Scoring requests that got an earlier answer')
-  const degraded = counter(registry, 'fraud_degraded_answers_total', 'Answers for which something was unavailable', 'part')
-  const lost = counter(registry, 'fraud_events_lost_total', 'Scored transactions that neither Kafka nor the spool took in time')
+  const degraded = counter(registry, 'fraud_degraded_answers_total', 'Answers for which a part of the service was unavailable', 'part')
+  const lost = counter(registry, 'fraud_events_lost_total', 'Scored transactions that neither Kafka nor the spool accepted in time')
 
-  /** Logs the newest reason as a warning. The rate of warnings is limited, so not every failure is logged. */
+  /**
+   * Returns a function that logs the newest reason as a warning. The rate of warnings is limited, so not every failure
+   * is logged.
+   */
   function warning(event: string): (reason: string) => void {
     let newest = ''
     const spaced = spacedWarning({ everyMs: WARN_EVERY_MS, say: (times) => log.warn({ times, reason: newest }, event) })

@@ -2,17 +2,17 @@ import { z } from '@hono/zod-openapi'
 import { canonicalIp } from '../../../schemas/fraud/canonical.ts'
 import { isCurrency } from '../../../schemas/fraud/money.ts'
 
-/** Maximum time by which the clock of a caller may be ahead. */
+/** How far the clock of a caller may be ahead. */
 const MAX_AHEAD_MS = 5 * 60_000
 /** Maximum age of a transaction. No feature has a longer window. */
 const MAX_BEHIND_MS = 7 * 86_400_000
 
-/** As long as in a case. */
+/** Maximum length of a transaction id. Cases have the same limit. */
 const MAX_ID = 50
-/** Maximum length of the ids of devices, cards and sessions, which are hashes or tokens. */
+/** Maximum length of the ids of devices, cards and sessions. These ids are hashes or tokens. */
 const MAX_TOKEN = 128
 const MAX_NAME = 200
-/** RFC 5321. */
+/** Maximum length of an e-mail address: RFC 5321. */
 const MAX_EMAIL = 320
 const MAX_PHONE = 40
 const MAX_USER_AGENT = 2_048
@@ -29,7 +29,7 @@ function text(most: number) {
     .openapi({ minLength: 1, maxLength: most })
 }
 
-/** Null is as good as no value. */
+/** Makes a field optional. Null means the same as no value. */
 function optional<S extends z.ZodType>(schema: S) {
   return schema.nullish()
 }

@@ -8,7 +8,10 @@ import { hasCardNumber } from './card-number.ts'
 import { isTimely, type ScoreRequest, ScoreRequestSchema } from './model.ts'
 
 const INSTRUMENT = 'payment_instrument'
-/** Maximum length of a path in `details`. A path may contain names of fields that the caller has chosen. */
+/**
+ * Maximum length of a path in `details`. It is limited, because a path may contain field names that the caller has
+ * chosen.
+ */
 const MAX_PATH_CHARACTERS = 200
 
 /**
@@ -50,7 +53,7 @@ function timeFaults(timestamp: number | undefined, now: number): ErrorDetail[] {
   return [{ path: 'body.timestamp', message: 'must be at most 7 days ago and 5 minutes ahead' }]
 }
 
-/** Reads the timestamp of a body in which other fields are invalid; undefined if the timestamp is invalid as well. */
+/** Reads the timestamp of a body that has other invalid fields; undefined if the timestamp is invalid as well. */
 function timestampOf(body: unknown): number | undefined {
   const given = typeof body === 'object' && body !== null && 'timestamp' in body ? body.timestamp : undefined
   return ScoreRequestSchema.shape.timestamp.safeParse(given).data

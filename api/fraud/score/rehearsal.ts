@@ -15,7 +15,8 @@ import { keptAnswers } from './kept-answers.ts'
 import { type Scorer, type ScorerDeps, scorer } from './scorer.ts'
 
 /**
- * How long Redis keeps the data of a rehearsal. The time is short, because the id of a rehearsal is never used again.
+ * How long Redis keeps the data of a rehearsal. The id of a rehearsal is never used again, so the data is not needed
+ * afterwards.
  */
 const KEPT_MS = 1
 const EVENTS = 24
@@ -25,7 +26,7 @@ export interface RehearsalDeps extends Pick<ScorerDeps, 'ipFactsOf' | 'now' | 'm
   readonly scripts: ViewScripts
   readonly settings: SettingsInForce
   readonly blocklist: BlocklistInForce
-  /** Scores without being measured. */
+  /** Scores without measurements. */
   readonly rehearse: ModelScorer['score']
   partitionOf(entity: string): number
 }
@@ -33,9 +34,9 @@ export interface RehearsalDeps extends Pick<ScorerDeps, 'ipFactsOf' | 'now' | 'm
 const ignore = () => undefined
 
 /**
- * Creates a scorer that works like the scorer of real payments, with the same settings, blocklist, models and Redis,
- * but leaves nothing behind: no event, no kept answer, no transaction in flight and no measurement. The entities have a
- * made-up history, so that profiles are decoded as well.
+ * Creates a scorer that works like the scorer of real payments, with the same settings, blocklist, models and Redis. It
+ * leaves nothing behind: no event, no kept answer, no transaction in flight and no measurement. The entities have a
+ * made-up history, so that the rehearsal also decodes profiles.
  */
 export function rehearsal(deps: RehearsalDeps): Scorer {
   const { scripts, settings, blocklist, rehearse, partitionOf, now } = deps

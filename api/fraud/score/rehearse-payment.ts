@@ -8,13 +8,13 @@ import { readRequest } from './read-request.ts'
 import type { Scorer } from './scorer.ts'
 
 /**
- * Parts that need no warm-up. They may be unavailable while Kafka does not respond or the settings have not been read
- * yet.
+ * Parts that need no warm-up. A rehearsal counts even if they are unavailable, for example because Kafka does not
+ * respond.
  */
 const NEED_NO_WARMTH = ['rules', 'blocklist']
 
 export interface RehearsePaymentDeps {
-  /** Leaves nothing behind. */
+  /** A scorer that leaves nothing behind: see `rehearsal`. */
   readonly score: Scorer
   readonly hashes: PersonalHashes
   /** Epoch ms. */

@@ -4,19 +4,19 @@ import type { FraudSettingsChange, TxnScored } from '../../../schemas/fraud/type
 import type { Topic } from '../../../schemas/topic.ts'
 import type { SpoolingFacts, SpoolingOptions } from '../../kit/spool/spooling-publisher.ts'
 
-/** How long an answer waits until its event is in the spool. A disk that hangs must not stop scoring. */
+/** Maximum time that an answer waits for its event to reach the spool. A disk that hangs must not stop scoring. */
 export const LOG_MS = 20
 
 /** The caller gets the answer once the event is in the spool, without waiting for Kafka. */
 const SPOOLING: SpoolingOptions = { withinMs: 0, isAlwaysSpooled: true, isDurable: false }
 
 /**
- * Records scored transactions. Each function returns true when the record is in Kafka or in the spool, from which it is
- * sent even if this process is killed. It returns false if the record may be lost. No function throws.
+ * Records scored transactions. Each function returns true once the record is in Kafka or in the spool. A spooled record
+ * is sent even if this process is killed. Returns false if the record may be lost. No function throws.
  */
 export interface ScoreLog {
   record(scored: TxnScored): Promise<boolean>
-  /** Adds a record to the audit. */
+  /** Adds a record to the audit log. */
   audit(change: FraudSettingsChange): Promise<boolean>
 }
 

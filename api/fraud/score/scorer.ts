@@ -28,13 +28,13 @@ import type { ScoreLog } from './score-log.ts'
 import type { ObserveStage, Stage } from './stages.ts'
 
 /**
- * Time limit of the models. The model scorer enforces this limit too. The transaction scorer enforces the limit again
- * in case the model scorer fails to do so.
+ * Time limit of the models. The model scorer has the same limit. The transaction scorer enforces it as well, in case
+ * the model scorer fails to do so.
  */
 export const MODELS_MS = 30
 /**
- * Maximum age of an answer for which a repeated request logs the event again. Profiles recognise a repeated transaction
- * for 24 hours, and the event may wait in the spool for some of these hours.
+ * Maximum age of an answer whose event a repeated request logs again. Profiles recognise a repeated transaction for 24
+ * hours. The limit is shorter, because the event may wait in the spool for some of these hours.
  */
 const LOGGED_AGAIN_FOR_MS = 12 * 3_600_000
 
@@ -43,7 +43,7 @@ const PARTS = ['profiles', 'answers', 'models', 'log', 'blocklist', 'rules'] as 
 export type DegradedPart = (typeof PARTS)[number]
 
 const NOT_EVALUATED: FraudMlScores = { evaluated: false, account_takeover: 0, payment_fraud: 0, money_laundering: 0 }
-/** A blocked transaction is not looked up, so it is never in flight. */
+/** `withdraw` for a blocked transaction. Its entities are not looked up, so it is never in flight. */
 const NOTHING_IN_FLIGHT = async () => undefined
 const NO_IP_FACTS: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 
@@ -64,7 +64,7 @@ export interface ScorerDeps {
   setTimer(ms: number, callback: () => void): CancelTimer
 }
 
-/** A new answer, with the rule and the tallies that its evaluation used. */
+/** A new answer, with the winning rule and the tallies of the evaluation. */
 interface Evaluated {
   /** Removes the transaction from the transactions in flight. */
   readonly withdraw: () => Promise<void>
@@ -83,8 +83,9 @@ export interface Scored {
 }
 
 /**
- * Scores a transaction, even if other parts of the service are unavailable. Throws only ApiError
- * `idempotency_conflict`.
+ * Scores a transaction, even if other parts of the service are unavailable. Throws ApiError `idempotency_conflict` if
+ * the id of the transaction belongs to a different request, and `not_ready` before the settings and the blocklist have
+ * been read.
  */
 export type Scorer = (request: FraudRequest, requestId: string) => Promise<Scored>
 
@@ -104,8 +105,8 @@ export function scorer(deps: ScorerDeps): Scorer {
     const hit = blocklist.find(request)
     observe('blocklist', monotonic() - start)
     if (hit !== undefined) return await record(blocked(request, requestId, hit), new Set())
-    // The claim and the profiles are requested from Redis in one write. Very few requests repeat an id, so waiting for
-    // the claim first would rarely save a look-up.
+    // The claim and the look-ups are sent to Redis in one write. Waiting for the claim would rarely save the look-ups,
+    // because very few requests repeat an id.
     const at = now()
     const withdraw = () => profiles.withdraw(request, at)
     const [claimed, enrichments] = await Promise.all([
@@ -136,7 +137,7 @@ export function scorer(deps: ScorerDeps): Scorer {
   }
 
   async function evaluate(request: FraudRequest, requestId: string, enrichments: Enrichments, away: Set<DegradedPart>) {
-    // Settings may change at any time, so rules and lists are read at the same moment.
+    // All settings are read in one step, because they may change between two steps.
     const { ruleSet, tallies, lists, snoozes } = settings
     const ip = ipFactsOf(request.device.ip_address)
     const { features, failed } = featuresOf(request, ip, enrichments)
@@ -162,7 +163,7 @@ export function scorer(deps: ScorerDeps): Scorer {
       at,
       ip,
       features,
-      // The models were set together with this policy, whose thresholds were calibrated for their scores.
+      // The thresholds of this policy were calibrated for the models that scored the transaction.
       policy: outcome?.policy ?? settings.policy,
       rulesetVersion: ruleSet.version,
       decisionInput: {
@@ -199,7 +200,7 @@ export function scorer(deps: ScorerDeps): Scorer {
     return { scored, winner: undefined, tallies, hit, withdraw: NOTHING_IN_FLIGHT }
   }
 
-  /** Ignores scores that are not probabilities. */
+  /** Returns the outcome of the models; undefined if it is late, or if a score is not a probability. */
   function modelsInTime(input: ModelInput): Promise<ModelOutcome | undefined> {
     const { promise, resolve } = Promise.withResolvers<ModelOutcome | undefined>()
     const cancel = setTimer(MODELS_MS, () => resolve(undefined))

@@ -1,6 +1,6 @@
 import { Histogram, type Registry } from 'prom-client'
 
-/** The stages of an answer, in order. Rules and models run at the same time. */
+/** The stages of scoring, in order. Rules and models run at the same time. */
 export const STAGES = ['validation', 'blocklist', 'claim', 'enrichment', 'rules', 'models', 'decision', 'persist', 'log', 'total'] as const
 export type Stage = (typeof STAGES)[number]
 

@@ -7,11 +7,11 @@ import { isoTime } from '../rules/model.ts'
 const MAX_VALUE = 320
 const MAX_REASON = 500
 /**
- * Maximum number of hours in a request, equal to one year. The real limit is 720 hours. A longer snooze gets an error
- * that states the real limit.
+ * Maximum number of hours in a request, equal to one year. It exceeds the real limit of 720 hours, so that a longer
+ * snooze gets an error that states the real limit.
  */
 const MAX_HOURS = 8_760
-/** Matches the hash of an e-mail address. */
+/** The hash of an e-mail address. */
 const HASH = /^[0-9a-f]{32}$/
 
 const entityType = z.enum(['USER', 'DEVICE', 'IP', 'CARD_HASH', 'EMAIL', 'MERCHANT'])
@@ -46,7 +46,7 @@ export const SnoozeListSchema = z
   .openapi('FraudSnoozes')
 
 /**
- * Returns an entity's value in the form that the facts of transactions use; undefined if no entity of the type can have
+ * Returns an entity's value in canonical form, as in scored transactions; undefined if no entity of the type can have
  * this value.
  */
 export function snoozedValue(type: FraudSnoozeEntity, value: string, hashes: Pick<PersonalHashes, 'email'>): string | undefined {

@@ -16,7 +16,7 @@ const FILES = [
 ]
 
 /**
- * Creates the routes of the page, which loads files only from this server. The page shows no photos. Users choose the
+ * Creates the routes of the page. The page loads files only from this server, and shows no photos. Users choose the
  * URLs of their photos, and loading a photo would reveal to its server who views whom.
  */
 export function pageRoutes() {

@@ -10,7 +10,7 @@ export interface Candidate {
   readonly row: number
   readonly itemId: bigint
   /**
-   * The channel that explains the item. Of the channels that named the item, it is the first in the order of CHANNELS.
+   * The channel that explains the item. If several channels named the item, it is the one that comes first in CHANNELS.
    */
   channel: Channel
   /** The item of the user's history that made this item a candidate. */
@@ -18,8 +18,8 @@ export interface Candidate {
   vectorSimilarity: number
   neighbourScore: number
   /**
-   * Strengths with which the user's last items name this item: the greatest strength, the strength from the newest
-   * item, and the number of items that name it.
+   * How strongly the user's last items suggest this item: the greatest strength, the strength from the newest item, and
+   * the number of items that suggest it.
    */
   neighbourBest: number
   neighbourLast: number
@@ -42,7 +42,7 @@ export interface CandidateSet {
   all(): readonly Candidate[]
 }
 
-/** About this many candidates are ranked. */
+/** Maximum number of candidates that are collected and ranked. */
 const MAX_CANDIDATES = 500
 
 const ORDER = Object.fromEntries(CHANNELS.map((channel, place) => [channel, place])) as Readonly<Record<Channel, number>>
@@ -77,7 +77,7 @@ export function candidateSet(idAt: (row: number) => bigint, isExcluded: (row: nu
   }
 }
 
-/** Creates a candidate without any scores from its channel. */
+/** Creates a candidate with all scores set to 0. */
 export function newCandidate(row: number, itemId: bigint, channel: Channel): Candidate {
   return {
     row,

@@ -8,11 +8,11 @@ import type { RequestUser } from '../users/request-user.ts'
 import { type Candidate, type CandidateSet, type Channel, candidateSet } from './candidate.ts'
 import { byCategory, byNeighbours, byVector, type SimilarItem } from './similarity.ts'
 
-/** What a list is about: docs/services/recommendations.md#lists */
+/** The kinds of lists: docs/services/recommendations.md#lists */
 export const REC_TYPES = ['personalized', 'similar', 'trending', 'because_you_watched'] as const
 export type RecType = (typeof REC_TYPES)[number]
 
-/** Everything that candidates come from. */
+/** The data from which candidates are generated. */
 export interface CandidateSources {
   readonly items: ItemTable
   readonly leaders: Leaders
@@ -40,7 +40,7 @@ const BY_ITEMS = 200
 const TRENDING = 50
 const EDITORIAL = 50
 const PER_PREFERENCE = 30
-/** Factor by which the weight decreases from each of the user's last five items to the next older item. */
+/** Weight of each of the user's last items relative to the next newer item. */
 const OLDER_ITEM = 0.8
 
 /** Collects the candidates of a request from all channels. Items that are seen, hidden or inactive are left out. */
@@ -108,8 +108,8 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   }
 
   /**
-   * Adds the product with the user's vector to the candidates of other channels, for which the product is just as
-   * meaningful.
+   * Sets the vector similarity of candidates from other channels. It is just as meaningful for them as for candidates
+   * from the vector channel.
    */
   function addProducts(): void {
     if (model === undefined || vector === undefined) return
@@ -118,7 +118,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     }
   }
 
-  /** Adds the first active items of a list. Events may name any id, so unknown items must not take up places. */
+  /** Adds the first active items of a list. Unknown items take up no places, because events may name any id. */
   function addListed(ids: readonly bigint[], most: number, channel: Channel): void {
     let place = 0
     for (const itemId of ids) {
@@ -153,7 +153,8 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     addListed(sources.editorialFor(request.context), EDITORIAL, 'editorial')
   }
   if (!isAbout) addListed(sources.trendingFor(user), recType === 'trending' ? BY_ITEMS : TRENDING, 'trending')
-  // A user may state a hundred preferences. Their items must not displace all other candidates.
+  // Preferences are added late. A user may state a hundred of them, and their items must not displace all other
+  // candidates.
   if (recType !== 'trending' && !isAbout) addPreferences()
   // Popular items fill the list if there are no events yet, or if the user has seen everything that is trending.
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')

@@ -7,19 +7,19 @@ export interface SimilarItem {
   readonly row: number
   /** 0 to 1. */
   readonly similarity: number
-  /** The similarity, damped for items with few known pairs, so that chance does not affect the ranking. */
+  /** The similarity, reduced for items with few views, so that chance does not affect the ranking. */
   readonly strength: number
   readonly by: 'neighbours' | 'vector' | 'category'
 }
 
-/** Minimum similarity of a neighbour. A lower similarity may be chance. */
+/** Minimum similarity of a neighbour. A lower similarity may be due to chance. */
 const MIN_SIMILARITY = 1e-4
 /**
- * Number of views that are added to the count of each item, so that few views do not give a high similarity. With this
- * prior, ranking by near pairs reaches a hit rate at 20 of 0.303 on MovieLens, instead of 0.28.
+ * Number of views that are added to the count of each item, so that few views do not give a high similarity. On
+ * MovieLens, ranking by neighbours reaches a hit rate at 20 of 0.303 with this prior, and of 0.28 without it.
  */
 const PRIOR_ENTERED = 5
-/** Similarity of items in the same category, which is used if nothing else is known. */
+/** Similarity of items in the same category. It is used only if nothing else is known. */
 const CATEGORY_SIMILARITY = 0.05
 
 /**

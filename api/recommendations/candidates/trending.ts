@@ -3,7 +3,7 @@ import { ALL_USERS, ageGroup, countryGroup } from '../../../schemas/recommendati
 import type { TrendingItems } from '../../../schemas/recommendations/types.ts'
 import type { RequestUser } from '../users/request-user.ts'
 
-/** Minimum number of events of a group. Fewer events are not meaningful: docs/services/recommendations.md#trending */
+/** Minimum number of events in a group. Fewer events are not meaningful: docs/services/recommendations.md#trending */
 const MIN_GROUP_EVENTS = 100
 
 export interface TrendingLists {
@@ -31,8 +31,8 @@ export function trendingFor(
 }
 
 /**
- * Returns the events of a group. The list of a group without new events is not published again, so readers apply the
- * decay to the events themselves.
+ * Returns the decayed number of events in a group. The list of a group without new events is not published again, so
+ * readers compute the decay themselves.
  */
 function eventsAt({ events, at }: TrendingItems, now: number): number {
   return events * decay(Math.max(0, now - at), HALF_LIFE_MS.trending)

@@ -3,7 +3,7 @@ import type { Interaction } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS } from '../../../schemas/retention.ts'
 import { idField } from '../parameters.ts'
 
-/** docs/services/recommendations.md#events */
+/** Limits of events: docs/services/recommendations.md#events */
 const MAX_AHEAD_MS = 5 * 60_000
 const MAX_AGE_MS = 90 * DAY_MS
 const MS_PER_SECOND = 1_000
@@ -18,7 +18,7 @@ const text = (characters: number) => z.string().min(1).max(characters).optional(
 /** Schema of an event: a VIEW, CLICK, PURCHASE, RATE, SKIP or DWELL. */
 export const eventBody = z
   .strictObject({
-    user_id: idField('The subject of the token if it is left out.', '42').optional(),
+    user_id: idField('Default: the subject of the token.', '42').optional(),
     item_id: idField('Unknown items are accepted and counted.'),
     event_type: z.enum(['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL']),
     timestamp: z

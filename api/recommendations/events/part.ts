@@ -12,7 +12,7 @@ import { hideRoute, postEventRoute, postEventsRoute, unhideRoute } from './route
 
 export type EventsDeps = Pick<ServiceKit, 'facts' | 'now'>
 
-/** Creates the routes that receive events. Kafka acknowledges each event before the answer. */
+/** Creates the routes that receive events. A request is answered once Kafka has acknowledged its events. */
 export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
   const accepted = (more: object = {}) => jsonAnswer(202, { status: 'accepted', ...more })
 
@@ -26,13 +26,17 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
   }
 
   /**
-   * Returns the id of an event in a request with an Idempotency-Key. The id does not depend on the time of the request.
+   * Returns the id of an event in a request with an Idempotency-Key; undefined without a key. A repeated request gets
+   * the same ids, because the id does not depend on the time of the request.
    */
   function idOf(key: string | undefined, index: number, { item_id, event_type }: EventBody): string | undefined {
     return key === undefined ? undefined : `key-${hashOf([key, index, String(item_id), event_type])}`
   }
 
-  /** Hiding an item and allowing it again have separate ids, so that each of these events is applied every time. */
+  /**
+   * Returns the event that hides an item or allows it again. Its id contains the kind and the time, so that no such
+   * event is taken for a repetition of an earlier one.
+   */
   function hiding(itemId: bigint, withdrawn: boolean): Interaction {
     const at = now()
     const event = interactionOf({ item_id: itemId, event_type: 'SKIP' }, at)

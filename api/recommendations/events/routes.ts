@@ -19,7 +19,7 @@ export const postEventRoute = defineRoute({
   derivesIds: true,
   body: eventBody,
   bodyExample: { item_id: '318', event_type: 'VIEW', context: { page: 'homepage', position: 3 }, metadata: { watch_pct: 0.9 } },
-  answers: { 202: { description: 'taken', schema: accepted } },
+  answers: { 202: { description: 'accepted', schema: accepted } },
   errors: failures,
 })
 
@@ -36,7 +36,7 @@ export const postEventsRoute = defineRoute({
   units: ({ events }) => events.length,
   body: batchBody,
   bodyExample: { events: [{ item_id: '318', event_type: 'CLICK' }] },
-  answers: { 202: { description: 'taken', schema: accepted.extend({ events: z.int() }).openapi('EventsAccepted') } },
+  answers: { 202: { description: 'accepted', schema: accepted.extend({ events: z.int() }).openapi('EventsAccepted') } },
   errors: failures,
 })
 
@@ -49,7 +49,7 @@ export const hideRoute = defineRoute({
   auth: { kind: 'user' },
   body: z.strictObject({ item_id: idField('The item that must not be recommended.') }).openapi('NotInterested'),
   bodyExample: { item_id: '318' },
-  answers: { 202: { description: 'taken', schema: accepted } },
+  answers: { 202: { description: 'accepted', schema: accepted } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
 })
 
@@ -61,7 +61,7 @@ export const unhideRoute = defineRoute({
   summary: 'Allow an item to be recommended again',
   description: 'Undoes "not interested" for the item.',
   auth: { kind: 'user' },
-  params: z.object({ item_id: idParameter('What may be recommended again.') }),
-  answers: { 202: { description: 'taken', schema: accepted } },
+  params: z.object({ item_id: idParameter('The item that may be recommended again.') }),
+  answers: { 202: { description: 'accepted', schema: accepted } },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
 })

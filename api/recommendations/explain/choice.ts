@@ -3,7 +3,7 @@ import { CONTEXTS } from '../../../schemas/recommendations/ranking/ranking-featu
 import { REC_TYPES } from '../candidates/generate.ts'
 import { idParameter } from '../parameters.ts'
 
-/** What the page is asked to explain. */
+/** The list that the page should explain. */
 export const choiceQuery = z.object({
   user_id: idParameter('The user.').optional(),
   context: z.enum(CONTEXTS, `must be one of ${CONTEXTS.join(', ')}`).default(CONTEXTS[0]),

@@ -9,7 +9,7 @@ import { explanationOf } from '../serve/explanation.ts'
 import type { AnswerItem, ServedList } from '../serve/serve.ts'
 import { numberText, words } from './layout.ts'
 
-/** Candidates whose features the page shows. */
+/** Maximum number of candidates whose features the page shows. */
 export const DETAILED_CANDIDATES = 100
 
 export interface Explained {

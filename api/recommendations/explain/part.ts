@@ -29,7 +29,7 @@ export interface ExplainDeps extends Pick<ServiceKit, 'tables' | 'log'> {
   readonly catalogue: Pick<RecommendationTables, 'items'>
 }
 
-/** All items of a list. */
+/** Number of items that the page shows. A complete list has this many. */
 const SHOWN_ITEMS = 50
 /** Number of training runs whose quality is compared. */
 const SHOWN_RUNS = 10

@@ -28,8 +28,8 @@ export const explainRoute = defineRoute({
     user_id: text('The user whose list is explained.'),
     context: text(`One of ${CONTEXTS.join(', ')}.`),
     rec_type: text(`One of ${REC_TYPES.join(', ')}.`),
-    item_id: text('What the list is about.'),
-    diversity: text('`true` puts items that are like earlier ones later.'),
+    item_id: text('The item that the list is based on.'),
+    diversity: text('`true` moves items down that are similar to earlier items.'),
   }),
   answers: {
     200: { description: 'The page.', mediaType: 'text/html' },

@@ -11,14 +11,14 @@ function genresOf(text: string): string[] {
 }
 
 /**
- * Returns the genre by which lists are mixed: the first genre, or else the first part of the category's path; '' if
- * there is neither.
+ * Returns the genre of an item, which the limit per genre uses: the first genre, or else the first part of the category
+ * path; '' if there is neither.
  */
 export function genreOf({ attributes, category_path }: Described): string {
   return genresOf(attributes.genres ?? '')[0] ?? category_path.split('/')[0]
 }
 
-/** Returns a property that two items share, such as `genre: Comedy`. */
+/** Returns the properties that two items share, such as `genre: Comedy`. */
 export function sharedAttributes(one: Described, other: Described): string[] {
   const genres = new Set(genresOf(other.attributes.genres ?? ''))
   const shared = genresOf(one.attributes.genres ?? '')

@@ -1,6 +1,6 @@
 /**
- * Finds the row of a 64-bit id. Open addressing over two arrays of 32-bit halves takes some 24 bytes per id, which is a
- * fifth of the size of a Map with bigints.
+ * Finds the row of a 64-bit id by open addressing over two arrays of 32-bit halves. The arrays take about 24 bytes per
+ * id, a fifth of the size of a Map with bigints.
  */
 export interface IdIndex {
   readonly size: number
@@ -15,7 +15,7 @@ export interface IdIndex {
 }
 
 const FIRST_ROWS = 1_024
-/** Number of slots per row. If at most half of the slots are used, a search visits one or two slots. */
+/** Number of slots per row. At most half of the slots are used, so a search visits only one or two slots. */
 const SLOTS_PER_ROW = 2
 const FREE = -1
 /** Odd constants of MurmurHash3's finaliser. */
@@ -71,9 +71,7 @@ export function idIndex(): IdIndex {
   }
 }
 
-/**
- * An id and its two halves, in one shared buffer. The shared buffer splits an id without creating further big integers.
- */
+/** An id and its two halves, as views of one buffer. The buffer splits an id without creating further bigints. */
 const whole = new BigInt64Array(1)
 const lowHalf = new Uint32Array(whole.buffer)
 const highHalf = new Int32Array(whole.buffer)

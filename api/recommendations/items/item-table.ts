@@ -9,13 +9,13 @@ import { NO_TRAIT, type Trait, traitsOf } from './traits.ts'
 
 /**
  * All properties of items that ranking needs, in typed arrays. Ranking 500 candidates therefore needs no requests. A
- * million items with three traits each take some 60 MB, and the statistics of an item take 44 bytes. Rows are never
+ * million items with three traits each take about 60 MB, plus 44 bytes for each item with statistics. Rows are never
  * removed. A deleted item is inactive.
  */
 export interface ItemTable {
   /** Number of items, active or not. */
   readonly size: number
-  /** @param item undefined for a deleted one */
+  /** @param item undefined for a deleted item */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
   putStats(itemId: bigint, stats: ItemStats | undefined): void
   /**
@@ -29,59 +29,58 @@ export interface ItemTable {
   /** Returns whether the item itself is known, even if it is inactive. */
   isItem(row: number): boolean
   isActive(row: number): boolean
-  /** Number of the genre; 0 for none. */
+  /** Number of the item's genre; 0 if it has none. */
   genreAt(row: number): number
   genreName(genre: number): string
   /** Returns the number of a genre; 0 for a genre to which no item belongs. */
   genreNumber(name: string): number
-  /** Returns one of the traits of an item; NO_TRAIT after the last one. @param place 0 to MAX_TRAITS - 1 */
+  /** Returns one of the traits of an item; NO_TRAIT after the last trait. @param place 0 to MAX_TRAITS - 1 */
   traitAt(row: number, place: number): Trait
   createdAt(row: number): number
   /** Returns the `updated_at` of the item; 0 for an unknown item. */
   updatedAt(row: number): number
   /**
-   * Returns how often the item entered the last ten views of a user, with a half-life of 30 days. Like the weights of
-   * the item's neighbours, the value is as of the item's last event. It is 0 for the row -1.
+   * Returns how often the item entered the last ten views of a user, with a half-life of 30 days. The decay ends at the
+   * item's last event, as for the weights of its neighbours. Returns 0 for the row -1.
    */
   enteredAt(row: number): number
   /** Returns how often the item was shown, and how often it was then chosen, with a half-life of 7 days. */
   shownAt(row: number, now: number): number
   chosenAt(row: number, now: number): number
-  /** Writes the properties that the ranker uses into an object, which is reused by the next call. */
+  /** Returns the properties that the ranker uses. The next call overwrites the returned object. */
   rankedAt(row: number, now: number): RankedItem
 }
 
-/**
- * Prior values for clicks per time shown, for ratings and for purchases. The prior values dominate while an item has
- * few statistics.
- */
+/** Prior values for the click rate, ratings and purchases. They dominate while an item has few statistics. */
 const PRIOR_SHOWN = 50
 const PRIOR_CHOSEN = 2
 const PRIOR_RATINGS = 5
 const PRIOR_STARS = 3.5
 const PRIOR_EVENTS = 20
 const PRIOR_PURCHASES = 0.4
-/** Number of interactions below which an item is new. For a new item, the given popularity replaces the statistics. */
-export const NEW_ITEM_INTERACTIONS = 100
 /**
- * Number of interactions from which only the statistics of an item determine its popularity, and no longer the given
- * popularity.
+ * Number of interactions below which an item is new. For a new item, the popularity that its producer gave counts
+ * fully.
  */
+export const NEW_ITEM_INTERACTIONS = 100
+/** Number of interactions from which the given popularity of an item no longer counts. */
 const KNOWN_ITEM_INTERACTIONS = 500
-/** Number of views to which a given popularity of 1 corresponds. */
+/** Number of views that a given popularity of 1 corresponds to. */
 const GIVEN_POPULARITY_VIEWS = 50
 
 /**
- * Columns grow in pages of this many rows. Copying a column to a larger array would leave a gap of its old size in
+ * Columns grow by pages of this many rows. Copying a column to a larger array would leave a hole of the old size in
  * memory.
  */
 const PAGE_BITS = 16
 const PAGE_ROWS = 2 ** PAGE_BITS
 const PAGE_MASK = PAGE_ROWS - 1
 const MS_PER_SECOND = 1_000
-/** The last second that fits into a column of times, in the year 2106. Times are counted from the beginning of 1970. */
+/** The last second that fits into a column of epoch seconds, in the year 2106. */
 const LAST_SECOND = 2 ** 32 - 1
-/** Maximum number of genres, which are numbers of 16 bits. Items of further genres count as items without a genre. */
+/**
+ * Maximum number of genres, because genre numbers have 16 bits. Items of further genres count as items without a genre.
+ */
 const MOST_GENRES = 2 ** 16
 const IS_ITEM = 1
 const IS_ACTIVE = 2
@@ -93,8 +92,8 @@ const ITEM_COLUMNS = {
   updated: Float64Array,
   given: Float32Array,
   /**
-   * The row of the item's statistics. They have a table of their own, because most items of a large catalogue have
-   * none.
+   * The row of the item's statistics in `STATS_COLUMNS`. Statistics have separate rows, because most items of a large
+   * catalogue have none.
    */
   stats: Uint32Array,
   traits: Uint32Array,
@@ -199,7 +198,7 @@ export function itemTable(): ItemTable {
       columns.traits[at] = traits.put(columns.traits[at], traitsOf(item))
       columns.created[at] = Math.min(LAST_SECOND, Math.max(0, Math.floor(item.created_at / MS_PER_SECOND)))
       columns.updated[at] = item.updated_at
-      // Programs other than the API may write items. A popularity of NaN would turn scores into NaN.
+      // Programs other than the API may write invalid values. A popularity of NaN would turn scores into NaN.
       columns.given[at] = Math.min(1, Math.max(0, item.popularity)) || 0
     },
     putStats(itemId, stats) {
@@ -265,7 +264,7 @@ export function itemTable(): ItemTable {
   }
 }
 
-/** Returns the share, from 0 to 1, by which statistics replace the popularity that the producer gave. */
+/** Returns how well an item is known, from 0 to 1. The weight of its given popularity is 1 minus this value. */
 function blend(interactions: number): number {
   return Math.min(1, Math.max(0, (interactions - NEW_ITEM_INTERACTIONS) / (KNOWN_ITEM_INTERACTIONS - NEW_ITEM_INTERACTIONS)))
 }

@@ -1,30 +1,33 @@
 import { type ItemTable, NEW_ITEM_INTERACTIONS } from './item-table.ts'
 import { MAX_TRAITS, NO_TRAIT, type Trait } from './traits.ts'
 
-/** Lists of items that require a pass over all items. They are rebuilt on request, by default at most once a minute. */
+/**
+ * Lists of items that require a pass over all items. A request for a list rebuilds the lists if they are too old, by
+ * default after a minute.
+ */
 export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */
   ofGenre(genre: number): readonly number[]
-  /** Announces traits that are about to be requested, so that a single pass lists the items of all of them. */
+  /** Announces traits whose lists are about to be requested, so that a single pass makes all of these lists. */
   announce(traits: readonly Trait[]): void
   /**
    * Rows of the most popular active items with a trait, best first. There are too many traits to keep a list for each
-   * of them, so a list is made only after its first request.
+   * of them, so the list of a trait is empty until the first pass after the first request for this trait.
    */
   ofTrait(trait: Trait): readonly number[]
   /** Rows of the most popular active items. */
   overall(): readonly number[]
-  /** Rows of new items that should be tried, best first, by the upper confidence bound of their clicks. */
+  /** Rows of new items that should be tried, sorted by the upper confidence bound of their click rate, best first. */
   explored(): readonly { readonly row: number; readonly bound: number }[]
 }
 
 const KEPT_MS = 60_000
 /**
- * Minimum time between the last pass and a pass for the list of a newly requested trait. A pass over a million items
- * takes half a second.
+ * Minimum time between a pass and an extra pass for a newly requested trait. It limits the load, because a pass over a
+ * million items takes half a second.
  */
 const NEW_TRAIT_MS = 15_000
-/** Maximum number of traits whose items are listed: those that were requested last. */
+/** Maximum number of traits that have a list. Only the most recently requested traits have one. */
 const MAX_LISTED_TRAITS = 1_000
 const PER_TRAIT = 100
 const PER_GENRE = 100
@@ -35,7 +38,7 @@ const CONFIDENCE = Math.SQRT2 / 10
 const PRIOR_SHOWN = 10
 const PRIOR_CHOSEN = 0.5
 
-/** Number of items that are visited without a pause, which takes a millisecond or two. */
+/** Number of items visited between two pauses. Visiting them takes a millisecond or two. */
 const ROWS_AT_ONCE = 8_192
 
 export interface LeadersOptions {
@@ -43,8 +46,8 @@ export interface LeadersOptions {
   /** Epoch ms. */
   now(): number
   /**
-   * Pauses the pass over all items, so that the process can answer requests. The whole pass takes half a second for a
-   * million items. The previous lists are used until the pass ends. If undefined, the lists are built without a pause.
+   * Pauses the pass over all items, so that the process can answer requests. A pass over a million items takes half a
+   * second, and the previous lists are used until it ends. If undefined, the lists are built without a pause.
    */
   otherWork?(): Promise<unknown>
   /** How long the lists are used before they are rebuilt, ms. */
@@ -56,7 +59,7 @@ export function leaders({ items, now, otherWork, keptMs = () => KEPT_MS }: Leade
   let madeOf = 0
   let isMaking = false
   let made: MadeLeaders = { byGenre: new Map(), byTrait: new Map(), overall: [], explored: [] }
-  /** The listed traits. The trait that was requested last is at the end. */
+  /** The traits that have a list. The trait that was requested last is at the end. */
   const wanted = new Set<Trait>()
 
   function want(trait: Trait): void {
@@ -68,8 +71,8 @@ export function leaders({ items, now, otherWork, keptMs = () => KEPT_MS }: Leade
 
   function fresh(trait?: Trait): void {
     const time = now()
-    // The lists are also rebuilt when the number of items grows, because a process that has just started is still
-    // reading thousands of items.
+    // The lists are also rebuilt when the number of items has grown, because a process that has just started is still
+    // reading items.
     const hasGrown = items.size > 1.1 * madeOf
     const isMissing = trait !== undefined && !made.byTrait.has(trait) && (madeOf <= ROWS_AT_ONCE || time - madeAt >= NEW_TRAIT_MS)
     if (isMaking || (time - madeAt < keptMs() && !hasGrown && !isMissing)) return
@@ -173,8 +176,8 @@ function visitor(items: ItemTable, time: number, wanted: ReadonlySet<Trait>) {
 }
 
 /**
- * Returns an optimistic estimate of the rate at which an item is chosen: the bound of UCB1, including assumed prior
- * impressions.
+ * Returns an optimistic estimate of an item's click rate: the upper confidence bound of UCB1, with prior values for
+ * impressions and clicks.
  */
 function boundOf(shown: number, chosen: number, logShown: number): number {
   const times = shown + PRIOR_SHOWN
@@ -191,8 +194,8 @@ interface BestRows {
 }
 
 /**
- * Keeps the `count` rows with the greatest values. It collects up to twice as many rows, then sorts them and keeps the
- * best.
+ * Keeps the `count` rows with the greatest values. Whenever twice as many rows have been collected, it sorts them and
+ * drops the worse half.
  */
 function bestRows(count: number): BestRows {
   let rows: { row: number; value: number }[] = []

@@ -8,21 +8,22 @@ export interface TraitLists {
    * @returns the number of the list; NONE_LISTED for an empty list that replaces none
    */
   put(list: number, traits: readonly Trait[]): number
-  /** Returns a trait of a list; NO_TRAIT after the last one. */
+  /** Returns a trait of a list; NO_TRAIT after the last trait. */
   at(list: number, place: number): Trait
 }
 
-/** Stands for an empty list. */
+/** Number that stands for an empty list. */
 export const NONE_LISTED = 0
 
-/** A list is never divided between two pages. */
+/** Size of a page. A list is never divided between two pages. */
 const PAGE_BITS = 16
 const PAGE_WORDS = 2 ** PAGE_BITS
 const PAGE_MASK = PAGE_WORDS - 1
 
 /**
- * The number of a list is the position of its first word, which contains the space for traits. A list that no longer
- * fits is stored again, and its old space is lost. Lists have a maximum length, so little space is lost.
+ * The number of a list is the position of its first word. This word contains the capacity of the list, and the traits
+ * follow it. A list that outgrows its capacity is stored in a new position, and its old space is lost. Little space is
+ * lost, because lists have a maximum length.
  */
 export function traitLists(): TraitLists {
   const pages = [new Uint32Array(PAGE_WORDS)]

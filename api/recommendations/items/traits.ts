@@ -2,20 +2,18 @@ import type { RecommendationItem, StatedPreference } from '../../../schemas/reco
 import { genreOf } from './genre.ts'
 
 /**
- * A property that a preference can name: an attribute with its value, or a category. A trait is stored as a hash of 32
- * bits, so about one in 500 million items meets a preference by mistake.
+ * A property that a preference can name: an attribute with its value, or a category. A trait is a hash of 32 bits, so
+ * about one in 500 million items matches a preference by mistake.
  */
 export type Trait = number
 
 type Described = Pick<RecommendationItem, 'attributes' | 'category_path'>
 
-/** Maximum number of traits that are kept per item, which take 32 bytes. */
+/** Maximum number of traits per item. They take 32 bytes. */
 export const MAX_TRAITS = 8
-/** No item has this trait. */
+/** A value that is not the trait of any item. */
 export const NO_TRAIT: Trait = 0
-/**
- * Names of attributes with which a preference refers to the genre of an item. Lists are mixed by the same genre.
- */
+/** Categories of preferences that refer to the genre of an item, as `genreOf` returns it. */
 const GENRE_NAMES: ReadonlySet<string> = new Set(['genre', 'genres'])
 const CATEGORY_NAME = 'category'
 const FNV_OFFSET = 0x811c_9dc5

@@ -2,7 +2,7 @@ import { closeSync, openSync, read as readFile, readSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { BundleError } from './manifest.ts'
 
-/** The factors of all items in a file of 16-bit floats, row by row. */
+/** The factors of all items. They are in a file of 16-bit floats, row by row. */
 export interface Factors {
   /** Writes the factors of a row into `out`, starting at `at`. */
   copy(row: number, out: Float32Array, at: number): void
@@ -12,8 +12,8 @@ export interface Factors {
 }
 
 /**
- * Factors, and the length of each row. The lengths are separate from the factors, because callers need them only while
- * opening a model.
+ * Factors and the length of each row. The lengths are a separate property, because callers need them only while they
+ * open a model.
  */
 export interface OpenFactors {
   readonly factors: Factors
@@ -21,14 +21,14 @@ export interface OpenFactors {
 }
 
 /**
- * Maximum number of rows that a process caches. These rows take 12 MB. The operating system also caches the whole file,
- * once per host.
+ * Maximum number of rows that a process caches. These rows take 12 MB. In addition, the operating system caches the
+ * file once per host.
  */
 const CACHED_ROWS = 24_576
 const NOTHING = -1
 const BYTES_PER_HALF = 2
 /**
- * Number of rows that are checked without a pause, which takes a few milliseconds. Requests are answered during the
+ * Number of rows checked between two pauses. Checking them takes a few milliseconds. Requests are answered during the
  * pauses.
  */
 export const CHECKED_ROWS = 4_096
@@ -53,8 +53,8 @@ export async function openFactors(path: string, rows: number, dimensions: number
     closeSync(file)
     throw error
   }
-  // Each row has a fixed place in the cache, which it shares with few other rows. A look-up then needs neither objects
-  // nor a Map.
+  // The cache is direct-mapped: each row has a fixed place, which it shares with few other rows. A look-up therefore
+  // needs neither objects nor a Map.
   const places = Math.max(1, Math.min(CACHED_ROWS, rows))
   const held = new Int32Array(places).fill(NOTHING)
   const halves = new Float16Array(places * dimensions)
@@ -78,7 +78,7 @@ export async function openFactors(path: string, rows: number, dimensions: number
     },
     productWith(row, vector) {
       const start = startOf(row)
-      // Four separate sums are faster, because a processor waits for each addition to the same sum.
+      // Computes four separate sums, because additions to the same sum would have to wait for each other.
       let [first, second, third, fourth] = [0, 0, 0, 0]
       for (let at = 0; at < dimensions; at += 4) {
         first += halves[start + at] * vector[at]
@@ -98,7 +98,7 @@ export async function openFactors(path: string, rows: number, dimensions: number
 
 const readPiece = promisify(readFile)
 
-/** Checks all numbers, and returns the lengths of the rows, which it computes in the same pass. */
+/** Checks all numbers, and computes the lengths of the rows in the same pass. */
 async function checkedLengths(file: number, rows: number, dimensions: number): Promise<Float32Array> {
   const halves = new Float16Array(CHECKED_ROWS * dimensions)
   const bytes = new Uint8Array(halves.buffer)

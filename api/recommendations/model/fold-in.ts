@@ -18,19 +18,20 @@ export interface FoldInDeps {
   readonly regularization: number
 }
 
-/** Maximum number of steps for one user. The steps end sooner when the residual is small. */
+/** Maximum number of steps for one user. The solver stops earlier when the residual is small. */
 const MAX_STEPS = 24
 /**
- * Residual at which the steps end, usually after three steps. The cosine to the exact solution is then above 0.9999.
+ * Relative residual at which the solver stops, usually after three steps. The cosine between its result and the exact
+ * solution is then above 0.9999.
  */
 const SMALL_RESIDUAL = 1e-3
 
 /**
  * Computes a user's factors from interactions, as `recalculate_user` of `implicit` does. The factors are the
- * least-squares solution of (YᵀY + λI + Σ (c − 1) y yᵀ) x = Σ c y. Conjugate gradients are used, because solving the
- * system directly takes milliseconds. The preconditioner is the inverse of YᵀY + λI, which is the same for all users.
- * The more items there are, the less a single user adds to YᵀY, and the fewer steps are needed (Golub and Van Loan,
- * "Matrix Computations", 11.5).
+ * least-squares solution of (YᵀY + λI + Σ (c − 1) y yᵀ) x = Σ c y. Solving the system directly would take milliseconds,
+ * so the solver uses conjugate gradients. The preconditioner is the inverse of YᵀY + λI, which is the same for all
+ * users. The more items there are, the less a single user adds to YᵀY, and the fewer steps the solver needs (Golub and
+ * Van Loan, "Matrix Computations", 11.5).
  */
 export async function foldIn({ gram, dimensions, regularization }: FoldInDeps): Promise<FoldIn> {
   const common = Float64Array.from(gram)
@@ -39,13 +40,14 @@ export async function foldIn({ gram, dimensions, regularization }: FoldInDeps): 
   const residual = new Float64Array(dimensions)
   const conditioned = new Float64Array(dimensions)
   const direction = new Float64Array(dimensions)
-  /** Products of the direction with the common matrix, and with the whole matrix. */
+  /** Products of the direction with the common matrix YᵀY + λI, and with the whole matrix of the user. */
   const commonImage = new Float64Array(dimensions)
   const image = new Float64Array(dimensions)
 
   /**
-   * Solves the common part of the system. The product of the result and the common matrix is the residual again, so it
-   * need not be computed.
+   * Applies the preconditioner to the residual. The product of the result and the common matrix is the residual again,
+   * so `commonImage` needs no further product.
+   * @returns the product of the result and the residual
    */
   function condition(): number {
     let product = 0
@@ -111,8 +113,8 @@ function addAt(factors: Float32Array, start: number, factor: number, out: Float6
   }
 }
 
-// The following two functions add up four separate sums, because a processor waits for each addition to the same sum. A
-// single function for both kinds of arrays would take twice as long.
+// The following two functions compute four separate sums, because additions to the same sum would have to wait for each
+// other. A single function for both kinds of arrays would take twice as long.
 
 function rowProduct(matrix: Float64Array, start: number, vector: Float64Array, length: number): number {
   let [first, second, third, fourth] = [0, 0, 0, 0]

@@ -1,14 +1,17 @@
 import type { RecommendationModel } from './model.ts'
 
-/** The parts of a model. A list can be computed without either part. */
+/** The parts of a model. A list can be computed without one or both of them. */
 export type ModelPart = 'vectors' | 'ranking'
 
 export interface GuardedModel extends RecommendationModel {
-  /** What has failed so far. */
+  /** The parts that have failed so far. */
   readonly failed: ReadonlySet<ModelPart>
 }
 
-/** Lets a request continue without a part of the model that fails. The request does not use that part again. */
+/**
+ * Wraps a model for one request. If a part of the model fails, the request continues without this part and does not use
+ * it again.
+ */
 export function guarded(model: RecommendationModel, onFailure: (part: ModelPart, error: unknown) => void): GuardedModel {
   const failed = new Set<ModelPart>()
 

@@ -1,7 +1,7 @@
 import { setImmediate as otherWork } from 'node:timers/promises'
 
 /**
- * Number of columns of 256 rows that are eliminated without a pause, which takes about two milliseconds. Requests are
+ * Number of columns eliminated between two pauses. With 256 rows, this takes about two milliseconds. Requests are
  * answered during the pauses.
  */
 const COLUMNS_AT_ONCE = 16

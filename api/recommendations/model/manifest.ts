@@ -12,21 +12,21 @@ export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f6
 export const MANIFEST_FILE = 'manifest.json'
 
 const manifestSchema = z.object({
-  /** 2: the index has vectors of damped lengths. */
+  /** Version 2: the vectors in the index are scaled by the square roots of their lengths. */
   format: z.literal(2),
   sequence: z.int().min(1),
   trained_at: z.int().min(0),
   dimensions: z.int(),
   items: z.int().min(1),
   regularization: z.number().positive(),
-  /** The greatest length of any item's factors, by which products are divided. */
+  /** The greatest length of any item's factors. Products are divided by this length. */
   greatest_length: z.number().positive(),
   columns: z.array(z.string()),
   files: z.record(z.string(), z.object({ bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
 })
 export type BundleManifest = z.infer<typeof manifestSchema>
 
-/** Error for a bundle that must not be used. The version in force stays in force. */
+/** Error for a bundle that must not be used. The previous version stays in force. */
 export class BundleError extends Error {
   override readonly name: string = 'BundleError'
 }
@@ -41,7 +41,7 @@ export async function readManifest(folder: string): Promise<{ manifest: BundleMa
   })
   const manifest = parse(text)
   if (manifest.dimensions !== DIMENSIONS) throw new BundleError(`the vectors have ${manifest.dimensions} numbers instead of ${DIMENSIONS}`)
-  if (manifest.columns.join() !== RANKING_FEATURES.join()) throw new BundleError('the ranker was trained on other features')
+  if (manifest.columns.join() !== RANKING_FEATURES.join()) throw new BundleError('the ranker was trained on different features')
   for (const name of BUNDLE_FILES) {
     const expected = manifest.files[name]
     if (expected === undefined) throw new BundleError(`the manifest does not name ${name}`)
@@ -62,7 +62,7 @@ function parse(text: string): BundleManifest {
 
 const HASH_LENGTH = 8
 
-/** Returns the version of a bundle, which consists of its time and hash, such as `20260801T120000-1f2e3d4c`. */
+/** Returns the version of a bundle. It consists of the bundle's time and hash, such as `20260801T120000-1f2e3d4c`. */
 function versionOf({ trained_at }: BundleManifest, text: string): string {
   const time = new Date(trained_at).toISOString().replace(/[-:]|\.\d+Z/g, '')
   return `${time}-${createHash('sha256').update(text).digest('hex').slice(0, HASH_LENGTH)}`

@@ -2,29 +2,29 @@
 export interface RecommendationModel {
   /** Time and hash of the bundle. */
   readonly version: string
-  /** The version of its embeddings. */
+  /** The version of the model's embeddings. */
   readonly sequence: number
   /** Epoch ms. */
   readonly trainedAt: number
   /**
-   * Returns the user's vector (length 1), which is computed from weighted interactions by conjugate gradients;
-   * undefined if no item is known.
+   * Computes the user's vector (length 1) from weighted interactions; undefined if the model knows none of the items.
    */
   foldIn(history: readonly { readonly itemId: bigint; readonly weight: number }[]): Float32Array | undefined
   /**
-   * Returns the items whose factors have the greatest products with the vector, best first. The product is the same as
-   * in `productWith`.
+   * Returns the items whose factors have the greatest products with the vector, best first. The similarity is the
+   * product that `productWith` returns.
    */
   nearest(vector: Float32Array, count: number): { readonly itemId: bigint; readonly similarity: number }[]
-  /** Returns the items with the greatest cosine to the given item, best first. */
+  /** Returns the items whose vectors have the greatest cosine with that of the given item, best first. */
   similarTo(itemId: bigint, count: number): { readonly itemId: bigint; readonly similarity: number }[]
   /**
-   * Returns the product of a user's vector and an item's factors, at most 1. The length of the factors shows how much
-   * is known about the item, so the product ranks much better than the cosine.
+   * Returns the product of a user's vector and an item's factors, at most 1. The product ranks much better than the
+   * cosine, because the length of the factors shows how much is known about the item.
    */
   productWith(vector: Float32Array, itemId: bigint): number | undefined
   /**
-   * Returns the vector (length 1) of a trained item, or the vector of a newer item that was computed from its content.
+   * Returns the vector (length 1) of an item. For an item that is newer than the model, the vector is computed from the
+   * item's content.
    */
   vectorOf(itemId: bigint): Float32Array | undefined
   addItem(item: {

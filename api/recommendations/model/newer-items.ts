@@ -5,22 +5,22 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 import type { RecommendationModel } from './model.ts'
 
 /**
- * The content of the most recently changed items. Models use it to compute vectors of items on which they were not
- * trained.
+ * The content of the most recently changed items. Models use it to compute vectors for items that they were not trained
+ * on.
  */
 export interface NewerItems {
-  /** @param item undefined for a deleted one */
+  /** @param item undefined for a deleted item */
   put(itemId: bigint, item: RecommendationItem | undefined, models: readonly (RecommendationModel | undefined)[]): void
-  /** Adds all kept items to a model that was just opened, a few at a time, the most recently changed ones last. */
+  /** Adds all kept items to a model that was just opened, with pauses. The most recently changed items come last. */
   fill(model: RecommendationModel): Promise<void>
 }
 
 /**
  * Maximum number of kept items, and of vectors that a model computes for such items. The items take about 6 MB of text,
- * and the vectors of a model about 40 MB. Most catalogues gain fewer items between two training runs.
+ * and the vectors of a model about 40 MB. Most catalogues gain fewer items than this between two training runs.
  */
 export const MOST_NEWER_ITEMS = 20_000
-/** Requests are answered after this many items. */
+/** Number of items added between two pauses. Requests are answered during the pauses. */
 const ITEMS_AT_ONCE = 32
 
 export function newerItems(): NewerItems {
@@ -33,7 +33,7 @@ export function newerItems(): NewerItems {
         return
       }
       const content = { title: item.title, categoryPath: item.category_path, attributes: item.attributes }
-      // The content is kept as one text, because objects would take several times as much memory.
+      // The content is kept as one string, because an object would take several times as much memory.
       kept.set(itemId, JSON.stringify(content))
       for (const model of [...models, ...filling]) model?.addItem({ itemId, ...content })
     },

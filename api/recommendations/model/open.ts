@@ -17,10 +17,10 @@ export interface OpenModel extends RecommendationModel {
   close(): void
 }
 
-/** Initial number of rows for the factors of a user's items. */
+/** Initial capacity for the factors of a user's items, in rows. */
 const FOLDED_ROWS = 128
 
-/** Number of values that are checked without a pause, which takes a millisecond or two. */
+/** Number of values checked between two pauses. Checking them takes a millisecond or two. */
 const CHECKED_NUMBERS = 1 << 20
 
 /** The properties of a bundle that are needed to open its vectors. */
@@ -48,9 +48,9 @@ export async function openModel(folder: string, mostAdded?: number): Promise<Ope
 }
 
 /**
- * Opens the vectors of a bundle, which may have no trees or manifest yet.
- * @param mostAdded maximum number of items with vectors that are computed from their content. Each further item
- * replaces the one that was added first
+ * Opens the vectors of a bundle. The bundle need not have trees or a manifest yet.
+ * @param mostAdded maximum number of items whose vectors are computed from their content. Each further item replaces
+ * the one that was added first.
  * @throws BundleError for the same reasons as `openModel`
  */
 export async function openVectors(folder: string, shape: VectorShape, mostAdded = MOST_NEWER_ITEMS): Promise<OpenVectors> {
@@ -71,20 +71,20 @@ export async function openVectors(folder: string, shape: VectorShape, mostAdded 
   })
   const rowOf = rowsOf(ids)
   /**
-   * Factors of items on which the model was not trained, computed from their content. The keys of the index are
+   * Factors of items that the model was not trained on, computed from their content. The keys in the index `newer` are
    * positions in `addedIds`.
    */
   const added = new Map<bigint, Float32Array>()
   const addedIds: bigint[] = []
   const newer = newVectorIndex(dimensions)
-  /** Number of items that were ever added. */
+  /** Number of items that were added so far, including replaced ones. */
   let additions = 0
   /** The factors of a user's items, row by row. */
   let folded = new Float32Array(FOLDED_ROWS * dimensions)
 
   async function searched() {
     const index = await indexOf(at('items.usearch'), dimensions, lengths)
-    if (index.size !== items) throw new BundleError(`the index holds ${index.size} of ${items} items`)
+    if (index.size !== items) throw new BundleError(`the index contains ${index.size} of ${items} items`)
     const trained = items <= MOST_WHOLE ? await wholeSearch({ factors, dimensions, lengths, greatest }) : index
     const solver = await foldIn({ gram, dimensions, regularization: shape.regularization }).catch((cause: Error) => {
       throw new BundleError(`gram.f64: ${cause.message}`, { cause })
@@ -92,7 +92,7 @@ export async function openVectors(folder: string, shape: VectorShape, mostAdded 
     return { trained, solver }
   }
 
-  /** Writes the factors of an item. Returns false if the model does not have them. */
+  /** Writes the factors of an item to `out`. Returns false if the model has no factors for the item. */
   function copyFactors(itemId: bigint, out: Float32Array, start: number): boolean {
     const row = rowOf(itemId)
     if (row >= 0) {
@@ -184,9 +184,9 @@ function dot(one: ArrayLike<number>, other: ArrayLike<number>): number {
   return sum
 }
 
-/** Returns a function that returns the position of an id in a sorted array, or -1 if the id is missing. */
+/** Returns a function that finds the position of an id in a sorted array; -1 if the id is missing. */
 function rowsOf(ids: BigInt64Array): (itemId: bigint) => number {
-  // Comparing 32-bit halves takes a fraction of the time, because each access to an element would create a big integer.
+  // Compares 32-bit halves, because each access to an element of `ids` would create a bigint, which takes far longer.
   const low = new Uint32Array(ids.buffer)
   const high = new Int32Array(ids.buffer)
   const wanted = new BigInt64Array(1)
@@ -231,8 +231,8 @@ async function indexOf(path: string, dimensions: number, lengths: Float32Array):
   try {
     return viewVectorIndex(path, dimensions, lengths)
   } catch (cause) {
-    // If the file has vanished, `stat` throws, and the file is fetched again. The library does not distinguish a
-    // missing file from an unreadable one.
+    // The library does not distinguish a missing file from an unreadable one. If the file is missing, `stat` throws its
+    // own error, so that the caller fetches the file again.
     await stat(path)
     throw new BundleError('the index cannot be read', { cause })
   }

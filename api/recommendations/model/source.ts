@@ -15,11 +15,11 @@ import type { OpenModel } from './open.ts'
 export interface FollowedModels extends ModelSource {
   readonly probe: ReadinessProbe
   /**
-   * Adds a changed item to the models. A model that was not trained on the item computes a vector from the content of
-   * the item.
+   * Adds a changed item to the models. A model that was not trained on the item computes a vector from the item's
+   * content.
    */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
-  /** Returns the record of the trained models; undefined before the first training. */
+  /** Returns the record of the trained models; undefined if no model was trained yet. */
   history(): ModelHistory | undefined
   /** Resolves once no model is being fetched or opened. */
   settled(): Promise<unknown>
@@ -32,7 +32,7 @@ export interface FollowModelsDeps extends Pick<ServiceKit, 'topicFeeds' | 'surro
   setTimer(ms: number, callback: () => void): CancelTimer
 }
 
-/** Time after which all requests that began with a model have ended. */
+/** Time until a replaced model is closed. By then, all requests that use it have ended. */
 const LET_GO_AFTER_MS = 60_000
 const PERCENT = 100
 
@@ -69,8 +69,8 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
   const inForce = () => [champion.current?.opened, challenger.current?.opened]
 
   /**
-   * Closes models that are no longer in force, once no request can be using them. By then, the other processes of this
-   * host have read the same record, so none of them opens a model that is removed here.
+   * Closes models that are no longer in force, once no request can be using them, and removes their files. By then, the
+   * other processes on this host have read the same record, so none of them still opens these files.
    */
   function letGoLater(): void {
     const answering = new Set(inForce())
@@ -116,7 +116,10 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
   }
 }
 
-/** Returns the bucket of a user. A user keeps the same model as long as the challenger's share does not change. */
+/**
+ * Returns the bucket of a user, from 0 to 99. The bucket never changes, so a user keeps the same model while the
+ * challenger's share stays the same.
+ */
 function bucketOf(userId: bigint | string): number {
   return createHash('sha256').update(String(userId)).digest().readUInt32BE() % PERCENT
 }

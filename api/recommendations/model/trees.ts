@@ -2,7 +2,7 @@ import { BundleError } from './manifest.ts'
 
 /** Gradient-boosted trees in typed arrays, read from the text format of LightGBM (`Booster.save_model`). */
 
-/** Limits that keep ranking within the time of a request: docs/services/recommendations.md#ranking */
+/** Limits that keep ranking fast enough for a request: docs/services/recommendations.md#ranking */
 const MAX_TREES = 100
 const MAX_LEAVES = 31
 
@@ -10,7 +10,7 @@ const CATEGORICAL_BIT = 1
 
 export interface Trees {
   readonly count: number
-  /** Returns the raw score of each row, which is the sum of one leaf per tree. */
+  /** Returns the raw score of each row: the sum of one leaf per tree. */
   score(features: Float64Array, rows: number): Float64Array
 }
 

@@ -1,6 +1,6 @@
 import { Index, MetricKind, ScalarKind } from 'usearch'
 
-/** A found row, and the value by which it is ranked. */
+/** A row that a search has found, with the value by which it is ranked. */
 export interface NearRow {
   readonly key: number
   readonly value: number
@@ -11,14 +11,14 @@ export type NearBy = 'product' | 'cosine'
 
 /** Finds the vectors with the greatest inner products. Keys are counted from 0. */
 export interface VectorIndex {
-  /** @param vector of length 1 at most */
+  /** @param vector a vector of length 1 at most */
   add(key: number, vector: Float32Array): void
   /**
    * Adds many vectors at once.
    * @param vectors the vectors one after another, in the order of `keys`, each with a length of at most 1
    */
   addRows(keys: ArrayLike<number>, vectors: Float32Array, threads: number): void
-  /** Removes a vector. Its key can be used again, and its place in memory is used by a later vector. */
+  /** Removes a vector. Its key can be used again, and a later vector reuses its memory. */
   remove(key: number): void
   search(vector: Float32Array, count: number, by?: NearBy): NearRow[]
   readonly size: number
@@ -26,22 +26,23 @@ export interface VectorIndex {
 }
 
 /**
- * Number of links per vector. It is larger than usual, because the product is not a metric:
+ * Number of links per vector in the HNSW graph. It is larger than usual, because the product is not a metric:
  * docs/adr/0040-vectors-of-recommendations.md
  */
 const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
 /**
- * Number of vectors that are found with damped lengths and then ranked. The search for similar items needs fewer
- * vectors, because its results only become candidates, and a list may need the similar items of five items.
+ * Number of vectors that the index returns. They are then ranked with their original lengths. The search for similar
+ * items needs fewer vectors, because its results only become candidates. It should also be fast, because a list may
+ * need the similar items of five items.
  */
 const LOOKED_AT: Readonly<Record<NearBy, number>> = { product: 1_024, cosine: 512 }
-/** Minimum number of vectors that a search expands. A search always expands at least as many vectors as it returns. */
+/** Minimum number of vectors that a search expands. A search also expands at least as many vectors as it returns. */
 const LEAST_EXPANSION = 64
 const ONE_THREAD = 1
 const FIRST_ROOTS = 1_024
 
-/** Scratch of searches, which are synchronous. */
+/** Scratch memory that all searches share. They are synchronous, so no two searches use it at the same time. */
 let values = new Float64Array(LOOKED_AT.product)
 let sorted = new Float64Array(LOOKED_AT.product)
 
@@ -50,7 +51,7 @@ export function newVectorIndex(dimensions: number): VectorIndex {
 }
 
 /**
- * Opens a saved index by mapping its file. No vectors may be added to this index.
+ * Opens a saved index by mapping its file into memory. No vectors may be added to this index.
  * @param lengths lengths of the vectors in the index, indexed by key
  */
 export function viewVectorIndex(path: string, dimensions: number, lengths: Float32Array): VectorIndex {
@@ -60,9 +61,9 @@ export function viewVectorIndex(path: string, dimensions: number, lengths: Float
 }
 
 /**
- * 16-bit numbers with as many exponent bits as 32-bit floats. A search takes three quarters of the time that it takes
- * with half floats, and finds as many of the best items. A saved index names its kind of numbers, so indexes that were
- * saved with half floats can still be opened.
+ * Type of the numbers in the index: bfloat16, which has as many exponent bits as a 32-bit float. A search takes three
+ * quarters of the time that it takes with half floats, and finds as many of the best items. A saved index names its
+ * type of numbers, so indexes that were saved with half floats can still be opened.
  */
 const NUMBERS = ScalarKind.BF16
 
@@ -79,14 +80,14 @@ function emptyIndex(dimensions: number): Index {
 }
 
 /**
- * Creates an index over vectors that are stored with the square roots of their lengths. With their full lengths, search
- * paths would lead only to the longest vectors. With equal lengths, a search would find the nearest vectors by angle.
+ * Creates an index whose vectors are scaled, so that each has the square root of its original length. With the original
+ * lengths, search paths would lead only to the longest vectors. With equal lengths, a search would rank only by angle.
  * @param known square roots of the lengths of the vectors, indexed by key
  */
 function over(index: Index, dimensions: number, known: Float32Array): VectorIndex {
   let roots = known
 
-  /** Writes vectors with damped lengths. */
+  /** Returns the vectors, scaled to the square roots of their lengths. */
   function damped(keys: ArrayLike<number>, vectors: Float32Array): Float32Array {
     const out = new Float32Array(vectors.length)
     for (let row = 0, start = 0; row < keys.length; row++, start += dimensions) {
@@ -114,8 +115,8 @@ function over(index: Index, dimensions: number, known: Float32Array): VectorInde
       if (looked === 0) return []
       if (looked > values.length) [values, sorted] = [new Float64Array(looked), new Float64Array(looked)]
       const { keys, distances } = index.search(vector, looked, ONE_THREAD)
-      // All keys are below 2^32, so the lower halves are enough. Reading them takes a fraction of the time of reading
-      // 1,024 big integers.
+      // Reads only the lower halves of the keys, because all keys are below 2^32. Reading 1,024 bigints would take far
+      // longer.
       const halves = new Uint32Array(keys.buffer, keys.byteOffset, 2 * keys.length)
       for (let at = 0; at < distances.length; at++) {
         const root = roots[halves[2 * at]]
@@ -131,7 +132,7 @@ function over(index: Index, dimensions: number, known: Float32Array): VectorInde
   }
 }
 
-/** Returns the greatest of the first `length` values, best first. Equal values stay in their order. */
+/** Returns the `count` greatest of the first `length` values, best first. Equal values stay in their order. */
 function greatest(length: number, count: number, halves: Uint32Array): NearRow[] {
   let least = Number.NEGATIVE_INFINITY
   if (length > count) {

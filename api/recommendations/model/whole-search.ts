@@ -5,42 +5,43 @@ import type { NearBy, NearRow } from './vector-index.ts'
 
 /** Finds the vectors with the greatest products or cosines by comparing the query with all of them. */
 export interface WholeSearch {
-  /** @param vector of length 1 at most */
+  /** @param vector a vector of length 1 at most */
   search(vector: Float32Array, count: number, by: NearBy): NearRow[]
 }
 
 export interface WholeSearchOptions {
   readonly factors: Factors
   readonly dimensions: number
-  /** The lengths of the vectors, divided by the greatest of them. */
+  /** The lengths of the vectors, divided by the greatest length. */
   readonly lengths: Float32Array
   /** The greatest length. */
   readonly greatest: number
 }
 
 /**
- * Maximum number of vectors. With more vectors, the comparison with all of them takes longer than a search in the index
- * and needs more than 16 MB of numbers.
+ * Maximum number of vectors. With more vectors, comparing the query with all of them takes longer than a search in the
+ * index, and the numbers need more than 16 MB.
  */
 export const MOST_WHOLE = 65_536
-/** Greatest number in 8 bits. */
+/** Greatest signed 8-bit number. */
 const MOST = 127
 /**
- * Number of vectors that the search by 8-bit numbers returns per wanted vector. These vectors are then ranked by their
- * factors.
+ * Number of vectors that the search with 8-bit numbers returns per wanted vector. These vectors are then ranked again
+ * by their factors.
  */
 const LOOKED_PER_WANTED: Readonly<Record<NearBy, number>> = { product: 2.5, cosine: 1.5 }
 const ONE_THREAD = 1
 /**
- * Number of rows that are converted without a pause, which takes a millisecond or two. Requests are answered during the
- * pauses.
+ * Number of rows converted between two pauses. Converting them takes a millisecond or two. Requests are answered during
+ * the pauses.
  */
 const ROWS_AT_ONCE = 512
 const METRICS: Readonly<Record<NearBy, MetricKind>> = { product: MetricKind.IP, cosine: MetricKind.Cos }
 
 /**
- * Creates a search over all vectors as 8-bit numbers, whose best results are ranked again by their factors. Up to some
- * ten thousand vectors, this is several times as fast as a search in the index, and finds more of the best vectors.
+ * Creates a search that compares the query with all vectors as 8-bit numbers, and then ranks the best results again by
+ * their factors. With up to tens of thousands of vectors, this is several times as fast as a search in the index, and
+ * finds more of the best vectors.
  */
 export async function wholeSearch({ factors, dimensions, lengths, greatest }: WholeSearchOptions): Promise<WholeSearch> {
   const rows = lengths.length
@@ -52,7 +53,7 @@ export async function wholeSearch({ factors, dimensions, lengths, greatest }: Wh
       if (looked === 0) return []
       writeNumbers(vector, MOST / greatestOf(vector), query, 0)
       const { keys } = exactSearch(numbers, query, dimensions, looked, METRICS[by], ONE_THREAD)
-      // All keys are below 2^32, so their lower halves are enough.
+      // Reads only the lower halves of the keys, because all keys are below 2^32.
       const halves = new Uint32Array(keys.buffer, keys.byteOffset, 2 * keys.length)
       const found: NearRow[] = []
       for (let at = 0; at < keys.length; at++) {
@@ -67,11 +68,12 @@ export async function wholeSearch({ factors, dimensions, lengths, greatest }: Wh
   }
 }
 
-/** Returns all vectors as 8-bit numbers, row by row. */
+/** Converts all vectors to 8-bit numbers, row by row. */
 async function inBits(factors: Factors, lengths: Float32Array, dimensions: number, greatest: number): Promise<Int8Array> {
   const vector = new Float32Array(dimensions)
   const numbers = new Int8Array(lengths.length * dimensions)
-  // The lengths are damped, as in the index. Otherwise, short vectors would lose their directions.
+  // The vectors are scaled to the square roots of their lengths, as in the index. With their full lengths, the short
+  // vectors would be rounded to few different numbers and lose their directions.
   const dampedBy = (row: number) => (lengths[row] === 0 ? 0 : 1 / (greatest * Math.sqrt(lengths[row])))
   let most = 0
   for (const each of [

@@ -21,7 +21,7 @@ export interface ModelsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'now' 
 const SHOWN_RUNS = 20
 
 /**
- * Creates the routes that show trained models and forward operators' requests about them:
+ * Creates the routes that show the trained models and forward operators' requests to the training process:
  * docs/services/recommendations.md#training
  */
 export function modelsPart({ facts, tables, now, log, models }: ModelsDeps): RecommendationsPart {
@@ -73,7 +73,8 @@ export function modelsPart({ facts, tables, now, log, models }: ModelsDeps): Rec
       }),
       bind(rollBackModelRoute, async ({ caller }) => {
         if ((models.history()?.earlier.length ?? 0) === 0) throw new ApiError(recommendationErrors.no_earlier_model)
-        // The request names the version that the caller sees in force, because a training may be about to replace it.
+        // The request names the version to roll back from, because a training run may be about to replace the version
+        // in force.
         return await ask(caller, 'ROLL_BACK', { version: models.history()?.champion ?? null })
       }),
       bind(challengeModelRoute, async ({ caller, body: { version, percent } }) => {

@@ -3,7 +3,7 @@ import type { ItemTable } from '../items/item-table.ts'
 import type { RecommendationModel } from '../model/model.ts'
 import type { Scored } from './rank.ts'
 
-/** A boost that raises the scores of new items, which are items below a maximum age. */
+/** A boost that multiplies the scores of items below a maximum age by a factor. */
 export interface NewReleaseBoost {
   readonly factor: number
   readonly maxAgeDays: number
@@ -13,7 +13,7 @@ export interface Arrangement {
   readonly diversity: boolean
   readonly boost: NewReleaseBoost | undefined
   readonly model: RecommendationModel | undefined
-  /** New items to be tried, best first. The other candidates do not include them. */
+  /** New items to be tried, best first. They are not among the other candidates. */
   readonly explored: readonly Scored[]
   readonly now: number
 }
@@ -32,18 +32,18 @@ export interface ArrangedList {
   readonly isCapRelaxed: boolean
 }
 
-/** docs/services/recommendations.md#order */
+/** Constants of the arrangement: docs/services/recommendations.md#order */
 const LIST_SIZE = 50
 /**
- * Maximum number of items that are arranged. No later item can enter the list, even if new items and the limit per
- * genre displace half of these items.
+ * Maximum number of items that are arranged. This is twice the length of a list, so it is enough even if explored items
+ * and the limit per genre displace half of these items.
  */
 const ARRANGED = 100
 const SCORE_SHARE = 0.7
 const SIMILARITY_SHARE = 0.3
 const TOP = 20
 const MAX_PER_GENRE = 3
-/** Places of explored items in every 20, from 0. */
+/** Places of explored items among every 20 items, counted from 0. */
 const EXPLORED_PLACES: readonly number[] = [9, 19]
 
 /**
@@ -61,7 +61,8 @@ type Ordered = Arranged & { readonly rank: number }
 /** Returns the items with the highest boosted scores, best first. */
 function bestOf(items: ItemTable, scored: readonly Scored[], { boost, now }: Arrangement): Ordered[] {
   const ranks = Float64Array.from(scored, (one) => boostedScore(items, one, boost, now))
-  // Only these are sorted as objects.
+  // Score of the last item that is arranged. Only items with at least this score are sorted as objects, because that is
+  // costly.
   const least = ranks.length <= ARRANGED ? Number.NEGATIVE_INFINITY : ranks.toSorted()[ranks.length - ARRANGED]
   const best: (Ordered & { placeByScore: number })[] = []
   scored.forEach(({ candidate, score, features }, index) => {
@@ -83,14 +84,14 @@ function boostedScore(items: ItemTable, { candidate, score }: Scored, boost: New
 }
 
 /**
- * Repeatedly chooses the item with the greatest value, which is 0.7 × score − 0.3 × greatest similarity to a chosen
- * item.
+ * Reorders the items by maximal marginal relevance. Each step chooses the item with the greatest value: 0.7 × its score
+ * − 0.3 × its greatest similarity to a chosen item.
  */
 function diversified(items: ItemTable, ordered: readonly Ordered[], model: RecommendationModel | undefined): Ordered[] {
   const vectors = ordered.map(({ candidate }) => model?.vectorOf(candidate.itemId))
   const genres = ordered.map(({ candidate }) => items.genreAt(candidate.row))
-  // Values only decrease as more items are chosen, so an item is compared with the chosen items only when it seems to
-  // be the best.
+  // Values only decrease as more items are chosen. An item is therefore compared with the chosen items only when its
+  // last known value is the greatest.
   const values = Float64Array.from(ordered, ({ rank }) => SCORE_SHARE * rank)
   const greatest = new Float64Array(ordered.length)
   const compared = new Uint8Array(ordered.length)
@@ -106,7 +107,7 @@ function diversified(items: ItemTable, ordered: readonly Ordered[], model: Recom
     for (; compared[best] < chosen.length; compared[best]++) {
       const other = chosen[compared[best]]
       const [one, two] = [vectors[best], vectors[other]]
-      // If a vector is missing, two items of the same genre count as equal.
+      // If a vector is missing, items of the same genre have the similarity 1, and other items 0.
       const isAlike = genres[best] !== 0 && genres[best] === genres[other] ? 1 : 0
       greatest[best] = Math.max(greatest[best], one === undefined || two === undefined ? isAlike : cosine(one, two))
     }
@@ -125,8 +126,8 @@ function placeOfGreatest(values: Float64Array): number {
 }
 
 /**
- * Multiplies two vectors of length 1. Four separate sums are faster, because a processor waits for each addition to the
- * same sum.
+ * Returns the cosine of two vectors of length 1. Computes four separate sums, because additions to the same sum would
+ * have to wait for each other.
  */
 function cosine(one: Float32Array, other: Float32Array): number {
   let [first, second, third, fourth] = [0, 0, 0, 0]
@@ -140,8 +141,8 @@ function cosine(one: Float32Array, other: Float32Array): number {
 }
 
 /**
- * Puts the items at their places. Certain places belong to explored items. The limit per genre counts explored items as
- * well. It may move other items to later places, but it never moves more explored items into the first places.
+ * Puts the items in their places. Certain places are reserved for explored items. The limit per genre counts explored
+ * items, too. It may move other items down, but it never moves additional explored items up.
  */
 function placed(items: ItemTable, ordered: readonly Arranged[], explored: readonly Scored[]): ArrangedList {
   const counts = new Map<number, number>()
@@ -161,7 +162,7 @@ function placed(items: ItemTable, ordered: readonly Arranged[], explored: readon
     list.push(one)
   }
 
-  /** Puts an explored item at the next place, if that place belongs to explored items. */
+  /** Puts an explored item in the next place, if that place is reserved for explored items. */
   function explore(isAllowed: (one: Scored) => boolean): boolean {
     const found = EXPLORED_PLACES.includes(list.length % TOP) ? waiting.findIndex(isAllowed) : -1
     if (found < 0) return false

@@ -30,8 +30,8 @@ export interface RankRequest {
 }
 
 /**
- * Scores all candidates with the model's trees. If there are no trees, the similarity of the vectors is the score. If
- * there are no vectors either, the rules determine the score. The order of the candidates does not change.
+ * Scores all candidates with the model's trees. Without trees, the score is derived from the similarity of the vectors.
+ * Without vectors, the rules determine the score. The order of the candidates does not change.
  */
 export function rankCandidates(items: ItemTable, candidates: readonly Candidate[], request: RankRequest): Scored[] {
   const { user, tastes, context, model, now } = request
@@ -67,6 +67,6 @@ const SIMILARITY_COLUMN = RANKING_FEATURES.indexOf('vector_similarity')
 function scoreWithoutTrees(rows: Float64Array, count: number, model: RecommendationModel | undefined): Float64Array {
   const similarities = Float64Array.from({ length: count }, (_, index) => rows[index * RANKING_WIDTH + SIMILARITY_COLUMN])
   const hasVectors = model !== undefined && similarities.some((similarity) => similarity !== 0)
-  // Similarities are -1 to 1, and scores 0 to 1.
+  // Maps similarities from -1 to 1 to scores from 0 to 1.
   return hasVectors ? similarities.map((similarity) => (1 + similarity) / 2) : scoreByRules(rows, count)
 }

@@ -1,7 +1,7 @@
 import { RANKING_FEATURES, RANKING_WIDTH, type RankingFeature } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 
 /**
- * Version of the rules, which rank items while there is no model: docs/services/recommendations.md#rules. Increase the
+ * Version of the rules that rank items while there is no model: docs/services/recommendations.md#rules. Increase the
  * number with every change of the rules.
  */
 export const RULES_VERSION = 'rules-1'

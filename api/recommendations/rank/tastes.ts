@@ -2,7 +2,7 @@ import type { ItemTable } from '../items/item-table.ts'
 import { isAboutGenre, MAX_TRAITS, NO_TRAIT, type Trait, traitOf } from '../items/traits.ts'
 import type { RequestUser } from '../users/request-user.ts'
 
-/** A user's preference for each genre, keyed by the number of the genre. */
+/** A user's tastes. Genres are keyed by their numbers. */
 export interface Tastes {
   /** Share of each genre among the items of the session. The shares add up to 1. */
   readonly session: ReadonlyMap<number, number>
@@ -15,8 +15,8 @@ export interface Tastes {
 }
 
 /**
- * Computes a user's tastes. The genres of the session are derived from its items here, so that no stream needs to join
- * items.
+ * Computes a user's tastes. The genres of the session are looked up here, so that no stream has to join interactions
+ * with items.
  */
 export function tastesOf(items: ItemTable, { session, history, preferences }: RequestUser): Tastes {
   const liked = history.filter(({ weight }) => weight > 0).map(({ itemId }) => itemId)

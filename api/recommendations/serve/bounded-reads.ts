@@ -1,11 +1,11 @@
 import { type PatientTimers, patientTimer, systemTimers } from '../../../runtime/patient-timer.ts'
 import { circuit } from '../../../state/redis/circuit.ts'
 
-/** Reads data without which a list can still be served, although incomplete. */
+/** Reads data that a list can do without if necessary. */
 export interface BoundedReads {
   /**
-   * Runs a read. Returns undefined if the read fails or takes too long. While Redis does not respond at all, returns
-   * undefined at once, and runs only some reads, in order to find out whether Redis responds again.
+   * Runs a read. Returns undefined if the read fails or takes too long. While the circuit is open, returns undefined at
+   * once, and sends only a few reads as probes, to find out whether Redis responds again.
    */
   read<T>(work: () => Promise<T>): Promise<T | undefined>
 }
@@ -14,17 +14,16 @@ export interface BoundedReadsOptions {
   readonly timeoutMs: number
   /** Monotonic ms. */
   monotonic(): number
-  /** Default: those of this machine. */
+  /** Default: the timers of the system. */
   readonly timers?: PatientTimers
 }
 
 const LATE = Symbol('late')
 
 /**
- * Creates reads with a time limit and a circuit. If Redis hangs, each request would wait for the whole time limit in
- * every round trip. The circuit prevents this wait. If Redis cannot be reached, reads fail at once even without the
- * circuit. The circuit covers all of Redis. If a single server of a cluster hangs, only its users and items are
- * delayed.
+ * Creates reads with a time limit and a circuit breaker. Without the breaker, each request would wait for the whole
+ * time limit in every round trip while Redis hangs. If Redis cannot be reached, reads fail at once anyway. There is one
+ * breaker for all of Redis. If a single server of a cluster hangs, only reads from that server are delayed.
  */
 export function boundedReads({ timeoutMs, monotonic, timers = systemTimers }: BoundedReadsOptions): BoundedReads {
   const state = circuit(monotonic)
@@ -39,7 +38,8 @@ export function boundedReads({ timeoutMs, monotonic, timers = systemTimers }: Bo
       state.late()
       return undefined
     }
-    // An answer to a read that was sent before the circuit opened does not close the circuit.
+    // While the circuit is open, only probes may close it. Other answers belong to reads that were sent before it
+    // opened.
     if (isProbe || !state.isOpen) state.answered()
     return outcome
   }
@@ -55,7 +55,7 @@ export function boundedReads({ timeoutMs, monotonic, timers = systemTimers }: Bo
 }
 
 /**
- * Waits for an answer up to a time limit. The limit is not prolonged while this process is busy, but an answer that is
+ * Waits for an answer up to a time limit. The limit is not extended while this process is busy, but an answer that is
  * already in the socket is still used.
  */
 function untilLate<T>(work: Promise<T>, timeoutMs: number, timers: PatientTimers): Promise<T | typeof LATE> {

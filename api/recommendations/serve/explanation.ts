@@ -1,7 +1,7 @@
 import type { Channel } from '../candidates/candidate.ts'
 import type { RecType } from '../candidates/generate.ts'
 
-/** The reason why an item is in a list, in a form for programs. */
+/** The machine-readable reason why an item is in a list. */
 export interface Reason {
   readonly recType: RecType
   /** Set for `similar` and `because_you_watched`. */
@@ -11,7 +11,7 @@ export interface Reason {
 
 /**
  * Returns the reason for an item.
- * @param isAbout whether the list is based on the source item, and not on the user's last items
+ * @param isAbout whether the whole list is based on the source item. Otherwise, it is based on the user's last items.
  */
 export function reasonOf(channel: Channel, sourceItemId: bigint | undefined, isAbout: boolean): Reason {
   const isFromItem = sourceItemId !== undefined && (channel === 'neighbours' || channel === 'vector' || channel === 'category')

@@ -4,7 +4,7 @@ import { REC_TYPES } from '../candidates/generate.ts'
 import type { ListedItem } from './page-token.ts'
 
 /**
- * The last complete list of each user, for requests while Redis is unavailable:
+ * The last complete list of each user. It is served again while Redis is unavailable:
  * docs/services/recommendations.md#degraded
  */
 export interface LastLists {
@@ -15,13 +15,13 @@ export interface LastLists {
 
 const MAX_USERS = 10_000
 const VALID_MS = 30 * 60_000
-/** Layout of a packed item: 8 bytes id, 8 bytes score, 8 bytes source or 0, 1 byte type and 1 byte channel. */
+/** Layout of a packed item: the id (8 bytes), the score (8), the source or 0 (8), the type (1) and the channel (1). */
 const SCORE_OFFSET = 8
 const SOURCE_OFFSET = 16
 const TYPE_OFFSET = 24
 const CHANNEL_OFFSET = 25
 const ITEM_BYTES = 26
-/** Ids are positive. */
+/** Stands for no source item. It cannot be an id, because ids are positive. */
 const NO_SOURCE = 0n
 
 /** @param now epoch ms */
@@ -36,7 +36,7 @@ export function lastLists(now: () => number): LastLists {
   }
 }
 
-/** Packs a list into bytes, because 50 items as objects would take 6 KB per user. */
+/** Packs a list into bytes. As objects, 50 items would take 6 KB per user. */
 function pack(list: readonly ListedItem[]): Buffer {
   const packed = Buffer.allocUnsafeSlow(list.length * ITEM_BYTES)
   list.forEach(({ itemId, score, recType, channel, sourceItemId = NO_SOURCE }, index) => {

@@ -12,7 +12,10 @@ export interface ListedItem extends Reason {
   readonly score: number
 }
 
-/** The remaining items of a list. The page token contains them, so that pages are stable and no server stores them. */
+/**
+ * The remaining items of a list. The page token contains these items, so that later pages match the first one and no
+ * server has to store the list.
+ */
 export interface RestOfList {
   readonly userId: bigint
   readonly requestId: string
@@ -23,12 +26,12 @@ export interface RestOfList {
   readonly items: readonly ListedItem[]
 }
 
-/** docs/services/recommendations.md#pages */
+/** How long a token is valid: docs/services/recommendations.md#pages */
 const VALID_MS = 30 * 60_000
 const MAX_ITEMS = 50
 /**
- * Maximum length of a token, which exceeds the length of every token with MAX_ITEMS items. For a longer text, not even
- * the signature is computed.
+ * Maximum length of a token. Tokens with MAX_ITEMS items are shorter. The signature of a longer text is not even
+ * computed.
  */
 const MAX_CHARACTERS = 12_000
 const FOREIGN = 'The page_token is not one of ours.'

@@ -34,8 +34,8 @@ const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
   post_play: 'because_you_watched',
 }
 /**
- * Maximum number of answers that wait for Kafka. This many answers take about 50 MB. Further answers are dropped and
- * counted, because no request waits for them.
+ * Maximum number of answers whose records wait for Kafka. This many records take about 50 MB. Further records are
+ * dropped and counted, because no request waits for them.
  */
 const MOST_WAITING_ANSWERS = 10_000
 const LAST_ANSWERS_MS = 2_000
@@ -49,9 +49,9 @@ interface Page {
   readonly isExplained: boolean
 }
 
-/** The part that answers requests for lists. */
+/** The part of the service that answers requests for lists. */
 export interface ServePart extends RecommendationsPart {
-  /** Makes a list and its answer for an invented user. Nothing is recorded or published. */
+  /** Makes a list and its answer for an invented user, without recording or publishing anything. */
   rehearse(user: RequestUser): Promise<void>
 }
 

@@ -9,7 +9,7 @@ export interface RehearsalDeps {
   readonly needs: readonly ReadinessProbe[]
   /** Resolves once no model is being fetched or opened. */
   settled(): Promise<unknown>
-  /** Makes a list for a user, and an answer from it, as a request would. Neither records nor publishes anything. */
+  /** Makes a list and its answer for a user, as for a request, but without recording or publishing anything. */
   rehearse(user: RequestUser): Promise<unknown>
   /** Lets the process do other work. */
   otherWork(): Promise<unknown>
@@ -22,12 +22,12 @@ export interface RehearsalDeps {
   monotonic(): number
 }
 
-/** Minimum number of items. With fewer, even the first lists are fast. */
+/** Minimum number of items for a rehearsal. With fewer items, even the first lists are fast. */
 const LEAST_ITEMS = 1_000
-/** Maximum time for which a process that has just started waits for a model, and maximum time of the rehearsal. */
+/** Maximum time that a process that has just started waits for a model, and maximum time of the rehearsal. */
 const WAIT_FOR_MODEL_MS = 3_000
 const REHEARSAL_MS = 2_000
-/** Number of lists after which V8 has compiled nearly all code that lists need. */
+/** Number of rehearsed lists. After this many lists, V8 has compiled nearly all code that lists need. */
 const LISTS = 400
 const HISTORY = 40
 const RECENT = 10
@@ -36,8 +36,8 @@ const HOUR_MS = 3_600_000
 
 /**
  * Makes lists for invented users before the process reports that it is ready. V8 compiles a function only after many
- * calls. Before their code is compiled, lists take ten times as long. Without a rehearsal, the requests of the first
- * users of a process would therefore queue up.
+ * calls, and lists take ten times as long before that. Without a rehearsal, the first requests of a process would
+ * therefore queue up.
  */
 export function rehearsal(deps: RehearsalDeps): ReadinessProbe {
   let stage: 'waiting' | 'running' | 'over' = 'waiting'

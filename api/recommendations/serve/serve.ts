@@ -22,7 +22,7 @@ import type { LastLists } from './last-lists.ts'
 import type { ListedItem, RestOfList } from './page-token.ts'
 import type { ShownItems } from './shown-items.ts'
 
-/** Parts that may be missing when an answer is computed: docs/services/recommendations.md#degraded */
+/** Parts that an answer may have to do without: docs/services/recommendations.md#degraded */
 export const DEGRADATIONS = ['features', 'neighbours', 'vectors', 'ranking', 'titles', 'model_age'] as const
 export type Degradation = (typeof DEGRADATIONS)[number]
 
@@ -40,7 +40,7 @@ export interface ListRequest {
   readonly context: RecommendationContext
   readonly itemId: bigint | undefined
   readonly diversity: boolean
-  /** Number of items that are shown. The titles of the other items are not read. */
+  /** Number of items on the page. The titles of other items are not read. */
   readonly limit: number
 }
 
@@ -61,32 +61,26 @@ export interface ServedList {
   readonly candidates: readonly Scored[]
 }
 
-/** Older embeddings are reported. */
+/** Maximum age of a model. If the model is older, `degraded` contains `model_age`. */
 const MAX_MODEL_AGE_MS = 6 * HOUR_MS
-/** What answers show of items. */
+/** The titles and other properties that an answer shows. */
 interface Titles {
   readonly shown: ReadonlyMap<bigint, ShownItem>
-  /** Whether those of all items are known. */
+  /** Whether the titles of all shown items are known. */
   readonly isComplete: boolean
 }
 
 const NOTHING: ReadonlySet<ModelPart> = new Set()
-/**
- * Number of parts of a model, which are its vectors and its trees. If neither part was used, the answer is based on the
- * rules.
- */
+/** Number of parts of a model: its vectors and its trees. If both have failed, the answer is based on the rules. */
 const MODEL_PARTS = 2
 
 /**
- * Creates the server of lists. A list takes three round trips to Redis: features, neighbours and titles. If one of the
- * round trips fails, the list is computed without the data of that round trip.
+ * Creates the server of lists. A list takes three round trips to Redis: for features, neighbours and titles. If a round
+ * trip fails, the list is computed without its data.
  */
 export function listServer(deps: ServeDeps) {
   const { views, facts, tables, models, shown, last, reads, now, log } = deps
-  /**
-   * Failures of models that were already logged. Each failure is logged only once, because it recurs with every
-   * request.
-   */
+  /** Failures of models that were already logged. A failure recurs with every request, so it is logged only once. */
   const logged = new Set<string>()
 
   async function readFeatures(userId: bigint): Promise<RequestUser | undefined> {
@@ -118,12 +112,16 @@ export function listServer(deps: ServeDeps) {
   /** Reads the titles of the shown items. Items that the view reports as inactive are replaced by later items. */
   async function shownOf<T extends ListedItem>(items: readonly T[], limit: number): Promise<Titles & { readonly kept: readonly T[] }> {
     const titles = await titlesOf(items.slice(0, limit))
-    // An item that is missing from the view may be active, because the view is empty after Redis has lost its data.
+    // Items that are missing from the view are kept. They may be active, because the view is empty after Redis has lost
+    // its data.
     const kept = items.filter(({ itemId }) => titles.shown.get(itemId)?.status !== 'INACTIVE')
     return kept.length === items.length ? { ...titles, kept } : await shownOf(kept, limit)
   }
 
-  /** Returns the last list of a user whose features cannot be read; undefined if the list has no active items left. */
+  /**
+   * Returns the last list of a user whose features cannot be read; undefined if there is no such list or none of its
+   * items is still active.
+   */
   function fallback(userId: bigint): readonly ListedItem[] | undefined {
     const { items } = tables
     const left = last.of(userId)?.filter(({ itemId }) => items.isActive(items.rowOf(itemId)))
@@ -161,8 +159,8 @@ export function listServer(deps: ServeDeps) {
   }
 
   /**
-   * Makes the list that an invented user would get. The function reads the same data from Redis as any other list, and
-   * keeps nothing about the user.
+   * Makes the list that an invented user would get. Reads the same data from Redis as for any other list, and keeps
+   * nothing about the user.
    */
   async function rehearse(user: RequestUser, limit: number): Promise<ServedList> {
     const request = { userId: user.id, recType: 'personalized', context: 'homepage', itemId: undefined, diversity: false, limit } as const

@@ -4,9 +4,9 @@ import { type ShownItem, shownItem, shownItemKey } from '../../../state/views/re
 import type { ServiceKit } from '../../service.ts'
 import type { BoundedReads } from './bounded-reads.ts'
 
-/** Reads the properties of items that answers show, through a bounded cache. */
+/** Reads the properties of items that answers show. The properties are cached, up to a maximum number of items. */
 export interface ShownItems {
-  /** Returns the items that are known. If Redis does not respond in time, only cached items are known. */
+  /** Returns the items that are known. If Redis does not respond in time, these are only the cached items. */
   read(itemIds: readonly bigint[]): Promise<ReadonlyMap<bigint, ShownItem>>
 }
 
@@ -14,9 +14,9 @@ export interface ShownItemsDeps extends Pick<ServiceKit, 'sharedViews' | 'facts'
   readonly reads: BoundedReads
 }
 
-/** Maximum number of cached items. An item takes some 400 bytes as text. As an object, it would take twice as much. */
+/** Maximum number of cached items. An item takes about 400 bytes as text. As an object, it would take twice as much. */
 const MAX_CACHED = 50_000
-/** Time after which a changed title is shown. */
+/** How long a cached item is used before it is read again. Changed titles appear after this time at the latest. */
 const CACHED_MS = 10_000
 
 export function shownItems({ sharedViews, facts, monotonic, reads }: ShownItemsDeps): ShownItems {
@@ -37,7 +37,7 @@ export function shownItems({ sharedViews, facts, monotonic, reads }: ShownItemsD
     )
     itemIds.forEach((itemId, index) => {
       const text = texts[index]
-      // An item may be missing because Redis has lost its data, so the process keeps the cached item.
+      // Keeps the cached item if the view does not contain the item, because Redis may have lost its data.
       if (text !== null) known.set(itemId, { text, readAt: time })
     })
   }

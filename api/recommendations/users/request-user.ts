@@ -32,9 +32,9 @@ export interface RequestUser {
   readonly throughOffset: number
 }
 
-/** The items whose neighbours become candidates. */
+/** Number of last items whose neighbours become candidates. */
 const LAST_ITEMS = 5
-/** Time without an event after which a visit is forgotten. */
+/** How long after the last event a visit still counts. */
 const VISIT_KEPT_MS = 7 * DAY_MS
 const SESSION_GAP_MS = 30 * 60_000
 const watched = seenSetReader({ item: decimalId, ...WATCHED_SHAPE })
@@ -62,8 +62,8 @@ export function unknownUser(id: bigint): RequestUser {
 
 export function requestUser(id: bigint, { self, pages }: StoredUser, now: number): RequestUser {
   const seen = watched.open((page) => pages[page], now)
-  // A user without pages has watched nothing. Hashing hundreds of candidates for this user would cost a quarter of a
-  // millisecond.
+  // A user without pages has watched nothing, so no candidates need to be hashed. Hashing hundreds of them would take a
+  // quarter of a millisecond.
   const hasPages = Object.keys(pages).length > 0
   const hasWatched = (itemId: bigint) => hasPages && seen.has(itemId)
   if (self === undefined) return { ...unknownUser(id), hasWatched }

@@ -106,7 +106,7 @@ export const putUserRoute = defineRoute({
       age_bucket: short(SHORT_CHARACTERS),
       signup_date: z.iso.date().nullable().optional(),
       sub_tier: z.enum(['free', 'basic', 'premium']).nullable().optional(),
-      updated_at: z.iso.datetime().optional().openapi({ description: 'Now if it is left out.' }),
+      updated_at: z.iso.datetime().optional().openapi({ description: 'Default: now.' }),
     })
     .openapi('PutUser'),
   bodyExample: { country: 'DE', age_bucket: '25-34', sub_tier: 'basic' },

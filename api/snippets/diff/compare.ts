@@ -6,7 +6,10 @@ import { snippetErrors } from '../errors.ts'
 import { type Contents, openContent, wholeContent } from '../stored-content.ts'
 import type { Comparer } from './comparer.ts'
 
-/** Maximum size of each of the two contents, because the contents and their difference are in memory together. */
+/**
+ * Maximum size of each content. It is limited, because both contents and their difference are in memory at the same
+ * time.
+ */
 const MAX_COMPARED_BYTES = 1_048_576
 
 export interface CompareDeps {
@@ -23,11 +26,11 @@ export interface Comparison {
 
 /** Compares two snippets that the caller may read. Throws ApiError: `not_comparable`, `unavailable`. */
 export async function compareSnippets({ contents, comparer }: CompareDeps, { from, to, address }: Comparison): Promise<Answer> {
-  // A comparison would be an uncounted read.
+  // Snippets with limited reads cannot be compared, because a comparison would be a read that is not counted.
   const burns = from.readsLeft !== undefined || to.readsLeft !== undefined
   if (burns || Math.max(from.bytes, to.bytes) > MAX_COMPARED_BYTES) throw new ApiError(snippetErrors.not_comparable)
-  // The contents are opened one after the other. Two comparisons that each have one slot and wait for another could
-  // deadlock.
+  // The contents are opened one after the other, so that a comparison needs only one slot at a time. Two comparisons
+  // that each held one slot and waited for a second one could deadlock.
   const before = await textOf(contents, from, address)
   const after = await textOf(contents, to, address)
   const patch = await comparer.ask({ from: from.id, to: to.id, before, after })

@@ -13,7 +13,9 @@ export type Comparer = WorkThread<PatchRequest, Patch | null>
  */
 const MAX_WAITING = 10
 const MAX_WAIT_MS = 5_000
-/** Time limit of a comparison. Together with the maximum waiting time, it is below the time limit of a request. */
+/**
+ * Time limit of a comparison. The sum of this limit and the maximum waiting time is below the time limit of a request.
+ */
 const MAX_COMPARE_MS = 2_000
 const WORKER = new URL('./patch-worker.ts', import.meta.url)
 

@@ -15,7 +15,7 @@ export interface Patch {
   readonly diff: string
 }
 
-/** Maximum number of differing lines. The time of Myers' algorithm grows with the square of this number. */
+/** Maximum number of differing lines. The running time of Myers' algorithm grows with the square of this number. */
 const MAX_EDITS = 5_000
 const MAX_COMPARE_MS = 250
 const CONTEXT_LINES = 3

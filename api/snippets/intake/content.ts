@@ -4,12 +4,15 @@ import { refuseNul } from './utf8.ts'
 
 /** Maximum size of content, in bytes of UTF-8: docs/services/snippets.md#content */
 export const MAX_CONTENT_BYTES = 10_485_760
-/** Number of characters at the beginning of the content from which the language is detected. */
+/** Number of bytes at the beginning of the content that are kept in memory. They are enough to detect the language. */
 const HEAD_BYTES = 32_768
 
-/** Receives the content of a snippet as it arrives. */
+/** Receives the content of a snippet chunk by chunk. */
 export interface ContentSink {
-  /** Writes a chunk. Resolves when the sink accepts more. Throws ApiError: `content_too_large`, `invalid_encoding`. */
+  /**
+   * Writes a chunk. Resolves when the sink is ready for the next chunk. Throws ApiError: `content_too_large`,
+   * `invalid_encoding`.
+   */
   write(bytes: Uint8Array): Promise<void>
   readonly bytes: number
   /** Returns the beginning of the content as text. */

@@ -14,14 +14,14 @@ import { refuseNul, utf8Check } from './utf8.ts'
 export interface TakenBody {
   readonly draft: BlobDraft
   readonly content: ContentSink
-  /** The fields of the body, apart from the content. Forms contain only strings. */
+  /** The fields of the body, apart from the content. The fields of a form are all strings. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 
 export interface SnippetBody {
   readonly contentType: string | undefined
   readonly pieces: AsyncIterable<Uint8Array>
-  /** The sender's address. Slots are shared among addresses. */
+  /** The sender's address. It identifies the sender when slots are assigned. */
   readonly address: string
 }
 
@@ -31,18 +31,18 @@ export interface IntakeDeps {
   readonly incoming: Streams
 }
 
-/** Maximum size of a form field other than the content. All options are short. */
+/** Maximum size of a form field other than the content. It is small, because all options are short. */
 const MAX_FIELD_BYTES = 4_096
-/** Maximum number of parts. No form needs this many, because no field may be given twice. */
+/** Maximum number of parts of a form. No valid form has this many, because no field may be given twice. */
 const MAX_PARTS = 32
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
-/** Media types of bodies that consist only of the content. The second type is curl's default. */
+/** Media types of bodies that consist only of the content. The second type is the default of `curl --data-binary`. */
 const TEXT_TYPES = new Set(['text/plain', 'application/x-www-form-urlencoded'])
 const BODY_TYPES = ['application/json', 'text/plain', 'multipart/form-data'] as const
 
 /**
- * Reads a snippet from a body, which may be JSON, plain text or a form. The content is written to the draft as it
- * arrives, so memory is bounded regardless of its size.
+ * Reads a snippet from a body, which may be JSON, plain text or a form. Writes the content to the draft as it arrives,
+ * so the memory use does not depend on the size of the content.
  * Throws ApiError and discards the draft: `unsupported_media_type`, `content_too_large`, `invalid_encoding`,
  * `invalid_content`, `invalid_request`, `request_timeout`, `unavailable`.
  */
@@ -60,8 +60,8 @@ export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDep
 }
 
 /**
- * Returns a draft that accepts a small buffer of content, and then waits for a slot before it accepts more. A draft
- * that loses its slot to another request is deleted at once, and the sender gets `request_timeout`.
+ * Returns a draft that accepts up to WHOLE_BYTES of content at once, and waits for a slot before it accepts more. If
+ * the draft loses its slot to another request, it is deleted at once, and the sender gets `request_timeout`.
  */
 function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraft {
   let slot: Slot | undefined
@@ -69,7 +69,7 @@ function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraf
 
   function giveWay(): void {
     isCut = true
-    // If deletion fails here, the error is reported when the draft is discarded again after the end of the body.
+    // An error is ignored here. It is reported when the draft is discarded again after the end of the body.
     draft.discard().catch(() => undefined)
   }
 

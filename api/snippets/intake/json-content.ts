@@ -2,7 +2,7 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 import { assertCleanText, decodeUtf8 } from '../../kit/text.ts'
 import { invalidJson, type JsonEscapes, jsonEscapes } from './json-escapes.ts'
 
-/** Reads a JSON body whose string `content` is too long to be kept in memory. Decodes the content as it arrives. */
+/** Reads a JSON body whose field `content` may be too long for memory. Decodes the content as it arrives. */
 export interface JsonContentReader {
   /**
    * Reads a chunk of the body. Throws ApiError.
@@ -33,8 +33,8 @@ type Place = (typeof places)[keyof typeof places]
 
 /**
  * Finds the value of `content` in the outermost object by looking only at brackets and quotes, and replaces it with
- * `""`. At the end, JSON.parse validates the remaining body. An invalid body may therefore yield some content first,
- * which the caller must discard.
+ * `""`. JSON.parse validates the rest of the body only at the end. If the body is invalid, the caller must therefore
+ * discard the content that it has already received.
  */
 export function jsonContentReader(): JsonContentReader {
   const rest: Buffer[] = []
@@ -42,7 +42,10 @@ export function jsonContentReader(): JsonContentReader {
   let place: Place = places.between
   let depth = 0
   let isObject = false
-  /** Whether a string is a field name. At depth 1, a string between a comma and a colon is a field name. */
+  /**
+   * Whether the next string at depth 1 is a field name. A string before a colon is a field name, and a string after a
+   * colon is a value.
+   */
   let isName = true
   let isFirstOfValue = false
   let name: Buffer[] = []
@@ -154,7 +157,8 @@ export function jsonContentReader(): JsonContentReader {
       try {
         fields = JSON.parse(text)
       } catch {
-        // V8's message quotes the body, and the position in the message does not match the body that the client sent.
+        // V8's own message is not used. It quotes the body, and its position does not match the body that the client
+        // sent.
         throw invalidJson('a syntax error outside of content')
       }
       assertCleanText(fields)

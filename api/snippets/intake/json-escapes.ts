@@ -18,25 +18,26 @@ const HEX_DIGITS = 4
 const OUTSIDE = -2
 const AFTER_BACKSLASH = -1
 const NO_DIGIT = 255
-/** Maps the byte after the backslash to the character of the escape. 0 marks an invalid escape. */
+/** Maps the byte after a backslash to the character that the escape stands for. 0 marks an invalid escape. */
 const ESCAPES = new Uint8Array(256)
 for (const [index, letter] of [...'"\\/bfnrt'].entries()) ESCAPES[letter.charCodeAt(0)] = '"\\/\b\f\n\r\t'.charCodeAt(index)
 const HEX = new Uint8Array(256).fill(NO_DIGIT)
 for (const digit of '0123456789abcdefABCDEF') HEX[digit.charCodeAt(0)] = Number.parseInt(digit, 16)
 /**
- * Size of the buffer for decoded escapes. Most texts have few escapes, and the text between them is passed on without
- * copying.
+ * Size of the buffer for decoded escapes. It is small, because most texts have few escapes, and longer text between
+ * escapes is passed on without copying.
  */
 const ESCAPED_BYTES = 4_096
 
 export function jsonEscapes(): JsonEscapes {
-  /** The number of digits of an escape that have been read, or a state outside of an escape. */
+  /** The number of hex digits of an escape that have been read, or OUTSIDE or AFTER_BACKSLASH. */
   let digits = OUTSIDE
   let unit = 0
   /** The first half of a surrogate pair. */
   let high: number | undefined
   /**
-   * Collects escapes that are close to each other, because a separate buffer for each would cost more than its content.
+   * Collects decoded escapes and the short texts between them, because a separate buffer for each escape would be
+   * costly.
    */
   let gathered = Buffer.alloc(0)
   let length = 0
@@ -93,7 +94,10 @@ export function jsonEscapes(): JsonEscapes {
       length = 0
     }
 
-    /** Passes on the plain text before `end`. Short texts are copied, which is cheaper. */
+    /**
+     * Passes on the plain text before `end`. Short texts are copied to the buffer, because that is cheaper than a
+     * separate chunk.
+     */
     function passRun(end: number): void {
       if (end === run) return
       if (high !== undefined) throw loneSurrogate()

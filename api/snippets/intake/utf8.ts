@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { ApiError, errors } from '../../kit/errors.ts'
 
-/** Validates bytes that arrive in chunks. A character may span two chunks. */
+/** Checks that bytes which arrive in chunks are valid UTF-8. A character may span two chunks. */
 export interface Utf8Check {
   /** Checks the next bytes. Throws ApiError `invalid_encoding`. */
   piece(bytes: Uint8Array): void
-  /** Ends the validation. It must be called after the last chunk. Throws ApiError `invalid_encoding`. */
+  /** Must be called after the last chunk. Throws ApiError `invalid_encoding` if the last character is incomplete. */
   end(): void
 }
 

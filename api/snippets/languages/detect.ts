@@ -5,9 +5,9 @@ export const PLAINTEXT = 'plaintext'
 
 /** Maximum number of characters that are examined. The beginning of a text is enough to detect its language. */
 export const EXAMINED_CHARACTERS = 8_192
-/** Minimum number of matching patterns. Fewer matches may be chance: docs/services/snippets.md#language */
+/** Minimum number of matches. Fewer matches may be due to chance: docs/services/snippets.md#language */
 const MIN_MATCHES = 2
-/** Minimum score. Two matches of patterns that many languages share, such as a call and a comment, may be chance. */
+/** Minimum score. Matches of patterns that many languages share, such as a call and a comment, may be due to chance. */
 const MIN_SCORE = 3
 /** Maximum number of counted matches of one pattern. Further matches add no information. */
 const MAX_MATCHES = 6
@@ -44,8 +44,8 @@ const compiled: readonly CompiledLanguage[] = languages.map(({ name, patterns }:
 }))
 
 /**
- * Compiles a pattern to match everywhere in the text, line by line, and with a limited number of repetitions. From each
- * position, a pattern without nested repetitions then takes at most a constant number of steps.
+ * Compiles a pattern with the flags `g` and `m`, and with a limited number of repetitions. A pattern without nested
+ * repetitions then takes at most a constant number of steps from each position of the text.
  */
 export function bounded({ source, flags }: RegExp): RegExp {
   let inClass = false
@@ -68,9 +68,9 @@ export function bounded({ source, flags }: RegExp): RegExp {
 
 /**
  * Detects the language with the highest score. Each matching pattern contributes its weight, and a little more for each
- * repeated match. If fewer than two patterns match, the result is plaintext. Patterns whose required literals are
- * missing from the text, and languages that can no longer win, are skipped. Skipping reduces the time to a tenth and
- * does not change the result.
+ * repeated match. If no language reaches the minimum score and number of matches, the result is plaintext. Patterns
+ * whose required literals are missing from the text are skipped, and so are languages that can no longer win. This
+ * reduces the time to a tenth without changing the result.
  */
 export function detectLanguage(text: string): string {
   const examined = text.slice(0, EXAMINED_CHARACTERS)
@@ -99,7 +99,7 @@ function candidatesFor(text: string): Candidate[] {
 
 /**
  * Computes the score of a language.
- * @returns 0 if fewer than two patterns match, or if the score cannot reach `wanted`
+ * @returns 0 if there are fewer than MIN_MATCHES matches, or if the score cannot reach `wanted`
  */
 function scoreOf({ patterns, most }: Candidate, text: string, wanted: number): number {
   let matches = 0

@@ -1,17 +1,17 @@
 import { LINE_START, type Requirement, requirementOf } from './required.ts'
 
 /**
- * A hash table of the characters, pairs and triples of characters in a text. Two grams may share a slot, so a used slot
- * does not prove that the text contains a gram.
+ * A hash table of the grams in a text: its characters, and its pairs and triples of characters. Several grams may share
+ * a slot, so a used slot does not prove that the text contains a certain gram.
  */
 export type Grams = Uint8Array
 
-/** Returns whether the pattern may match a text with these grams. Only the result false is certain. */
+/** Returns whether the pattern may match a text with these grams. If false, it certainly does not match. */
 export type MayMatch = (grams: Grams) => boolean
 
 /**
- * Number of slots for characters, for pairs and for triples. Eight thousand characters of code have about three
- * thousand different triples.
+ * Number of slots for each kind of gram. It is large enough to keep collisions rare, because eight thousand characters
+ * of code have about three thousand different triples.
  */
 const SLOTS = 32_768
 const MASK = SLOTS - 1
@@ -25,7 +25,7 @@ export function gramsOf(text: string): Grams {
   const grams = new Uint8Array(3 * SLOTS)
   let before = 0
   let last = NEW_LINE
-  // The two previous characters, as if the line had no blanks at its beginning.
+  // The two previous characters, without the blanks at the beginning of the line.
   let beforeInLine = 0
   let lastInLine = NEW_LINE
   for (let at = 0; at < text.length; at++) {

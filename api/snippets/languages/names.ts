@@ -1,7 +1,7 @@
 import { PLAINTEXT } from './detect.ts'
 import { furtherLanguages, languages } from './table.ts'
 
-/** Languages by name and alias. */
+/** Names of languages, keyed by name and alias. */
 const known = new Map<string, string>([
   ...furtherLanguages.map((name) => [name, name] as const),
   ...languages.flatMap(({ name, aliases }) => [name, ...aliases].map((alias) => [alias, name] as const)),

@@ -1,7 +1,8 @@
 /**
- * The literals that a text must contain for a pattern to match. The text must contain at least one literal of each
- * group. The literals are derived without running the pattern, so most patterns never need to run. The list is empty if
- * nothing is known. A literal that begins with LINE_START must be at the beginning of a line, possibly after blanks.
+ * The literals that a text must contain for a pattern to match: at least one literal of each group. They are derived
+ * from the source of the pattern. Most patterns never need to run, because a text lacks their literals. The list is
+ * empty if nothing is known. A literal that begins with LINE_START must be at the beginning of a line, possibly after
+ * blanks.
  */
 export type Requirement = readonly (readonly string[])[]
 
@@ -10,16 +11,16 @@ export const LINE_START = '\n'
 const BLANKS = '[ \\t]*'
 
 /**
- * Parses a pattern of the table, which may have characters, classes, groups, alternatives, repetitions and assertions.
- * If the pattern ignores case, its literals are returned in lower case. Throws for numeric escapes, which the table
- * does not use.
+ * Derives the required literals of a pattern. The pattern may have characters, classes, groups, alternatives,
+ * repetitions and assertions. If the pattern ignores case, its literals are returned in lower case. Throws for escapes
+ * that the table does not use, such as numeric ones.
  */
 export function requirementOf({ source, flags }: RegExp): Requirement {
   const ignoresCase = flags.includes('i')
   let at = 0
 
   /**
-   * Parses alternatives up to the closing bracket or the end.
+   * Parses alternatives up to the closing parenthesis or the end of the pattern.
    * @param before the text that certainly precedes the alternatives
    * @returns the requirements of the alternatives, including the text before them
    */
@@ -89,7 +90,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
 
   function literal(character: string): string | string[][] {
     if (!ignoresCase) return character
-    // For letters outside ASCII, toLowerCase alone does not map all letters that differ only by case to the same
+    // Letters outside ASCII are not required, because `toLowerCase` does not map all of their variants to the same
     // letter.
     return character < '\x80' ? character.toLowerCase() : []
   }
@@ -130,7 +131,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
   return alternatives('')
 }
 
-/** Returns the group that is likely to exclude most texts, which is the group whose shortest literal is longest. */
+/** Returns the group that is likely to exclude the most texts: the one whose shortest literal is the longest. */
 function mostTelling(groups: readonly string[][]): string[] | undefined {
   const shortest = (group: readonly string[]) => Math.min(...group.map(({ length }) => length))
   return groups.toSorted((a, b) => shortest(b) - shortest(a) || a.length - b.length)[0]

@@ -1,6 +1,6 @@
 /** A language, with its names and the patterns that indicate it. */
 export interface Language {
-  /** Its name in highlight.js. */
+  /** The name of the language in highlight.js. */
   readonly name: string
   readonly aliases: readonly string[]
   /**

@@ -7,7 +7,7 @@ export interface HighlightRequest {
 }
 
 /**
- * Highlights texts in a separate thread. The grammars of highlight.js are regular expressions, which are slow for some
- * texts.
+ * Highlights texts in a separate thread, because the grammars of highlight.js are regular expressions that are slow for
+ * some texts.
  */
 answerRequests(({ text, language }: HighlightRequest) => hljs.highlight(text, { language, ignoreIllegals: true }).value)

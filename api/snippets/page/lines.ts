@@ -5,13 +5,13 @@ export function escapeHtml(text: string): string {
 
 const CLOSE = '</span>'
 /**
- * Maximum number of separate lines. The markup of a line is about a hundred times as long as an empty line, so a text
- * that consists of line breaks would otherwise give a page of 60 MB.
+ * Maximum number of separate lines. The markup of a line has about a hundred characters, so without this limit, a text
+ * that consists only of line breaks would give a page of 60 MB.
  */
 const MAX_LINES = 20_000
 /**
- * Maximum number of characters of the tags that are repeated in all lines together. A text with deeply nested spans and
- * many line breaks would otherwise repeat every open tag in every line, and need gigabytes.
+ * Maximum total length of the tags that are repeated on later lines. Every open tag is repeated on every line, so
+ * without this limit, a text with deeply nested spans and many line breaks would need gigabytes.
  */
 const MAX_REPEATED_CHARACTERS = 1_048_576
 
@@ -24,7 +24,7 @@ interface SplitHtml {
 
 /**
  * Splits highlighted HTML into lines. A span that is open at the end of a line is closed there and reopened on the next
- * line. Stops at a number of lines, or of repeated tags, that would make the page too large.
+ * line. Stops before the lines or the repeated tags would make the page too large.
  * @param html HTML of the highlighter, which contains only text, `<span …>` and `</span>`
  */
 export function linesOf(html: string): SplitHtml {

@@ -14,8 +14,8 @@ import { PAGE_POLICY } from './style.ts'
 
 /**
  * Maximum size of the content on a page. Browsers struggle with longer pages, so longer content is cut, and the page
- * links to the complete content. For a snippet with limited reads, that link might no longer work, so the content is
- * sent as a file instead of the page.
+ * links to the complete content. For a snippet with limited reads, that link might not work any more, so the complete
+ * content is sent as a file instead of a page.
  */
 const MAX_SHOWN_BYTES = 524_288
 
@@ -38,8 +38,8 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
   }
 
   /**
-   * Answers a submitted form. If the same form is submitted again, the answer is the same, because the first answer may
-   * have been lost.
+   * Answers a submitted form. The first answer may have been lost, so submitting the same form again gives the same
+   * answer.
    */
   async function reveal(request: PageRequest, id: string): Promise<Answer> {
     const from = await withFormKey(request)
@@ -75,8 +75,9 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
 }
 
 /**
- * Identifies the read by the form's key. The key is random, so anonymous callers need not be distinguished by their
- * address. A phone that loses the answer may therefore send the form again from another network.
+ * Returns the request with the form's key as its Idempotency-Key. The key is random, so it identifies an anonymous
+ * caller without the caller's address. A phone that loses the answer can therefore send the form again from another
+ * network.
  */
 async function withFormKey(from: PageRequest): Promise<ReadRequest> {
   const key = from.arriving === undefined ? undefined : await formKeyFrom(from.arriving)
@@ -93,7 +94,7 @@ function htmlAnswer(status: number, body: string, headers: Readonly<Record<strin
   const common = {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': PAGE_POLICY,
-    // Without a referrer, browsers that send no Sec-Fetch-Site would hide the origin of the form as well.
+    // With `no-referrer`, browsers that send no Sec-Fetch-Site would hide the origin of the form as well.
     'Referrer-Policy': 'same-origin',
     ...PRIVATE,
   }

@@ -8,7 +8,7 @@ const KIB = 1_024
 export interface ShownContent {
   /** The content, escaped and, if possible, highlighted. */
   readonly html: string
-  /** Whether the text is only the beginning of the content. */
+  /** Whether `html` has only the beginning of the content. */
   readonly isCut: boolean
 }
 
@@ -32,13 +32,16 @@ export function snippetPage(snippet: SnippetRecord, content: ShownContent): stri
 }
 
 export interface RevealForm {
-  /** Key that identifies the read, so that the form can be sent again. */
+  /** Key that identifies the read, so that sending the form again uses no further read. */
   readonly key: string
-  /** Whether the answer to the form is a file, because the content is too long for a page. */
+  /** Whether the content is too long for a page, so that the answer to the form is a file. */
   readonly isFile: boolean
 }
 
-/** Renders the page that asks before it uses one of the limited reads, because link previews also open pages. */
+/**
+ * Renders the page of a snippet with limited reads. It asks before it uses a read, because link previews also open
+ * pages.
+ */
 export function revealPage(snippet: SnippetRecord, { key, isFile }: RevealForm): string {
   const often = snippet.readsLeft === 1 ? 'once more' : `${snippet.readsLeft} more times`
   const file = isFile ? ` Your browser will save its ${escapeHtml(sizeOf(snippet.bytes))} as a file.` : ''
@@ -95,8 +98,8 @@ function note(html: string): string {
 }
 
 /**
- * Wraps each line, so that the style sheet can number the lines. Copied text has no line numbers. A trailing line break
- * is ignored. Lines that `linesOf` does not separate are shown without numbers.
+ * Wraps each line in an element, so that the style sheet can number the lines and copied text has no line numbers. A
+ * trailing line break does not start a new line. Lines that `linesOf` does not separate are shown without numbers.
  */
 function numbered(html: string): string {
   const { lines, rest } = linesOf(html)

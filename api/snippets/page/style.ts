@@ -32,7 +32,7 @@ code{display:block;min-width:max-content;font:inherit}
 .hljs-emphasis{font-style:italic}.hljs-strong{font-weight:600}
 `
 
-/** Script that adds the copy button. The page works without it. */
+/** Script that shows the copy button. The page works without the script. */
 const SCRIPT = `
 const button=document.getElementById('copy');
 if(button){button.hidden=false;button.addEventListener('click',async()=>{
@@ -46,9 +46,7 @@ const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).di
 export const STYLE_ELEMENT = `<style>${STYLE}</style>`
 export const SCRIPT_ELEMENT = `<script>${SCRIPT}</script>`
 
-/**
- * Content security policy. The policy allows only the style and the script above, regardless of a snippet's content.
- */
+/** Content security policy of the pages. It allows only the style and the script above, whatever a snippet contains. */
 export const PAGE_POLICY = [
   "default-src 'none'",
   `style-src ${hashOf(STYLE)}`,

@@ -33,14 +33,14 @@ export interface FacetSearch {
   readonly query: Query
   /**
    * Returns the aggregation clauses, which count the products of each value.
-   * @param most number of values that each shard reports, unless a facet needs fewer
+   * @param most number of values that each shard reports, unless a facet needs more
    */
   aggregations(most: number): Query
 }
 
 /**
- * Returns a search that has counts but no hits in its answer.
- * @param most number of values that each shard reports, unless a facet needs fewer
+ * Returns a search that returns counts but no hits.
+ * @param most number of values that each shard reports, unless a facet needs more
  */
 export function countingSearch({ isTotal, query, aggregations }: FacetSearch, most: number): Query {
   return { size: 0, track_total_hits: isTotal, query, aggs: aggregations(most) }
@@ -93,7 +93,7 @@ function counts(dimension: Dimension, filters: Filters, most: number): Query {
   }
 }
 
-/** Counts given values, however rare they are. */
+/** Returns an aggregation that counts the given values, even rare ones. */
 function each(field: string, values: readonly string[]): Query {
   return { filters: { filters: values.map((value) => ({ term: { [field]: value } })) } }
 }
@@ -144,7 +144,7 @@ export interface Facets {
   readonly attributes: readonly { readonly name: string; readonly values: readonly { readonly value: string; readonly count: number }[] }[]
 }
 
-/** Puts the answers of all searches together. */
+/** Combines the answers of all searches. */
 export function facetsOf(
   searches: readonly FacetSearch[],
   answers: readonly FacetAnswer[],
@@ -181,7 +181,10 @@ function priceStats({ price_stats }: FacetCounts): Facets['price_stats'] {
   return { min: price_stats.min!, max: price_stats.max!, avg: price_stats.avg! }
 }
 
-/** Each category counts only its own products, but the count of the chosen category includes its descendants. */
+/**
+ * Each category counts only its own products, except that the chosen category also counts the products of its
+ * descendants.
+ */
 function categoryCounts({ categories, chosen_category }: FacetCounts, chosen: number | undefined): Facets['categories'] {
   const listed = (categories?.buckets ?? []).map(({ key, doc_count }) => ({ category_id: Number(key), count: doc_count }))
   if (chosen === undefined) return listed

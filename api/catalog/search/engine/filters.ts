@@ -7,7 +7,7 @@ export type Dimension = 'category' | 'price' | 'brand' | 'rating' | `attribute:$
 /** Matches exactly the public products. The index also contains hidden products and the positions of the indexer. */
 export const IS_PUBLIC: Query = { term: { is_public: true } }
 
-/** Returns the clause of each dimension by which the caller filters. */
+/** Returns the filter clauses of a request, keyed by dimension. */
 export function filterClauses({ categories, priceMin, priceMax, brands, ratingMin, attributes }: Filters): Map<Dimension, Query> {
   const clauses = new Map<Dimension, Query>()
   if (categories !== undefined) clauses.set('category', { terms: { category: categories } })

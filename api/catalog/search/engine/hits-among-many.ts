@@ -5,19 +5,22 @@ import { type HitsSearch, hitsSearch } from './hits.ts'
 import type { ProductIndex } from './product-index.ts'
 import type { Query } from './query.ts'
 
-/** Tolerance for scores, which are rounded to 24 bits. A product that reaches a limit exactly must not be excluded. */
+/**
+ * Tolerance for rounding, because scores have only 24 bits. A product that reaches a limit exactly must not be
+ * excluded.
+ */
 const ROUNDING = 1e-5
 /**
- * Score limit of the first search, before any search has found a better limit. Few products of a large catalogue exceed
- * it.
+ * Lower limit of `ceiling` for the first search of the process. Later searches use limits that earlier searches found.
+ * Few products of a large catalogue exceed this limit.
  */
 const FIRST_LIMIT = 0.5
 /**
- * Difference between the limit that was certainly low enough for one query and the first limit for the next query,
- * which may need a slightly lower limit.
+ * Safety margin. The next query may need a slightly lower limit than this query, so it begins with the limit that was
+ * certainly low enough for this query, minus this margin.
  */
 const ROOM = 0.02
-/** Amount by which the limit for the next query is lowered if too few products reached the limit of this query. */
+/** How much lower the limit for the next query is if too few products reached the limit of this query. */
 const STEP = 0.05
 
 interface HitsAnswer {
@@ -32,9 +35,9 @@ interface HitsAnswer {
 export type HitsFinder = (hits: HitsSearch, further: readonly Query[]) => Promise<any[]>
 
 /**
- * Finds the same hits as `hitsSearch`, but does not score products whose other factors of relevance are too low. The
- * first search uses a limit that is probably low enough. If that limit turns out to be too high, a second search uses a
- * limit that is certainly low enough.
+ * Finds the same hits as `hitsSearch`, but does not score products whose factors of relevance apart from the text are
+ * too low. The first search uses a limit that is probably low enough. If that limit turns out to be too high, a second
+ * search uses a limit that is certainly low enough.
  */
 export function hitsAmongMany(index: ProductIndex): HitsFinder {
   let likely = FIRST_LIMIT
@@ -76,7 +79,7 @@ interface ScoreAnswer {
 }
 
 /**
- * Returns the maximum by which a product's relevance can exceed its `ceiling`.
+ * Returns the greatest possible difference between a product's relevance and its `ceiling`.
  * @param answers the answers to `greatestScores`
  */
 export function mostBeside(answers: readonly ScoreAnswer[]): number {

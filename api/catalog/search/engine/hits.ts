@@ -45,7 +45,7 @@ export interface HitsSearch {
   readonly sort: Sort
   readonly moment: RelevanceMoment
   readonly size: number
-  /** Either the number of products to skip, or the product after which the page begins. */
+  /** Either the number of products to skip, or the sort values of the last product on the previous page. */
   readonly from: number | After
 }
 

@@ -9,7 +9,7 @@ import type { Query } from './query.ts'
 export interface ProductIndex {
   /**
    * Runs a search on all products.
-   * @returns the answer of the search server, whose form depends on the search
+   * @returns the answer of the search server. Its form depends on the search.
    * @throws ApiError `unavailable` if the server does not respond, `not_ready` if the index is not complete
    */
   // biome-ignore lint/suspicious/noExplicitAny: the form of the answer depends on the search

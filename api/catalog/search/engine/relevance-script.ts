@@ -15,8 +15,8 @@ export interface RelevanceMoment {
 
 /**
  * The weighted sum of the factors of state/indexes/catalog/relevance.ts as a Lucene expression. `quality` already
- * includes rating, seller and stock. For products without sales, the expression omits the logarithm, which is its
- * costliest part.
+ * includes rating, seller and stock. For products without sales, the expression skips the logarithm, because that is
+ * its costliest part.
  */
 const SOURCE = [
   `${WEIGHTS.text} * (_score / (_score + ${TEXT_HALF}))`,

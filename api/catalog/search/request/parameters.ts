@@ -34,7 +34,7 @@ function isText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
 
-/** Text in the form in which products are stored, with a limit in code points. */
+/** Schema of text that is normalised like the texts of stored products. The limit is in code points. */
 function storedText(most: number) {
   return z
     .string()

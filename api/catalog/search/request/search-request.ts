@@ -9,7 +9,7 @@ export interface Filters {
   readonly priceMin?: number
   readonly priceMax?: number
   readonly brands: readonly string[]
-  /** Stars as they are shown. */
+  /** Minimum mean rating in stars, rounded as buyers see it. */
   readonly ratingMin?: number
   /** Required values, keyed by the attribute's name in lower case. */
   readonly attributes: ReadonlyMap<string, readonly string[]>

@@ -13,10 +13,7 @@ import type { ShownSource } from '../engine/hits.ts'
 import type { RelevanceMoment } from '../engine/relevance-script.ts'
 import type { Hit } from '../searcher.ts'
 
-/**
- * Computes the factors of relevance with the formulas of the documentation, independently of the search server's
- * expression.
- */
+/** Computes the factors of relevance with the documented formulas, independently of the search server's expression. */
 export function factorsOf(source: ShownSource, textScore: number, { now, salesPercentile }: RelevanceMoment): Factors {
   return {
     text: textFactorOf(textScore),

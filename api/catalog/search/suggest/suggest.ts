@@ -14,8 +14,8 @@ const COUNTED_BRANDS = 50
  */
 const MOST_ENDINGS = 50
 /**
- * Maximum number of suggestions that run at once. Further suggestions are refused, so that searches are not crowded
- * out.
+ * Maximum number of requests for suggestions that run at once. Further requests are refused, so that searches are not
+ * crowded out.
  */
 const MOST_AT_ONCE = 100
 
@@ -43,7 +43,7 @@ export function suggester({ index, categories }: SuggestDeps) {
     const answer: Answer = await index.search({
       query: { bool: { filter: [IS_PUBLIC, match] } },
       sort: [{ quality: 'desc' }, { product_id: 'asc' }],
-      // Several products may have one title.
+      // Several products may have the same title.
       size: 2 * limit,
       _source: ['product_id', 'title'],
       track_total_hits: false,

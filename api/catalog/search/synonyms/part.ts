@@ -15,7 +15,7 @@ export interface SynonymsDeps {
   readonly table: SynonymTable
 }
 
-/** Groups of synonyms, which administrators change. */
+/** Creates the routes with which administrators manage groups of synonyms. */
 export function synonymsPart({ facts, table }: SynonymsDeps): CatalogPart {
   return {
     probes: table.probes,

@@ -2,7 +2,7 @@ import { editDistance } from '../../../../schemas/edit-distance.ts'
 import type { Query } from '../engine/query.ts'
 import { type PlannedWord, plannedWords, type TextPlan } from './plan.ts'
 
-/** Shorter words have too many neighbours. */
+/** Minimum length of a word that can be corrected. Shorter words resemble too many other words. */
 const LEAST_CHARACTERS = 3
 /** Number of characters below which a correction may differ from the word by one letter only. */
 const TWO_EDITS_CHARACTERS = 6
@@ -22,7 +22,7 @@ const EDIT_COST = 4
 const MOST_CORRECTIONS = 2
 
 /**
- * Number of products with a word at which counting stops. A word this frequent could be corrected only to a word that
+ * Counting the products with a word stops at this number. A word this frequent could be corrected only to a word that
  * is TIMES_AS_FREQUENT times as frequent, and small catalogues have no such word. Counting further would cost as much
  * as a search.
  */
@@ -48,8 +48,9 @@ export function doubtfulWords(plan: TextPlan): readonly PlannedWord[] {
 }
 
 /**
- * Returns searches that ask which words resemble the given words, and how frequent each similar word is. One search per
- * word can stop at COMMON, while filters in a single search would visit every product.
+ * Returns the searches that ask which words resemble the given words, and how frequent the given words are. Each word
+ * is counted in a separate search, because such a search can stop at COMMON. Filters in a single search would visit
+ * every product.
  */
 export function spellingSearches(words: readonly PlannedWord[]): readonly Query[] {
   if (words.length === 0) return []
@@ -127,7 +128,9 @@ export function correctionsOf(reports: ReadonlyMap<string, WordReport>): Readonl
   return corrections
 }
 
-/** Cost of a wrong first letter, which is rarer than any other mistake. */
+/**
+ * Additional cost of a correction with a different first letter. A wrong first letter is rarer than any other mistake.
+ */
 const FIRST_LETTER_COST = 0.5
 
 function costOf(text: string, candidate: string, edits: number): number {

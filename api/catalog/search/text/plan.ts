@@ -17,23 +17,21 @@ export interface PlannedPart {
  * Which words of the query a product must contain.
  * - `all`: every word, in title, brand or attributes.
  * - `described`: every word or its correction, in title, brand, attributes or description.
- * - `most`: two words, or three of four words.
- * - `half`: one of two or three words, or two of four words.
+ * - `most`: three quarters of the words, rounded down, but both words of a query of two.
+ * - `half`: half of the words, rounded down.
  */
 export type Breadth = 'all' | 'described' | 'most' | 'half'
 
 /**
- * The words for which a search looks. A cursor contains the plan, so that all pages of a search look for the same
- * words.
+ * The words that a search looks for. A cursor contains the breadth and the corrections, so that all pages of a search
+ * look for the same words.
  */
 export interface TextPlan {
   readonly breadth: Breadth
   readonly parts: readonly PlannedPart[]
 }
 
-/**
- * Maximum number of words of a query that are used. More words would cost more without narrowing the results further.
- */
+/** Maximum number of words of a query that are used. Further words would add cost but hardly narrow the results. */
 const MOST_WORDS = 24
 /**
  * Maximum number of words of all synonyms together. The search server refuses queries with more than a thousand
@@ -63,7 +61,10 @@ export function planOf(query: string, synonyms: Synonyms): TextPlan | undefined 
   return { breadth: 'all', parts }
 }
 
-/** Returns the plan with corrections by word. */
+/**
+ * Returns the plan with the given breadth, and with the corrections of its words.
+ * @param corrections keyed by word
+ */
 export function corrected(plan: TextPlan, breadth: Breadth, corrections: ReadonlyMap<string, readonly string[]>): TextPlan {
   const parts = plan.parts.map((part) => ({
     ...part,

@@ -21,7 +21,7 @@ export const TEXT_BOOSTS = {
   function: 0.3,
   /** Added if the product contains the word in the same form as the query. */
   exact: 0.2,
-  /** In addition, for neighbouring words. */
+  /** Added if neighbouring words of the query are also neighbours in the product. */
   pair: 0.15,
   /** Added for a word that names the kind of product. */
   head: 0.1,
@@ -29,7 +29,7 @@ export const TEXT_BOOSTS = {
 
 export type TextBoosts = Readonly<Record<keyof typeof TEXT_BOOSTS, number>>
 
-/** Shorter words are hardly ever two words. */
+/** Minimum length of a word that a product may write as two words. Shorter words hardly ever are. */
 const LEAST_SPLIT_CHARACTERS = 6
 /** Number of words that must be found if not all words are required. */
 const LEAST_FOUND = { most: '2<75%', half: '1<50%' } as const
@@ -38,7 +38,7 @@ export interface TextQuery {
   /** Clauses that select the products, and give the main part of the score. */
   readonly must: readonly Query[]
   readonly minimumShouldMatch?: string
-  /** Only adds to the score. */
+  /** Clauses that only add to the score. */
   readonly should: readonly Query[]
 }
 

@@ -6,8 +6,8 @@ import { replayLog } from '../replay-log.ts'
 import type { FromReplayProcess, ReplayOrder, ToReplayProcess } from './messages.ts'
 
 /**
- * Runs one back-test. The process has the lowest priority on the machine, so that scoring gets the CPU first. The
- * process ends when the process that started it ends.
+ * Main module of a process that runs one back-test. The process has a low priority, so that scoring gets the CPU first.
+ * The process ends when the process that started it ends.
  */
 const lists = new Map<string, ReadonlySet<string>>()
 const snoozes = new Map<string, ReadonlyMap<string, number>>()

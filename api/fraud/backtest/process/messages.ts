@@ -27,8 +27,8 @@ export type FromReplayProcess =
   | { readonly kind: 'failed'; readonly reason: string }
 
 export interface ReplayProgress {
-  /** Transactions judged so far. */
+  /** Number of transactions that were judged so far. */
   readonly transactions: number
-  /** Transactions that the sample will have, approximately. */
+  /** Approximate number of transactions in the whole sample. */
   readonly expected: number
 }

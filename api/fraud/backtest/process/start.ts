@@ -6,7 +6,7 @@ import type { FromReplayProcess, ReplayOrder, ReplayProgress, ToReplayProcess } 
 
 /** A replay that runs in a separate process. */
 export interface RunningReplay {
-  /** The result of the replay. Rejects with a ReplayError, whose message is for the caller of the API. */
+  /** The result of the replay. Rejects with a ReplayError. Callers of the API see its message. */
   readonly done: Promise<{ readonly result: ReplayResult; readonly available: number }>
   /** Ends the process. `done` then rejects with the reason, unless it has already settled. */
   cancel(reason: string): void
@@ -17,17 +17,17 @@ export interface ReplayRequest extends Pick<ReplayBasis, 'lists' | 'snoozes'> {
   readonly order: ReplayOrder
 }
 
-/** The reason why a back-test failed. */
+/** Error of a failed back-test. Its message is the reason. */
 export class ReplayError extends Error {
   override readonly name = 'ReplayError'
 }
 
 /**
- * Time limit of a back-test. A back-test of a million transactions with 500 rules takes minutes on an idle machine, and
- * several times as long while scoring needs the CPU, because scoring has priority.
+ * Time limit of a back-test. A million transactions with 500 rules take minutes on an idle machine. They take several
+ * times as long while scoring, which has priority, needs the CPU.
  */
 const DEADLINE_MS = 20 * 60_000
-/** Maximum heap of the process, which contains the lists, a batch of transactions, and counters. */
+/** Maximum heap of the process. It contains the lists, a batch of transactions and the counters. */
 const MAX_HEAP_MIB = 384
 const MODULE = new URL('./main.ts', import.meta.url)
 
@@ -37,8 +37,8 @@ export function startReplay(
   onProgress: (progress: ReplayProgress) => void,
   deadlineMs = DEADLINE_MS,
 ): RunningReplay {
-  // The environment is empty, because the process needs no secrets except those of ClickHouse, which the order
-  // contains.
+  // The environment is empty, because the process needs no secrets except the ClickHouse credentials, which are part of
+  // the order.
   const child = fork(MODULE, {
     execArgv: [`--max-old-space-size=${MAX_HEAP_MIB}`],
     env: {},

@@ -2,8 +2,8 @@
 import { make } from '../../../kit/page/browser/elements.js'
 
 /**
- * Creates a button for actions that affect many payments. It acts on the second press, and forgets the first one when
- * it loses the focus.
+ * Creates a button for actions that affect many payments. The button acts on the second press. When it loses the focus,
+ * it forgets the first press.
  * @param {string} label
  * @param {string} question the label after the first press
  * @param {() => Promise<unknown>} act

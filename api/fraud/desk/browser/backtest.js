@@ -15,7 +15,7 @@ const WEEK_MS = 7 * 86_400_000
  */
 export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
   const progress = byId('backtest-progress', HTMLProgressElement)
-  /** Counts runs, so that an abandoned one reports nothing. */
+  /** Counts runs, so that an abandoned run no longer reports anything. */
   let runs = 0
 
   async function run() {
@@ -64,7 +64,7 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
   onSubmit('backtest', run, onFailure)
 
   return {
-    /** Forgets the report of another rule. */
+    /** Removes the report of the previous rule. */
     reset() {
       runs++
       progress.hidden = true
@@ -81,5 +81,5 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
   }
 }
 
-/** @param {string} local the value of a field for local times */
+/** @param {string} local the value of a `datetime-local` field */
 const iso = (local) => new Date(local).toISOString()

@@ -35,7 +35,7 @@ export function drawHead({ found, transaction }, assign) {
   part('case-head').replaceChildren(...lines)
 }
 
-/** Groups of the request, with their names on the page. */
+/** Groups of fields in the request, each with the name that the page shows. */
 /** @type {[string, string][]} */
 const GROUPS = [
   ['payer', 'Payer'],
@@ -65,7 +65,7 @@ function away(what) {
   return make('div', 'soft', `The ${what} is not available at the moment.`)
 }
 
-/** Lists have parts of their own on the page, and would fill this one. */
+/** Leaves out lists of objects. They have their own parts on the page, and would fill this part. */
 /** @param {Record<string, unknown>} profile */
 function flat(profile) {
   return Object.fromEntries(Object.entries(profile).filter(([, value]) => !(Array.isArray(value) && typeof value[0] === 'object')))
@@ -81,7 +81,7 @@ function group(title, values) {
 }
 
 /**
- * Returns the names and values as a description list, without those that are absent.
+ * Returns the names and values as entries of a description list. Absent values are left out.
  * @param {Record<string, unknown>} values
  */
 function entries(values) {

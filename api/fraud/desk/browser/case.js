@@ -10,20 +10,20 @@ import { drawPlaces } from './places.js'
 import { drawTimeline } from './timeline.js'
 import { verdicts } from './verdict.js'
 
-/** The user's transactions are shown up to a day after the one that is open. */
+/** The user's transactions are shown up to a day after the open transaction. */
 const DAY_MS = 86_400_000
 
 /**
- * What is known about a transaction. Each part may be unavailable for a while; the others are shown anyway.
+ * The known data about a transaction. Each part may be temporarily unavailable. The other parts are shown anyway.
  * @typedef {object} Dossier
- * @property {Case | undefined} found the case, if it has one that is known
+ * @property {Case | undefined} found the transaction's case; undefined if it has none
  * @property {any} transaction
  * @property {any} profile of the user
  * @property {any[]} others transactions of the user, newest first
  */
 
 /**
- * One case, or a transaction without one.
+ * Shows one case, or a transaction without a case.
  * @param {object} wiring
  * @param {(error: unknown) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess
@@ -33,7 +33,7 @@ const DAY_MS = 86_400_000
 export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   /** @type {Dossier | undefined} */
   let open
-  /** Counts what was opened, so that a late answer never appears under another case. */
+  /** Counts the cases and transactions that were opened, so that a late answer never appears under a different case. */
   let opened = 0
   let shownAs = ''
   const verdict = verdicts({ onFailure, onGiven })
@@ -52,7 +52,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     }
   }
 
-  /** Reads what is open again, for example after a verdict. */
+  /** Reads the open case or transaction again, for example after a verdict. */
   async function reload() {
     if (open === undefined) return
     const turn = opened
@@ -83,7 +83,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
 
   /** @param {string | null} assignee */
   async function assign(assignee) {
-    // Taking an open case begins the work on it.
+    // An analyst who takes an OPEN case begins to work on it, so its status changes as well.
     const begins = assignee !== null && open?.found?.status === 'OPEN'
     await change({ assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }) })
   }

@@ -1,7 +1,8 @@
 // @ts-check
 
 /**
- * Large towns for orientation on maps, the most important first: name, degrees north, degrees east.
+ * Large cities for orientation on maps, the most important first. Each entry has the name, the latitude and the
+ * longitude.
  * @type {readonly [string, number, number][]}
  */
 export const CITIES = [

@@ -2,7 +2,7 @@
 import { byId, input, isolated, make, part } from '../../../kit/page/browser/elements.js'
 import { ask } from '../../../kit/page/browser/session.js'
 
-/** The text is checked when its author pauses. */
+/** The condition is checked when its author has not typed for this long. */
 const PAUSE_MS = 300
 const MOST_FIELDS = 30
 
@@ -18,13 +18,13 @@ const MOST_FIELDS = 30
  */
 
 /**
- * The text field of a condition. Faulty parts are underlined in place.
+ * The text field of a condition. It underlines the faulty parts.
  * @param {(error: unknown) => void} onFailure
  */
 export function conditionField(onFailure) {
   const field = byId('condition', HTMLTextAreaElement)
   const marks = part('condition-marks')
-  /** Counts checks, so that a late answer never marks a newer text. */
+  /** Counts checks, so that a late answer never marks faults in a newer text. */
   let checks = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
@@ -66,7 +66,7 @@ export function conditionField(onFailure) {
     return entry
   }
 
-  /** Repeats the text behind the field, with the faulty parts underlined. */
+  /** Draws a copy of the text behind the field, with the faulty parts underlined. */
   /** @param {readonly Fault[]} faults */
   function drawMarks(faults) {
     const { value } = field
@@ -74,7 +74,7 @@ export function conditionField(onFailure) {
     let done = 0
     for (const { start, end } of [...faults].sort((a, b) => a.start - b.start)) {
       if (start < done) continue
-      // A fault at the end of the text has no characters of its own.
+      // A fault at the end of the text covers no character, so an extra space is underlined.
       const until = Math.max(end, start + 1)
       parts.push(value.slice(done, start), make('mark', '', value.slice(start, until) || '\u00a0'))
       done = until

@@ -5,9 +5,9 @@ import { session } from '../../../kit/page/browser/session.js'
 import { number, percent, words } from './text.js'
 
 const PERCENT = 100
-/** Precedes the ids of rules among the factors. */
+/** Prefix of factors that are rules. */
 const RULE = 'rule:'
-/** What decided, by `reason`. */
+/** Explanations of the decision, keyed by `reason`. */
 /** @type {Readonly<Record<string, string>>} */
 const REASONS = {
   blocklist_hit: 'An entity of the transaction is on the blocklist.',
@@ -24,9 +24,9 @@ const MODELS = [
 ]
 
 /**
- * Shows what raised the score: rules, factors and models.
+ * Shows why the score is high: rules, factors and models.
  * @param {HTMLElement} where
- * @param {any} answer of scoring; undefined if the transaction could not be loaded
+ * @param {any} answer the answer of scoring; undefined if the transaction could not be loaded
  * @param {Case | undefined} found
  */
 export function drawReasons(where, answer, found) {
@@ -70,7 +70,7 @@ function ruleName(id, index) {
  * @param {string} title
  * @param {readonly { name: string, value: number }[]} values
  * @param {(value: number) => string} format
- * @param {number} [full] the value of a whole bar; by default the greatest
+ * @param {number} [full] the value of a full bar; by default, the greatest value
  */
 function bars(title, values, format = number, full = Math.max(...values.map(({ value }) => Math.abs(value)))) {
   if (values.length === 0) return []

@@ -8,7 +8,7 @@ import { modelsView } from './models.js'
 import { caseQueue } from './queue.js'
 import { rulesView } from './rules.js'
 
-/** The parts of the desk, with the scopes that open them. `#transaction/…` belongs to the cases. */
+/** The parts of the desk, with the scopes that open each part. */
 /** @type {Readonly<Record<string, string[]>>} */
 const PARTS = { cases: ['fraud:analyst'], rules: ['fraud:ops'], models: ['fraud:ops'] }
 /** @type {Readonly<Record<string, string>>} */
@@ -35,7 +35,7 @@ function report(error) {
   complain(problemOf(failure))
 }
 
-/** Shows what the address names, or the sign-in. */
+/** Shows the part that the address names, or the sign-in form. */
 function enter() {
   const isSignedIn = session.current !== undefined
   part('sign-in').hidden = isSignedIn
@@ -100,7 +100,7 @@ addEventListener('hashchange', () => {
   settle()
   enter()
 })
-// The session cookie may have ended, or this browser may have signed in elsewhere.
+// Asks the server for the session, because the cookie may have expired, or the user may have signed in on another page.
 session.read().then(enter, (error) => {
   enter()
   report(error)

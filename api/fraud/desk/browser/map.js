@@ -5,25 +5,27 @@ import { CITIES } from './cities.js'
 
 /** @typedef {{ lat: number, lng: number, at: number, isOwn: boolean }} Visit */
 /**
- * The part of the plane that is drawn. Drawings are in pixels: browsers bound the size of fonts, in the drawing's units.
+ * The part of the plane that is drawn. Drawings use pixels as their unit, because browsers limit font sizes in the
+ * units of the drawing.
  * @typedef {object} Frame
  * @property {number} width in pixels
  * @property {number} height
- * @property {(place: { lat: number, lng: number }) => { x: number, y: number }} at where a place is drawn
+ * @property {(place: { lat: number, lng: number }) => { x: number, y: number }} at returns the position of a place in
+ * the drawing
  * @property {{ width: number, height: number }} degree the size of a degree
  */
 
-/** The smallest part of the earth that is drawn, in degrees. Closer places belong to one town. */
+/** Minimum width and height of the drawn area, in degrees. Places that are closer together belong to the same town. */
 const LEAST_DEGREES = 0.4
 const MARGIN = 0.18
-/** The width of the drawing is this many times its height: at least, at most, and at most on a narrow screen. */
+/** Limits of the ratio of width to height: the minimum, the maximum, and the maximum on a narrow screen. */
 const TALLEST = 1.2
 const FLATTEST = 2.4
 const FLATTEST_NARROW = 1.5
 const NARROW_PX = 500
-/** Assumed while the page is not laid out. */
+/** Width that is assumed while the page has no layout yet. */
 const DEFAULT_PX = 700
-/** Distances between lines of the grid, in degrees. */
+/** Possible distances between the lines of the grid, in degrees. */
 const STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 45]
 const MOST_LINES = 7
 const POLE = 90
@@ -34,17 +36,17 @@ const GAP = 4
 const DOT = 6
 const OWN_DOT = 8
 const CITY_DOT = 2
-/** Names of towns keep these distances from each other. */
+/** Minimum distances between the names of towns. */
 const CLEAR_X = 90
 const CLEAR_Y = 26
-/** Names begin this far from a place of the user. */
+/** Distance between a place of the user and the name of a town at the same place. */
 const TAKEN = 16
 
 /**
- * Draws places of a user in the order of the visits, with large towns for orientation. It loads nothing, so no server of
- * maps learns where the user was.
+ * Draws the places of a user in the order of the visits, with large towns for orientation. The drawing loads no map
+ * tiles, so no map provider learns where the user was.
  * @param {readonly Visit[]} visits oldest first; at least one
- * @param {number} widthPx of the drawing
+ * @param {number} widthPx width of the drawing
  */
 export function drawMap(visits, widthPx) {
   const frame = frameAround(visits, widthPx || DEFAULT_PX)
@@ -113,7 +115,7 @@ function grid(middle, { width, height, at, degree }) {
 }
 
 /**
- * Where there is no room for all names, the most important towns have theirs.
+ * If there is no room for all towns, only the most important ones are drawn.
  * @param {readonly { x: number, y: number }[]} points
  * @param {Frame} frame
  */
@@ -132,14 +134,14 @@ function towns(points, { width, height, at }) {
   })
 }
 
-/** @param {number} lng beyond ±180, too */
+/** @param {number} lng may be beyond ±180 */
 const within = (lng) => ((((lng + HALF_TURN) % (2 * HALF_TURN)) + 2 * HALF_TURN) % (2 * HALF_TURN)) - HALF_TURN
 
 /**
  * @param {number} value
  * @param {string} positive
  * @param {string} negative
- * @param {number} [step] the number is rounded to multiples of it
+ * @param {number} [step] the value is shown with as many decimals as this step needs
  */
 export function degrees(value, positive, negative, step = 0.01) {
   const digits = step >= 1 ? 0 : step >= 0.1 ? 1 : 2

@@ -15,7 +15,7 @@ const BY_CODE = {
 }
 
 /**
- * Says what went wrong and what helps.
+ * Returns a text that says what went wrong and what the user can do.
  * @param {Failure} failure
  * @returns {string}
  */

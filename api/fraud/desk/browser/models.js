@@ -7,7 +7,7 @@ import { barPlot, squarePlot } from './plots.js'
 import { row, table } from './table.js'
 import { count, dateTime, number, percent, words } from './text.js'
 
-/** A population stability index from here on counts as a clear change of the distribution. */
+/** A population stability index of at least this value means a clear change of the distribution. */
 const DRIFT_WARNING = 0.2
 const MOST_DRIFTS = 12
 const DAY_MS = 86_400_000
@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000
 const TRIAL_DAYS = 7
 
 /**
- * The models in force, and how well they do.
+ * Shows the models in force and their quality.
  * @param {Wiring} wiring
  */
 export function modelsView({ onFailure, onSuccess }) {
@@ -56,7 +56,7 @@ export function modelsView({ onFailure, onSuccess }) {
   }
 }
 
-/** @typedef {(path: string, body?: object) => Promise<void>} Change posts to a path below models */
+/** @typedef {(path: string, body?: object) => Promise<void>} Change posts to a path below `/api/v1/models/` */
 
 /**
  * @param {any} found
@@ -180,7 +180,7 @@ function plotsOf(model) {
 
 /**
  * Reads the points of a curve.
- * @param {any} points objects with both names
+ * @param {any} points objects with the properties that `x` and `y` name
  * @param {string} x
  * @param {string} y
  */
@@ -188,7 +188,7 @@ function curve(points, x, y) {
   return (points ?? []).map((/** @type {any} */ point) => ({ x: point[x], y: point[y] }))
 }
 
-/** @param {any} drift by feature; null: there are too few transactions */
+/** @param {any} drift the index of each feature; null if there are too few transactions */
 function driftOf(drift) {
   return (drift ?? [])
     .filter((/** @type {any} */ { psi }) => psi !== null)

@@ -24,12 +24,12 @@ export function drawPlaces(where, dossier) {
 
 /**
  * @param {Dossier} dossier
- * @returns {Visit[]} oldest first, with the transaction's own last
+ * @returns {Visit[]} oldest first; the place of this transaction comes last
  */
 function visitsOf({ transaction, profile, others }) {
   const own = visitOf(transaction?.request.device, transaction?.request.timestamp, true)
   const before = others.flatMap((one) => visitOf(one.geo_location, one.timestamp, false))
-  // Without the list, the profile at least has the last place.
+  // If the list of transactions is missing, the profile has at least the last place.
   if (before.length === 0 && profile?.last_txn_ts !== transaction?.request.timestamp) {
     before.push(...visitOf(profile?.last_txn_geo, profile?.last_txn_ts, false))
   }

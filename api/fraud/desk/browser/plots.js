@@ -2,7 +2,7 @@
 import { make } from '../../../kit/page/browser/elements.js'
 import { element, text } from '../../../kit/page/browser/svg.js'
 
-/** Size of the square plot, and space for the labels of its axes, in units of the drawing. */
+/** Size of the square plot and the space for its axis labels, in units of the drawing. */
 const SIZE = 200
 const LEFT = 34
 const BOTTOM = 32
@@ -20,8 +20,8 @@ const TICKS = [0, 0.25, 0.5, 0.75, 1]
  * @param {string} plot.x the name of the axis
  * @param {string} plot.y
  * @param {readonly Series[]} plot.series
- * @param {boolean} [plot.diagonal] whether the diagonal has a meaning, such as chance
- * @param {string} [plot.note] a sentence below
+ * @param {boolean} [plot.diagonal] whether to draw the diagonal, for example as the curve of a random guess
+ * @param {string} [plot.note] a sentence below the plot
  */
 export function squarePlot({ title, x, y, series, diagonal = false, note }) {
   const svg = element('svg', { viewBox: `0 0 ${LEFT + SIZE + RIGHT} ${TOP + SIZE + BOTTOM}`, role: 'img' })
@@ -64,7 +64,7 @@ const clamped = (value) => Math.min(1, Math.max(0, value))
  * @param {string} plot.title
  * @param {readonly { name: string, value: number }[]} plot.bars
  * @param {(value: number) => string} plot.format
- * @param {number} plot.warnFrom values from here on stand out
+ * @param {number} plot.warnFrom bars with at least this value are highlighted
  * @param {string} [plot.note]
  */
 export function barPlot({ title, bars, format, warnFrom, note }) {

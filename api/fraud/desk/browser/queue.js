@@ -30,7 +30,7 @@ const PAGE = 20
 /** @typedef {{ onFailure: (error: unknown) => void, onSuccess: () => void }} Wiring */
 
 /**
- * The list of cases. It is read again at intervals while it is visible.
+ * The list of cases. While the list is visible, it is read again every 10 seconds.
  * @param {Wiring} wiring
  */
 export function caseQueue({ onFailure, onSuccess }) {
@@ -44,7 +44,7 @@ export function caseQueue({ onFailure, onSuccess }) {
   /** @type {string | undefined} */
   let chosen
   let drawn = ''
-  /** Counts requests, so that an answer that comes late does not replace a newer one. */
+  /** Counts requests, so that a late answer does not replace a newer one. */
   let asked = 0
   let hasFailed = false
   /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -81,7 +81,7 @@ export function caseQueue({ onFailure, onSuccess }) {
     part('page-number').textContent = `${page} of ${count(pages)}`
     button('previous-page').disabled = page === 1
     button('next-page').disabled = page >= pages
-    // Replacing the entries would take the focus away, so it happens only when they have changed.
+    // Replacing the entries disturbs the focus, so they are replaced only when they have changed.
     const now = JSON.stringify([cases, chosen, Math.floor(Date.now() / 60_000)])
     if (now === drawn) return
     drawn = now
@@ -119,7 +119,7 @@ export function caseQueue({ onFailure, onSuccess }) {
   return {
     /** Reads the cases again. */
     refresh: () => void load(),
-    /** Begins with the first page under other filters. */
+    /** Shows the first page after the filters have changed. */
     filter() {
       page = 1
       void load()
@@ -145,7 +145,7 @@ export function caseQueue({ onFailure, onSuccess }) {
      */
     step(by) {
       const at = cases.findIndex(({ case_id }) => case_id === chosen)
-      // The open case may have left the list. Then the first one is the next.
+      // If the open case has left the list, the first case is the next.
       const next = cases[at === -1 ? 0 : at + by]
       if (next !== undefined) location.hash = `#case/${encodeURIComponent(next.case_id)}`
     },

@@ -11,7 +11,7 @@ import { ruleStatistics } from './rule-statistics.js'
 import { snoozesForm } from './snoozes.js'
 import { localTime } from './text.js'
 
-/** New rules begin in shadow, so that nobody blocks payments by mistake. */
+/** New rules begin in shadow mode, so that a mistake in a new rule blocks no payments. */
 /** @type {Rule} */
 const NEW_RULE = { rule_id: '', name: '', condition: '', action: 'REVIEW', priority: 100, enabled: true, mode: 'shadow', expires_at: null }
 
@@ -24,7 +24,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   const backtest = backtestForm({ onFailure, onSuccess, rule: current, onFaults })
   const statistics = ruleStatistics({ onFailure })
   const snoozes = snoozesForm({ onFailure, onSuccess })
-  /** The rule that is open; undefined: none, or a new one. */
+  /** Id of the open rule; undefined if no rule or a new rule is open. */
   /** @type {string | undefined} */
   let shows
 
@@ -65,7 +65,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   }
 
   /**
-   * Shows the faults of a refused condition where they are.
+   * Marks the faults of a refused condition in the text.
    * @param {unknown} error
    * @returns {boolean} whether the error was about the condition
    */
@@ -83,7 +83,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     part('rule-news').textContent = news
   }
 
-  /** Shows what only a rule that exists has. */
+  /** Shows the statistics and snoozes, which only an existing rule has. */
   /** @param {string | undefined} ruleId */
   function showRest(ruleId) {
     for (const one of [statistics, snoozes]) {
@@ -111,7 +111,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       return shows
     },
     close,
-    /** @param {Rule | undefined} rule undefined: a new one */
+    /** @param {Rule | undefined} rule undefined opens a new rule */
     open(rule) {
       const { rule_id, name, action, priority, mode, expires_at, ...rest } = rule ?? NEW_RULE
       shows = rule?.rule_id

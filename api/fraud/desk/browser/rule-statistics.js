@@ -28,11 +28,11 @@ const ROWS = [
 ]
 
 /**
- * What a rule did in the last days.
+ * Shows what a rule did in the last days, such as how often it matched.
  * @param {{ onFailure: (error: unknown) => void }} wiring
  */
 export function ruleStatistics({ onFailure }) {
-  /** Counts what was opened, so that a late answer never appears under another rule. */
+  /** Counts the rules that were opened, so that a late answer never appears under a different rule. */
   let opened = 0
 
   return {

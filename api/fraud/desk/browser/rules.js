@@ -17,13 +17,13 @@ import { versionList } from './versions.js'
  * @property {boolean} enabled
  * @property {'live' | 'shadow'} mode
  * @property {string | null} expires_at
- * @property {string | null} [fault] why it is not evaluated although it is enabled
+ * @property {string | null} [fault] why the rule is not evaluated although it is enabled
  */
 
 const NO_SUCH_RULE = { status: 404, code: 'rule_not_found', message: '', details: [], retryAfterS: 0, requestId: '' }
 
 /**
- * The rules in force, and the editor.
+ * Shows the rules in force and the rule editor.
  * @param {Wiring} wiring
  */
 export function rulesView({ onFailure, onSuccess }) {
@@ -96,7 +96,7 @@ export function rulesView({ onFailure, onSuccess }) {
   }
 
   function onRestored() {
-    // The rule that is open may be another one now.
+    // The restored version may have changed or removed the open rule, so the editor is closed.
     if (editor.shows === undefined) editor.close()
     else location.hash = '#rules'
     onSaved()
@@ -138,7 +138,7 @@ export function rulesView({ onFailure, onSuccess }) {
   }
 }
 
-/** The parts of a rule that its author decides. */
+/** Returns the fields of a rule that its author sets. */
 /** @param {Rule} rule */
 export function bodyOf({ rule_id, name, condition, action, priority, mode, expires_at }) {
   return { rule_id, name, condition, action, priority, enabled: true, mode, expires_at }

@@ -16,11 +16,11 @@ import { dateTime, words } from './text.js'
  * @property {string} created_by
  */
 
-/** More than anybody reads at once. The API lists those that end first. */
+/** Nobody reads more snoozes at once. The API lists the snoozes that end first. */
 const MOST_LISTED = 100
 
 /**
- * The entities that a rule skips for some hours.
+ * Shows and changes the snoozes of a rule: entities that the rule skips for some hours.
  * @param {Wiring} wiring
  */
 export function snoozesForm({ onFailure, onSuccess }) {

@@ -33,7 +33,7 @@ export const percent = (share) => (share === null || share === undefined ? '–'
 export const dateTime = (time) => TIME.format(new Date(time))
 
 /**
- * A constant in the API, in words.
+ * Converts a constant of the API to words.
  * @param {string} name such as `CONFIRMED_FRAUD`
  */
 export function words(name) {
@@ -62,7 +62,7 @@ export function ago(time, now = Date.now()) {
 }
 
 /**
- * Shows any value of the API.
+ * Converts any value from the API to readable text.
  * @param {unknown} value
  * @returns {string}
  */
@@ -80,7 +80,7 @@ export function shown(value) {
 }
 
 /**
- * Returns the value of a field for local times.
+ * Converts a time to the value of a `datetime-local` field.
  * @param {Date} time
  */
 export function localTime(time) {

@@ -3,13 +3,13 @@
 import { isolated, make } from '../../../kit/page/browser/elements.js'
 import { ago, capitalised, dateTime, money, words } from './text.js'
 
-/** A user with many transactions has more than anybody reads. */
+/** Maximum number of entries. Some users have more transactions than anybody reads. */
 const MOST = 60
 
 /** @typedef {{ at: string, what: (Node | string)[], className: string }} Moment */
 
 /**
- * Shows what happened, newest first: the user's transactions, and what people did with the case.
+ * Shows the user's transactions and the history of the case, newest first.
  * @param {HTMLElement} where
  * @param {Dossier} dossier
  */

@@ -14,8 +14,8 @@ const BY_KEY = {
 }
 
 /**
- * Gives verdicts by key or button. Each is confirmed before it is sent. A verdict cannot be deleted, because its events
- * are published, so undoing one sends a correction.
+ * Lets analysts give verdicts by key or button. The analyst confirms each verdict before the page sends it. A verdict
+ * cannot be deleted, because its events are already published. Undoing a verdict therefore sends a correction.
  * @param {object} wiring
  * @param {(error: unknown) => void} wiring.onFailure
  * @param {() => void} wiring.onGiven
@@ -23,10 +23,10 @@ const BY_KEY = {
 export function verdicts({ onFailure, onGiven }) {
   /** @type {{ transactionId: string, verdict: Verdict | null } | undefined} */
   let target
-  /** The verdict that waits for its confirmation. */
+  /** The verdict that waits for confirmation. */
   /** @type {Verdict | undefined} */
   let asked
-  /** What this page has sent last. */
+  /** The last verdict that this page has sent. */
   /** @type {{ transactionId: string, given: Verdict, before: Verdict | null } | undefined} */
   let last
   let isSending = false
@@ -41,7 +41,7 @@ export function verdicts({ onFailure, onGiven }) {
     part('fraud-type-field').hidden = verdict !== 'CONFIRMED_FRAUD'
     part('verdict-news').textContent = ''
     press(key)
-    // A correction needs a reason, since others have acted on the first verdict.
+    // A correction needs a reason, because others may have acted on the first verdict.
     const isCorrection = target.verdict !== null && target.verdict !== verdict
     input('verdict-notes').required = isCorrection
     part('notes-need').textContent = isCorrection ? '(a correction needs a reason)' : '(optional)'
@@ -49,7 +49,7 @@ export function verdicts({ onFailure, onGiven }) {
     else button('confirm-verdict').focus()
   }
 
-  /** @param {string} [key] the button that appears pressed */
+  /** @param {string} [key] key of the button that appears pressed */
   function press(key) {
     for (const [one, { id }] of Object.entries(BY_KEY)) button(id).setAttribute('aria-pressed', String(one === key))
   }
@@ -80,7 +80,7 @@ export function verdicts({ onFailure, onGiven }) {
   async function undo() {
     if (last === undefined || target?.transactionId !== last.transactionId) return
     const { transactionId, given, before } = last
-    // Without an earlier verdict, the case goes back to people, and the transaction gets no label.
+    // If there was no earlier verdict, SUSPICIOUS returns the case to the analysts without labelling the transaction.
     const verdict = before ?? 'SUSPICIOUS'
     const notes = `Correction: ${words(given)} was given by mistake.`
     if (!(await send(transactionId, { verdict, notes }))) return
@@ -138,7 +138,7 @@ export function verdicts({ onFailure, onGiven }) {
 
   return {
     /**
-     * Shows the verdict of what is open. A question that waits for its answer stays.
+     * Shows the verdict of the open transaction. If the same transaction is already open, a pending question stays.
      * @param {{ transactionId: string, verdict: Verdict | null }} opened
      */
     open(opened) {
@@ -147,7 +147,7 @@ export function verdicts({ onFailure, onGiven }) {
       if (isOther) this.reset()
       if (asked === undefined) cancel()
     },
-    /** Nothing is open any more. */
+    /** Called when no transaction is open any more. */
     close() {
       target = undefined
       this.reset()
@@ -160,7 +160,7 @@ export function verdicts({ onFailure, onGiven }) {
     },
     /**
      * @param {string} key
-     * @returns {boolean} whether the key means something
+     * @returns {boolean} whether the key has a function
      */
     press(key) {
       if (key === 'escape' && asked !== undefined) cancel()

@@ -1,4 +1,7 @@
-/** Runs the models in a separate process, because the ONNX runtime blocks while it computes and may crash. */
+/**
+ * Main module of the model process. The models have their own process, because the ONNX runtime blocks its thread while
+ * it computes, and may crash.
+ */
 
 import { serveParent } from '../../../kit/child/serve.ts'
 import { decodeScoreRequest, encodeScores, KIND, type LoadAnswer, type LoadRequest } from '../wire.ts'

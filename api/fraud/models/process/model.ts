@@ -18,12 +18,12 @@ export interface LoadedModel {
   score(rows: Float32Array, count: number, isOwn?: boolean): Promise<Float32Array>
 }
 
-/** Error for a model that must not be used. The message gives the reason. */
+/** Error for a model that must not be used. Its message is the reason. */
 class ModelRefused extends Error {
   override readonly name = 'ModelRefused'
 }
 
-/** The runtime uses one thread, because batches are small and several threads have crashed it. */
+/** The runtime uses one thread, because batches are small and the runtime has crashed with several threads. */
 const SESSION: InferenceSession.SessionOptions = {
   executionProviders: ['cpu'],
   intraOpNumThreads: 1,
@@ -33,13 +33,13 @@ const SESSION: InferenceSession.SessionOptions = {
   logSeverityLevel: 3,
 }
 
-/** Batch sizes that the model runs before it is used, because the first runs of each size are slow. */
+/** Batch sizes that the model scores before it is used, because the first runs of each size are slow. */
 const WARM_SIZES = [1, 2, 8, 32, 128, 512]
 const WARM_ROUNDS = 20
 
 /**
  * Loads a model and checks that it reproduces its test vectors.
- * @param sha256 expected hash of the ONNX file; default: the manifest's
+ * @param sha256 expected hash of the ONNX file; default: the hash in the manifest
  * @throws ModelRefused; Error for an unusable manifest
  */
 export async function loadModel(manifestPath: string, sha256?: string): Promise<LoadedModel> {
@@ -74,11 +74,11 @@ async function repeatVectors({ manifest, score }: LoadedModel): Promise<void> {
   const { vectors, scores, tolerance } = manifest.golden
   const rows = Float32Array.from(vectors.flat(), (value) => value ?? Number.NaN)
   const found = await score(rows, vectors.length, true).catch((error: Error) => {
-    throw new ModelRefused(`${manifest.file} cannot score its vectors: ${error.message}`)
+    throw new ModelRefused(`${manifest.file} cannot score its test vectors: ${error.message}`)
   })
   for (const [index, expected] of scores.entries()) {
     if (!(Math.abs(found[index] - expected) <= tolerance)) {
-      throw new ModelRefused(`${manifest.file} gives ${found[index]} for its vector ${index}, not ${expected}`)
+      throw new ModelRefused(`${manifest.file} gives ${found[index]} for its test vector ${index}, not ${expected}`)
     }
   }
 }

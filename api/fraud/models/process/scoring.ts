@@ -5,7 +5,7 @@ import type { ModelNumbers, RowScores, ScoreRequest } from '../wire.ts'
 import { explain, MOST_FACTORS } from './explain.ts'
 import type { LoadedModel } from './model.ts'
 
-/** Minimum score that is explained. If the model's own threshold for MEDIUM is lower, that threshold applies. */
+/** Minimum score that is explained. If the model's threshold for MEDIUM is lower, that threshold applies instead. */
 const EXPLAINED_FROM = 0.3
 /**
  * Maximum number of rows that are explained per batch. An explanation takes as long as scoring a hundred rows, so many
@@ -43,7 +43,7 @@ async function columnsOf(models: ReadonlyMap<number, LoadedModel>, numbers: Mode
   return columns
 }
 
-/** Returns the rows to explain, which are the highest-scoring rows above a threshold. */
+/** Returns the rows to explain: those with the highest scores above a threshold. */
 function explainedRows(models: ReadonlyMap<number, LoadedModel>, champion: ModelNumbers, columns: readonly Float32Array[], count: number) {
   const above: { readonly row: number; readonly score: number }[] = []
   for (let row = 0; row < count; row++) {
@@ -58,7 +58,10 @@ function explainedFrom({ manifest }: LoadedModel): number {
   return Math.min(EXPLAINED_FROM, manifest.alone.medium ?? EXPLAINED_FROM)
 }
 
-/** Explains the models with high scores. Each input is reported for the model in which its contribution is greatest. */
+/**
+ * Explains the models with high scores. If an input contributes to the scores of several models, its greatest
+ * contribution is reported.
+ */
 async function factorsOf(
   models: ReadonlyMap<number, LoadedModel>,
   champion: ModelNumbers,

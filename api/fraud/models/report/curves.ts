@@ -10,7 +10,7 @@ export interface ScoreBin {
 export interface Curves {
   readonly transactions: number
   readonly frauds: number
-  /** Null without frauds or without normal transactions. */
+  /** Null if there are no frauds or no normal transactions. */
   readonly auc: number | null
   readonly average_precision: number | null
   readonly recall_at_1pct_fpr: number | null

@@ -22,7 +22,7 @@ export function cardOf(candidate) {
   facts.append(make('h3', '', isolated(display_name), `, ${age}`), make('p', 'soft', `about ${distance_km} km away`))
   if (bio !== '') facts.append(make('p', 'bio', isolated(bio)))
   if (photo_urls.length > 0) facts.append(make('p', 'soft', photosNote(photo_urls.length)))
-  // A long bio scrolls, also by key.
+  // The text can have the focus, so that keys can scroll a long bio.
   facts.tabIndex = 0
   facts.setAttribute('role', 'group')
   facts.setAttribute('aria-label', 'Profile')
@@ -32,8 +32,8 @@ export function cardOf(candidate) {
 }
 
 /**
- * A coloured field with initials in place of a photo. Photos are addresses that users choose: loading them would reveal
- * to those servers who looks at whom.
+ * Creates a coloured field with initials in place of a photo. Users choose the URLs of their photos, and loading a
+ * photo would reveal to its server who views whom.
  * @param {Person} person
  */
 export function portraitOf({ user_id, display_name }) {

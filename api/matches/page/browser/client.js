@@ -3,7 +3,10 @@ import { send } from '../../../kit/page/browser/requests.js'
 
 const TOKEN_KEY = 'millrace-match-token'
 
-/** The token is in the storage of the tab: never in an address, which histories and logs keep. */
+/**
+ * Keeps the token in the session storage of the tab. The token is never in an address, because histories and logs keep
+ * addresses.
+ */
 export const session = {
   get token() {
     return sessionStorage.getItem(TOKEN_KEY)
@@ -18,7 +21,8 @@ export const session = {
 }
 
 /**
- * Reads who a token is for. The page only decides what to show by it; the server checks every request.
+ * Reads the user and the scopes from a token. The page uses them only to decide what to show. The server checks every
+ * request.
  * @param {string} token
  * @returns {{ userId: string, isAdmin: boolean } | undefined} undefined if the text is not a token
  */

@@ -11,16 +11,22 @@ import { seconds } from './messages.js'
 /** @typedef {'LEFT' | 'RIGHT' | 'SUPER_LIKE'} Direction */
 
 const FEED_LIMIT = 20
-/** The server keeps more candidates ready than it sends, so a short deck is filled up before it is empty. */
+/**
+ * When fewer candidates than this are left, the page asks for more. The server keeps more candidates ready than it
+ * sends.
+ */
 const FILL_BELOW = 5
-/** The server searches an empty feed again after five seconds. */
+/**
+ * Minimum time before an incomplete deck is read again. The server repeats a search that found nobody after five
+ * seconds.
+ */
 const LEAST_RELOAD_MS = 6_000
 const MOST_RELOAD_MS = 30_000
 const EMPTY_RELOAD_MS = 8_000
 const CLOCK_MS = 1_000
-/** As long as the transition in the style sheet. */
+/** Duration of the transition in the style sheet. */
 const FLIGHT_MS = 250
-/** What a swipe may report as its duration. */
+/** Maximum duration that a swipe may report. */
 const MAX_DURATION_MS = 86_400_000
 
 /** @type {Readonly<Record<string, Direction | 'REWIND'>>} */
@@ -31,7 +37,7 @@ const FLIGHTS = { LEFT: 'left', RIGHT: 'right', SUPER_LIKE: 'up' }
 const PAST = { LEFT: 'You passed', RIGHT: 'You like', SUPER_LIKE: 'You super-like' }
 
 /**
- * Shows candidates one by one and sends swipes in their order.
+ * Shows candidates one by one, and sends swipes to the server in the order in which the user made them.
  * @param {object} wiring
  * @param {(failure: Failure) => void} wiring.onFailure
  * @param {(failure: Failure) => boolean} wiring.onClosed returns whether the feed stays closed to this user
@@ -45,9 +51,15 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   const buttons = { LEFT: button('pass'), RIGHT: button('like'), SUPER_LIKE: button('super-like'), REWIND: button('rewind') }
   /** @type {Candidate[]} */
   let waiting = []
-  /** Users whose swipe is on its way. A feed that was read before it arrives may still contain them. */
+  /**
+   * Users for whom a swipe is on its way to the server. A feed that was read before the swipe arrives may still contain
+   * these users.
+   */
   const sending = new Set()
-  /** Swipes and rewinds reach the server one after the other, because a rewind takes back the last swipe. */
+  /**
+   * The last request in the queue. Swipes and rewinds reach the server one after the other, because a rewind takes back
+   * the last swipe.
+   */
   let sent = Promise.resolve()
   let shownAt = 0
   let position = 0
@@ -55,7 +67,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   let pausedUntil = 0
   let hasLoaded = false
   let isRunning = false
-  /** Grows with each start, so that answers to a user who has signed out change nothing. */
+  /** Grows with each start, so that answers that arrive after the user has signed out change nothing. */
   let run = 0
   /** @type {ReturnType<typeof setInterval> | undefined} */
   let clock
@@ -85,7 +97,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     const isPaused = Date.now() < pausedUntil
     for (const [action, one] of Object.entries(buttons)) {
       const isOff = isPaused || (action !== 'REWIND' && waiting.length === 0)
-      // A disabled button would lose the focus, and the next key with it.
+      // The buttons are not really disabled, because a disabled button would lose the focus and could not receive the
+      // next key.
       one.setAttribute('aria-disabled', String(isOff))
     }
   }
@@ -113,7 +126,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       } catch (error) {
         const failure = failureOf(error)
         if (!isCurrent()) return
-        // A person who is gone stays gone; after other failures the card comes back.
+        // If the person's profile no longer exists, the card does not come back. After any other failure, it comes
+        // back.
         if (failure.code !== 'profile_not_found') waiting.unshift(candidate)
         pauseFor(failure)
         onFailure(failure)
@@ -149,11 +163,11 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   function inOrder(step) {
     const mine = run
     const isCurrent = () => isRunning && run === mine
-    // A bug in one step must not stop the later ones.
+    // A bug in one step must not prevent later steps.
     sent = sent.then(() => (isCurrent() ? step(isCurrent) : undefined)).catch(reportError)
   }
 
-  /** Takes a complaint back, unless the user has to wait. */
+  /** Removes the error message, unless the user has to wait. */
   function settle() {
     if (Date.now() >= pausedUntil) onSuccess()
   }
@@ -225,7 +239,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   function onKey(event) {
     const action = KEYS[event.key]
     if (action === undefined || event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return
-    // Keys that type or move elsewhere on the page are not swipes.
+    // Keys that are pressed in other parts of the page, such as text fields, are not swipes.
     const at = event.target instanceof Element ? event.target : document.body
     if (at !== document.body && at.closest('#deck') === null) return
     event.preventDefault()
@@ -233,7 +247,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   }
 
   return {
-    /** Reads the feed and takes keys. */
+    /** Reads the feed and starts to listen to keys. */
     start() {
       if (isRunning) return
       isRunning = true
@@ -246,7 +260,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       }, CLOCK_MS)
       inOrder(load)
     },
-    /** Forgets the deck of the user who signs out. */
+    /** Clears the deck when the user signs out. */
     stop() {
       isRunning = false
       document.removeEventListener('keydown', onKey)
@@ -262,7 +276,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
 }
 
 /**
- * Returns the ms after which the feed is worth reading again, if few candidates are left.
+ * Returns how long to wait, in ms, before a feed with few candidates is worth reading again.
  * @param {number} left
  * @param {number} hintAt epoch ms
  */

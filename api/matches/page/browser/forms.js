@@ -31,7 +31,7 @@ export async function saveProfile() {
   })
 }
 
-/** Sends the place of the form. */
+/** Sends the location that the form contains. */
 export async function savePlace() {
   await ask('POST', 'location', { lat: Number(input('lat').value || Number.NaN), lon: Number(input('lon').value || Number.NaN) })
 }

@@ -9,9 +9,9 @@ import { matchList } from './matches.js'
 import { problemOf } from './messages.js'
 import { searchMap } from './search-map.js'
 
-/** The parts of the page of which at most one is visible at a time. */
+/** Parts of the page. At most one of them is visible at a time. */
 const VIEWS = ['sign-in', 'profile', 'place', 'feed']
-/** The form that gives what the feed lacks, by the code of the refusal. */
+/** The form that provides what the feed needs, keyed by the code of the error. */
 /** @type {Readonly<Record<string, string>>} */
 const MISSING = { profile_not_found: 'profile', location_required: 'place' }
 
@@ -40,7 +40,7 @@ function report(failure) {
 }
 
 /**
- * Shows what helps when the feed refuses this user.
+ * Shows the form that helps when the feed refuses this user.
  * @param {Failure} failure
  * @returns {boolean} whether the feed stays closed until the user has done something
  */
@@ -50,7 +50,7 @@ function onClosed(failure) {
   if (view === undefined && !isNoUser) return false
   leave()
   show(view)
-  // An administrator need not be a user of the feed.
+  // Administrators do not see this message, because they need not be users of the feed.
   if (isNoUser && part('search').hidden) complain('The user of this token cannot use the match feed: its id is not a UUID.')
   return true
 }

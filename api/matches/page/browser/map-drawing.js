@@ -5,15 +5,15 @@ import { planeAround } from '../../../kit/page/browser/plane.js'
 const SVG = 'http://www.w3.org/2000/svg'
 /** Free space around the cells, as a share of their extent. */
 const MARGIN = 0.03
-/** A label leaves free space around itself. */
+/** Size of a label, in characters and lines, including the free space around the label. */
 const LABEL_CHARACTERS = 5
 const LABEL_LINES = 3
 
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
 
 /**
- * Draws searched cells, each one above the larger ones that contain it.
- * @param {readonly SearchedCell[]} cells in the order of the search, which begins around the user's own cell
+ * Draws the searched cells. Each cell is drawn on top of the larger cells that contain it.
+ * @param {readonly SearchedCell[]} cells in the order of the search. The search begins around the user's own cell.
  * @param {(cell: SearchedCell) => void} onChoose
  */
 export function drawMap(cells, onChoose) {
@@ -39,7 +39,7 @@ export function drawMap(cells, onChoose) {
   if (home !== undefined) mark('here', home)
 
   /**
-   * Outlines a cell above all others.
+   * Draws the outline of a cell on top of all cells.
    * @param {string} className
    * @param {SearchedCell} cell
    */
@@ -53,7 +53,7 @@ export function drawMap(cells, onChoose) {
   return {
     svg,
     /**
-     * Shows all cells of a precision, and those inside.
+     * Zooms to all cells of a precision and the cells inside them.
      * @param {number} precision
      */
     zoomTo(precision) {
@@ -76,7 +76,8 @@ function classOf({ examined, passed }) {
 }
 
 /**
- * The home cell is the middle one of the smallest cells: the search begins with it and its neighbours.
+ * Returns the user's own cell and the smallest cells after it. The search begins with the user's own cell and its
+ * neighbours, so this cell is in the middle of the smallest cells.
  * @param {readonly SearchedCell[]} cells
  */
 function homeFirst(cells) {
@@ -86,7 +87,7 @@ function homeFirst(cells) {
 }
 
 /**
- * Places cells on a plane.
+ * Returns the positions and sizes of the cells on a plane.
  * @param {readonly SearchedCell[]} cells
  * @returns {Map<SearchedCell, Box>}
  */

@@ -9,29 +9,32 @@ import { failureOf } from './deck.js'
 /** @typedef {Person & { match_id: string, matched_at: string }} Match */
 
 const POLL_MS = 5_000
-/** After an answered match, the list has it within a second or two. */
+/**
+ * How soon the list is read again after the answer to a swipe contained a match. The list contains the match within a
+ * second or two.
+ */
 const SOON_MS = 1_000
-/** Failures double the pause up to this. */
+/** Maximum pause between requests. Each failure doubles the pause up to this maximum. */
 const MOST_POLL_MS = 60_000
 const SHOWN = 100
 
 /**
- * Lists matches and announces new ones. Asks only while the page is visible.
+ * Lists matches and announces new ones. Sends requests only while the page is visible.
  * @param {object} wiring
  * @param {(failure: import('../../../kit/page/browser/requests.js').Failure) => void} wiring.onFailure
  */
 export function matchList({ onFailure }) {
   const list = part('match-list')
   const news = part('match-news')
-  /** @type {Set<string> | undefined} undefined until the list was read once */
+  /** @type {Set<string> | undefined} undefined before the list is first read */
   let known
-  /** Users whose match the answer to a swipe has announced already. */
+  /** Users whose match has already been announced. */
   const announced = new Set()
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   let pauseMs = POLL_MS
   let isRunning = false
-  /** Grows with each start, so that answers to a user who has signed out change nothing. */
+  /** Grows with each start, so that answers that arrive after the user has signed out change nothing. */
   let run = 0
 
   async function poll() {
@@ -97,7 +100,7 @@ export function matchList({ onFailure }) {
       run++
       void poll()
     },
-    /** Forgets the matches of the user who signs out. */
+    /** Clears the list when the user signs out. */
     stop() {
       isRunning = false
       clearTimeout(timer)
@@ -109,7 +112,7 @@ export function matchList({ onFailure }) {
       part('no-matches').hidden = false
     },
     /**
-     * Announces a match that a swipe was answered with.
+     * Announces a match that the answer to a swipe contained.
      * @param {Person} person
      */
     expect(person) {

@@ -14,7 +14,7 @@ const BY_CODE = {
   unavailable: 'The service is not available at the moment.',
 }
 
-/** Shown for each filter and exclusion that a search applies. */
+/** Texts for the filters and exclusions of a search. */
 /** @type {Readonly<Record<string, string>>} */
 const REASONS = {
   gender: 'has a gender that the user does not seek',
@@ -32,7 +32,7 @@ const REASONS = {
 }
 
 /**
- * Says what went wrong and what helps.
+ * Returns a text that says what went wrong and what the user can do.
  * @param {Failure} failure
  * @returns {string}
  */

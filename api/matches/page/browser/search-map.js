@@ -20,7 +20,7 @@ import { reasonText } from './messages.js'
 
 /** @typedef {{ user: string, examined: number, passed: number, cells: SearchedCell[] }} Search */
 
-/** Parts of the map, by the precision of the cells that they show whole. */
+/** Zoom levels of the map. Each level shows all cells of a precision. */
 const PARTS = [
   { precision: 6, name: 'Quarter (about 3 km)' },
   { precision: 5, name: 'Town (about 15 km)' },
@@ -28,7 +28,7 @@ const PARTS = [
 ]
 
 /**
- * Shows administrators which cells a search visits, and why it excludes those whom it finds there.
+ * Shows administrators which cells a search visits, and why it excludes users whom it finds there.
  * @param {object} wiring
  * @param {(failure: Failure) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess
@@ -129,7 +129,7 @@ export function searchMap({ onFailure, onSuccess }) {
   }
 
   /**
-   * Adds every filter's verdict on a user to the user's entry.
+   * Adds the verdicts of all filters on a user to the user's entry.
    * @param {string} user
    * @param {string} candidate
    * @param {HTMLElement} entry
@@ -151,7 +151,7 @@ export function searchMap({ onFailure, onSuccess }) {
   onSubmit('search-form', search, onFailure)
 
   return {
-    /** Forgets the search of the administrator who signs out. */
+    /** Clears the map when the administrator signs out. */
     clear() {
       drawing = undefined
       input('search-user').value = ''

@@ -21,7 +21,7 @@ onSubmit(
   'sign-in',
   async () => {
     await session.start(input('token').value.trim())
-    // The page is opened for a list, which its address names.
+    // The query of the address names the list that the page should explain.
     location.assign(EXPLAIN + location.search)
   },
   report,
