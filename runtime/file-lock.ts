@@ -16,7 +16,7 @@ export function lockFile(path: string, waitMs = 0): (() => void) | undefined {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { timeout: waitMs })
-    // With a journal in memory, SQLite creates no second file, whose path would be wrong after the folder is renamed.
+    // The journal is in memory, because the path of a journal file would be wrong after the folder is renamed.
     database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE')
   } catch (error) {
     database?.close()

@@ -76,7 +76,7 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
   const producer = transport.producer({ transactionalId: `job-${name}` })
   const partitionCounts = new Map<string, number>()
   let queue: RequestQueue<K, V> | undefined
-  /** One transaction after another. */
+  /** Settles when the last transaction has ended. Transactions run one after another. */
   let last: Promise<unknown> = Promise.resolve()
 
   async function confirm(): Promise<void> {

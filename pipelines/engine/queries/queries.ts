@@ -26,8 +26,8 @@ export interface RangeOptions {
 
 export interface QueryOptions extends RangeOptions {
   /**
-   * The key's partition, for stores whose records are not partitioned by the store's own key. The default is the
-   * murmur2 of the key.
+   * The key's partition. Needed for stores that are not partitioned by their own key. By default, the murmur2 hash of
+   * the key determines the partition.
    */
   readonly partition?: number
 }
@@ -41,13 +41,13 @@ export interface StateView {
   readonly role: 'active' | 'standby'
   readonly position: StatePosition
   /**
-   * Number of offsets that the state lacked at the last fetch. For an active task, the offsets are those of the input;
-   * for a standby, those of the changelog.
+   * How many offsets the state was behind at the last fetch: behind the input for an active task, behind the changelog
+   * for a standby.
    */
   readonly behind: number
   /**
-   * Time, epoch ms. If the state was up to date at the last fetch, this is the time of that fetch; if not, it is the
-   * time of the last write to the state. The time does not advance on a worker that has lost its connection.
+   * How current the state is, epoch ms: the time of the last fetch if the state was up to date then, otherwise the time
+   * of the last write to the state. On a worker that has lost its connection, this time does not advance.
    */
   readonly asOf: number
 }
@@ -69,7 +69,7 @@ export interface QueryRange<K> extends Omit<StateRange, 'gte' | 'lt'> {
   readonly lt?: K
 }
 
-/** The answer when another worker has the partition. Repeat the query at that worker. */
+/** The answer when another worker owns the partition. Send the query to that worker instead. */
 export interface OnOtherWorker {
   readonly outcome: 'other-worker'
   readonly partition: number

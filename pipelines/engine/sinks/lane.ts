@@ -43,7 +43,7 @@ export interface LaneDeps extends LaneTools {
   readonly runtime: Pick<Runtime, 'random' | 'log'>
 }
 
-/** The methods of a lane, which only the sink's loop calls. Background work leaves its result for the next `step`. */
+/** Only the sink's loop calls the methods of a lane. Background work leaves its result for the next `step`. */
 export interface Lane {
   readonly partition: TopicPartition
   readonly state: LaneState
@@ -76,8 +76,8 @@ export interface Lane {
 }
 
 /**
- * Interval at which the offsets of idle partitions are committed again. Otherwise the offsets would expire (by default
- * after seven days), because the group has no members.
+ * Interval at which the offsets of idle partitions are committed again. Kafka deletes the offsets of a group without
+ * members when they have not been committed for some time (by default seven days).
  */
 export const COMMIT_AGAIN_MS = 3_600_000
 const NEVER = Number.POSITIVE_INFINITY

@@ -27,9 +27,9 @@ export interface OffsetCommits {
 }
 
 /**
- * Creates the commits of a sink.
- * @param group the group with the sink's name. Kafka accepts its offsets from any process, so `confirm` must stop a
- * process that has lost its membership without noticing.
+ * Creates the object that commits a sink's offsets.
+ * @param group the group with the sink's name. Kafka accepts offsets for this group from any process, so `confirm` must
+ * stop a process that has lost its membership without noticing.
  */
 export function offsetCommits(group: MemberlessGroup, { confirm, everyMs, runtime }: OffsetCommitsDeps): OffsetCommits {
   let nextAt = 0

@@ -23,7 +23,7 @@ export interface RetriedJob {
   readonly hasResult: boolean
   /** True when the job has failed and `repeat` is due at `retryAt`. */
   readonly mustRepeat: boolean
-  /** The time before which no attempt may start. */
+  /** Earliest time of the next attempt, by the clock of `takeResult`. */
   readonly retryAt: number
   start(job: Job): void
   repeat(): void

@@ -65,16 +65,16 @@ export interface Sink {
   lanes(): LaneStatus[]
 }
 
-/** Maximum time for which the loop waits when nothing is due. */
+/** Longest wait of the loop when nothing is due. */
 const LONGEST_WAIT_MS = 1_000
 /**
- * How long the broker may delay its answer to a fetch without data. The wait can be long, because a sink does not need
- * empty answers.
+ * How long the broker may hold a fetch request while it has no data. This can be long, because a sink does not need
+ * empty responses.
  */
 const IDLE_WAIT_MS = 15_000
 /**
- * Maximum wait for the last commit of a partition. Without this commit, the next owner reads the records of about a
- * second again.
+ * Maximum wait for the last commit of a partition. Without this commit, the next owner reads about a second's worth of
+ * records again.
  */
 const LAST_COMMIT_GRACE_MS = 2_000
 /** How long a stopping sink waits for a write. Unfinished writes are repeated by the next owner. */
@@ -174,8 +174,9 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     while ([...lanes.values()].some((lane) => lane.state !== 'closed') && runtime.monotonic() < deadline) {
       await fetching.poll(LONGEST_WAIT_MS)
       stepAll()
-      // This process may keep some partitions after the change. The other sinks of the group need not wait for writes
-      // to such partitions.
+      // The assignment may still change while the sink stops. If this process keeps the partitions that are being
+      // written, the sink settles the new assignment at once, so that the other sinks of the group do not wait for
+      // these writes.
       assignment = seat.assigned()
       settle()
       await runtime.nextTurn()
@@ -198,7 +199,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     const ended = running?.catch(() => {})
     if (await isLonger(ended, goodbyeMs + (assignment === undefined ? 0 : stopGraceMs))) {
       log.warn({ sink: name }, 'sink_stop_waits_no_longer')
-      // Closes the connections, which ends all requests that are still being retried.
+      // Closing the connections ends all requests that are still being retried.
       await Promise.allSettled([fetcher?.close(), offsets?.close(), seat.leave()])
     }
   }

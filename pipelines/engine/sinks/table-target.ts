@@ -194,8 +194,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
 }
 
 /**
- * Adds records one by one. Returns those with a time that the table cannot store. Any other error is a bug of the table
- * and stops the sink.
+ * Adds records one by one. Returns those with a time that the table cannot store. Any other error is a bug in the
+ * table's code and stops the sink.
  */
 function refusedOf(records: SinkBatch['records'], add: (record: SinkRecord) => void): RefusedRecord[] {
   const refused: RefusedRecord[] = []

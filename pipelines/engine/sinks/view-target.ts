@@ -92,8 +92,9 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   }
 
   /**
-   * Another process may write the view between this read and the script call. In that case the view is at a different
-   * position, so the script call changes nothing.
+   * Reads the values that the view holds, and computes the operations of a batch. Another process may write the view
+   * between this read and the script call. In that case the view is at a different position, so the script call changes
+   * nothing.
    */
   async function operationsOf(partition: number, records: readonly { readonly key: K; readonly value: V | null }[]) {
     const now = runtime.now()

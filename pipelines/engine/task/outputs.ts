@@ -16,9 +16,9 @@ export interface AppenderSource {
 }
 
 /**
- * Maximum unsent data of one call. A worker commits at 32 MiB of unsent data, so only a single call of an author's code
- * can reach this limit: an endless loop, or a handler that should yield from time to time. The error stops the worker
- * and names the processor, which an out-of-memory crash would not.
+ * Maximum amount of unsent data. A worker commits at 32 MiB of unsent data, so only a single call of an author's code
+ * can reach this limit: an endless loop, or a handler that should yield from time to time. The resulting error stops
+ * the worker and names the processor. An out-of-memory crash would not name it.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */
@@ -38,7 +38,7 @@ export interface Outputs {
   /**
    * Copies key and value of a record unchanged. Without `partition`, the key determines the partition, and a record
    * without a key keeps the number of the partition from which it was read.
-   * @param options the ways in which the copy differs from the record; by default, the copy is complete
+   * @param options how the copy differs from the record; by default, the copy is complete
    */
   copy(
     topic: string,

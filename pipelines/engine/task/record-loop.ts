@@ -18,9 +18,9 @@ import type { TaskIdling } from './task-idling.ts'
  */
 const SLICE_RECORDS = 4_096
 /**
- * Maximum bytes decoded at a time, for large records with many items each. No heartbeat is sent while a slice is
- * decoded and its state is read, so a slice must be small. The limit still allows 512 records of a kilobyte, which make
- * a multi-get worthwhile.
+ * Maximum number of bytes decoded at a time. It matters for large records with many items each. No heartbeat is sent
+ * while a slice is decoded and its state is read, so a slice must be small. The limit still allows 512 records of a
+ * kilobyte, which make a multi-get worthwhile.
  */
 const SLICE_BYTES = 512 * 1_024
 /**
@@ -42,7 +42,8 @@ export interface RecordLoopParts {
   /** The queues of the sources, in the order of their declarations. */
   readonly queues: readonly RecordQueue[]
   /**
-   * The closing of times for each source, in the order of the queues; undefined when the stream has no time handlers.
+   * The object that closes times for each source, in the order of the queues; undefined when the stream has no time
+   * handlers.
    */
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly idling: TaskIdling
@@ -207,8 +208,9 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   /**
-   * Limits the number of records in the next slices, so that the state of a slice has at most `PREFETCH_BYTES`. Cached
-   * and absent state is counted as 0 bytes, so a slice may exceed the limit by the factor `SLICE_GROWTH`.
+   * Limits the number of records in the next slices, so that the prefetched state of a slice takes at most
+   * `PREFETCH_BYTES`. Cached and absent state is counted as 0 bytes, so a slice may exceed the limit by the factor
+   * `SLICE_GROWTH`.
    */
   function setPrefetchRecords(bytes: number): void {
     const fitting = Math.floor((announcedRecords * PREFETCH_BYTES) / Math.max(1, bytes))

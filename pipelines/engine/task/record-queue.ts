@@ -172,7 +172,7 @@ export class RecordQueue {
     }
   }
 
-  /** Moves to the record after the one at `slot`, which was processed. */
+  /** Moves past the record at `slot`, which has been processed. */
   advance(): void {
     const chunk = this.chunk as RecordChunk
     this.position = chunk.offsets[this.row] + 1
@@ -265,7 +265,7 @@ export class RecordQueue {
     this.queuedBytes -= chunkBytes(chunk)
     this.#head++
     this.row = 0
-    // Finished chunks are removed even while more chunks are waiting. Each chunk keeps a whole fetch response in
+    // Finished chunks are removed even while more chunks are waiting: each chunk keeps a whole fetch response in
     // memory, and during a backlog the queue is never empty.
     if (this.#head === this.#chunks.length || this.#head >= MAX_FINISHED_CHUNKS) {
       this.#chunks.splice(0, this.#head)

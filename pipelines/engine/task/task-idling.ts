@@ -23,7 +23,7 @@ const never: TaskIdling = { until: () => -Infinity }
  */
 export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number): TaskIdling {
   if (maxIdleMs < 0 || sources.length === 1) return never
-  /** The time since which each source is known to be read to its end; undefined for other sources. */
+  /** When each source was found to be read to its end; undefined for sources that are not at their end. */
   const endedSince: (number | undefined)[] = sources.map(() => undefined)
 
   /** Returns the time until which the task waits for this source. */

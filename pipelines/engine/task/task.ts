@@ -27,7 +27,7 @@ export interface TaskDeps {
   readonly topology: Topology
   readonly part: SubTopology
   readonly partition: number
-  /** The broker's partition counts of all topics that the topology reads or writes. */
+  /** The actual partition count of every topic that the topology reads or writes. */
   readonly partitionCounts: ReadonlyMap<string, number>
   readonly codecs: Codecs
   readonly session: StateSession
@@ -38,7 +38,7 @@ export interface TaskDeps {
   readonly isMissing: (schemaId: number) => boolean
   /** The failed records, shared by all tasks of a worker, including earlier tasks of the same partitions. */
   readonly failed: FailedRecords
-  /** Memory for the decoded objects of each store that does not set its own size. */
+  /** Cache size for decoded objects, in bytes, for each store that does not set its own size. */
   readonly cacheBytes: number
 }
 
@@ -118,8 +118,8 @@ export interface StreamTask extends TaskPlace {
   position(topic: string): number
   highWatermark(topic: string): number
   /**
-   * The last time (epoch ms) at which the high watermarks of all sources were known; undefined while the high watermark
-   * of any source is unknown.
+   * Time (epoch ms) of the fetch that returned the oldest of the sources' high watermarks; undefined while the high
+   * watermark of any source is unknown.
    */
   readonly fetchedAt: number | undefined
   readonly streamTime: number

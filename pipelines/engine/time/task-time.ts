@@ -79,7 +79,7 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
   }
 }
 
-/** Maximum size of a backward clock correction for which no time is repeated. See `timeMark`. */
+/** If the clock is set back by at most this much, no time is repeated. See `timeMark`. */
 const WAITED_OUT_MS = 60_000
 
 /**

@@ -7,8 +7,8 @@ export interface MarkedSource {
 /** Decides when a first stage may declare that a time has passed. */
 export interface TimeMark {
   /**
-   * Must be called when a fetch of source `index` was answered. The fetch was sent at `fetchedAt`, and at that time the
-   * log ended at `highWatermark` or later.
+   * Must be called when a fetch of source `index` has been answered. The fetch was sent at `fetchedAt`, and everything
+   * that was in the log at that time is before `highWatermark`.
    * @param now the current reading of the same clock
    */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
@@ -28,14 +28,14 @@ export interface TimeMark {
 
 /**
  * A time W is due once a fetch was sent at W + delay or later. The high watermark in its response is the target, and W
- * is ready when everything up to the target is processed. There is one target at a time. A backlog is first processed
- * up to this target. The next target belongs to the latest time that is due by then. Times that passed while the worker
- * was stopped are therefore skipped.
+ * is ready when everything up to the target is processed. There is one target at a time: the stage first processes its
+ * backlog up to the target, and then gets the next target, for the latest time that is due by then. Times that passed
+ * while the worker was stopped are therefore skipped.
  *
  * When the clock is set back, times start again from the new reading, because earlier markers for times after that
  * reading are no longer valid. Later stages do not close a time twice.
- *   @param waitedOutMs if the clock is set back by at most this much, no time is marked until the clock has caught up,
- *   so that no time occurs twice
+ * @param waitedOutMs if the clock is set back by at most this much, no time is marked until the clock has caught up, so
+ * that no time occurs twice
  */
 export function timeMark(everyMs: number, delayMs: number, sourceCount: number, waitedOutMs = 0): TimeMark {
   let lastSent = -Infinity
@@ -91,10 +91,7 @@ export interface TimeMarks {
   readonly asksFrom: number
   /** True when a marked time is reached. */
   readonly due: boolean
-  /**
-   * Handles the reached times in the transaction that commits the positions up to which the task has processed its
-   * sources.
-   */
+  /** Handles the reached times, in the same transaction that commits the task's positions in its sources. */
   run(): void
 }
 

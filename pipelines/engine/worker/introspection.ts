@@ -74,7 +74,7 @@ const TEXT = 'text/plain; charset=utf-8'
 const MAX_CONNECTIONS = 256
 /**
  * Time after which a connection without any traffic is closed. Without this limit, clients that send nothing or read no
- * answers could use up the connections, and health probes would fail. No request takes this long while the brokers
+ * responses could use up the connections, and health probes would fail. No request takes this long while the brokers
  * respond.
  */
 const SILENT_CONNECTION_MS = 30_000

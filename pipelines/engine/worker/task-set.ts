@@ -11,7 +11,7 @@ const PAUSE_TASK_BYTES = 4 * 1_048_576
 /** Duration of one round over all tasks. Sockets are read and heartbeats sent between rounds. */
 const ROUND_MS = 20
 
-/** The set of a worker's tasks, which distributes records to the tasks and determines which task runs. */
+/** The tasks of a worker. Distributes records to the tasks and determines which task runs. */
 export interface TaskSet {
   all(): StreamTask[]
   running(): StreamTask[]

@@ -28,7 +28,7 @@ const LONGEST_POLL_WITH_COPIES_MS = 100
 const MAX_QUEUED_BYTES = 8 * 1_048_576
 /**
  * Maximum bytes per poll while some tasks restore and others process records. Copying this much takes about 9 ms (3 µs
- * per row of 170 bytes). A larger poll would delay commits, because each of their requests waits for the end of the
+ * per row of 170 bytes). A larger poll would delay commits, because each request of a commit waits for the end of the
  * turn.
  */
 const SHARED_POLL_BYTES = 524_288
@@ -298,7 +298,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 }
 
-/** Returns the schema id that a processor's read of the state needed; undefined for any other failure. */
+/** Returns the id of the schema that was not loaded when state was read; undefined for any other failure. */
 function unknownSchema(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof UnknownSchemaError) return cause.schemaId
   return undefined

@@ -43,7 +43,7 @@ export interface Failure {
 }
 
 export interface RetryPlan {
-  /** Which pause, from 0. */
+  /** Index of the pause in the schedule, from 0. */
   readonly step: number
   /** Epoch ms. */
   readonly notBefore: number
