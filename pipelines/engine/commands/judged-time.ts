@@ -41,6 +41,6 @@ export function judgedTime(kept: KeyedStore<string, DecidedCommand>): JudgedTime
 export function requireAppendTime(topology: string, topic: AnyTopic): void {
   const [[name, value]] = Object.entries(APPEND_TIME)
   if (topic.config?.[name] !== value) {
-    throw new TopologyError(`${topology}: commands of ${topic.name} are judged by append time, so the topic needs ${name}=${value}`)
+    throw new TopologyError(`${topology}: commands in ${topic.name} are judged by append time, so the topic needs ${name}=${value}`)
   }
 }

@@ -42,7 +42,7 @@ export interface Emission {
   readonly options?: EmitOptions
 }
 
-/** The changes that a decision makes in addition to the change of its own key's state. They are applied in order. */
+/** The changes that a decision makes in addition to the state of its own key. They are applied in order. */
 export interface RowChanges {
   readonly puts?: readonly RowChange[]
   readonly emits?: readonly Emission[]

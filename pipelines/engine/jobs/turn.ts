@@ -25,7 +25,7 @@ export function jobRecord<K, V>(topic: Topic<K, V>, key: K, value: V): JobRecord
 export interface JobTurn<K, V> {
   /** Fires when another process takes the job over, or when this process stops. */
   readonly signal: AbortSignal
-  /** A random text that is unique to this turn. */
+  /** A random string that is unique to this turn. */
   readonly token: string
   /**
    * Returns the next request, in order; undefined if none arrives in time. The method returns the same request until

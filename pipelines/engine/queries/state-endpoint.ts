@@ -130,7 +130,7 @@ function notHere(url: URL, asked: object, answer: Exclude<StateAnswer<unknown>, 
   if (answer.outcome === 'not-ready') return notReady(`partition ${partition}: ${answer.reason}`)
   const { memberId, address, standbys } = answer
   // A client that may join the group can publish any text as its address, and Node throws if a header contains anything
-  // but ASCII.
+  // but ASCII. The location is therefore parsed as a URL first.
   const location = `${address}${url.pathname}${url.search}`
   if (address === undefined || !URL.canParse(location))
     return notReady(`partition ${partition} belongs to worker ${memberId}, which has no address`)

@@ -43,7 +43,10 @@ export function stateRequest(parameters: URLSearchParams): KeyRequest | RangeReq
   const allowed = [...(isForKey ? FOR_ONE_KEY : [...FOR_ONE_KEY, ...FOR_RANGES]), ...FOR_BOTH]
   const other = [...names].find((name) => !allowed.includes(name))
   if (other !== undefined)
-    throw new QueryError('unknown_parameter', `${isForKey ? 'with a key, ' : ''}the parameters are: ${allowed.join(', ')}`)
+    throw new QueryError(
+      'unknown_parameter',
+      `a parameter is unknown; ${isForKey ? 'with a key, ' : ''}the parameters are: ${allowed.join(', ')}`,
+    )
   const partition = partitionOf(parameters.get('partition'))
   const standby = isSet(parameters, 'standby')
   const key = bytesOf(parameters, 'key')

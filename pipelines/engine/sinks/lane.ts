@@ -97,7 +97,10 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   let applied: number | undefined
   let committed: number | undefined
   let committedAt = 0
-  /** The leader epoch in which the log contained all records before `applied`; undefined when it is unknown. */
+  /**
+   * The latest leader epoch in which the log is known to contain all records before `applied`; undefined when there is
+   * none.
+   */
   let leaderEpoch: number | undefined
   /** The end of the log when reading began. The target is complete when it reaches this offset. */
   let goal: number | undefined

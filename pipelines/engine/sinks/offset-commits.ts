@@ -15,7 +15,7 @@ export interface OffsetCommitsDeps {
 
 /**
  * Commits the offsets of the lanes, one commit at a time. A failure is only logged, because the lanes offer their
- * offsets again. After a restart, the sink then reads a few more records twice.
+ * offsets again. If the sink restarts before they are committed, it reads a few more records a second time.
  */
 export interface OffsetCommits {
   /** True when the next commit may begin. */

@@ -29,7 +29,7 @@ export interface SinkOptions {
 export interface SinkDeps {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** A store into which the topics are copied, or a receiver to which each record of the only topic is delivered. */
+  /** A store into which the topics are copied, or a receiver to which the records of a single topic are delivered. */
   readonly target: SinkTarget | DeliveryTarget
   /** The sink's seat in the group whose processes share the partitions. */
   readonly seat: SinkSeat
@@ -53,7 +53,7 @@ export interface LaneStatus extends TopicPartition {
 export interface Sink {
   readonly name: string
   readonly topics: readonly string[]
-  /** Resolves after `stop`. Rejects with an error that a retry cannot cure. */
+  /** Resolves after `stop`. Rejects after an error that a retry cannot fix. */
   run(): Promise<void>
   /** Finishes running writes, commits and leaves the group. */
   stop(): Promise<void>
@@ -153,7 +153,10 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     if ([...lanes].every(([key, lane]) => partitions.has(key) || lane.state === 'closed')) seat.settle(assignment)
   }
 
-  /** Each turn starts with a different lane, so that every lane gets its share of a scarce resource. */
+  /**
+   * Each turn starts with a different lane, so that every lane gets its share of scarce resources, such as delivery
+   * slots.
+   */
   function stepAll(): void {
     const at = runtime.monotonic()
     const all = [...lanes.values()]
@@ -162,7 +165,8 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   function earliest(at: number): number {
-    // The wait ends together with the waits of the other loops, so that the process wakes up once for all of them.
+    // The wait ends at a multiple of `LONGEST_WAIT_MS`, like the waits of the other loops, so that the process wakes up
+    // once for all of them.
     let due = at + LONGEST_WAIT_MS - (at % LONGEST_WAIT_MS)
     for (const lane of lanes.values()) due = Math.min(due, lane.dueAt(at))
     return due

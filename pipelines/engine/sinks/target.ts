@@ -1,8 +1,8 @@
 import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.ts'
 
 /**
- * A store into which a sink copies topics. The store saves the offset up to which it has applied a partition in the
- * same atomic step as the data. Reading continues from that offset; committed offsets are only for lag monitors.
+ * A store into which a sink copies topics. In one atomic step, the store saves the data and the offset up to which it
+ * has applied the partition. Reading continues from that offset; committed offsets are only for lag monitors.
  */
 export interface SinkTarget {
   /** Appears in logs and metrics. */

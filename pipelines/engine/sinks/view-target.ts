@@ -23,8 +23,8 @@ interface FactsToCompare {
 }
 
 /**
- * How far the time of a view may be ahead of this machine's clock. If it is further ahead, the clock that set it was
- * wrong, so the view may have missed tombstones. Clocks that use NTP differ by less than a second.
+ * How far the time at which a view was last complete may be ahead of this machine's clock. If it is further ahead, it
+ * comes from a wrong clock, so the view may have missed tombstones. Clocks that use NTP differ by less than a second.
  */
 const MAX_AHEAD_MS = 3_600_000
 /** Limits of a batch. The script call for a batch of this size blocks Redis' only thread for about a millisecond. */

@@ -28,7 +28,8 @@ export function changelogCopy(session: StateSession): ChangelogCopy {
     if (damaged !== undefined)
       throw new TransportError('CORRUPT_BATCH', `${data.topic}-${data.partition}: ${damaged.unreadable}`, { fatal: true })
     if (data.wasReset) {
-      // The log has lost records, which may include tombstones of keys that the state still contains.
+      // The log has lost records, perhaps including tombstones of keys that the state still contains. The state is
+      // therefore rebuilt.
       session.write()
       session.clear(store, partition, [positionName])
     }

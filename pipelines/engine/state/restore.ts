@@ -16,7 +16,7 @@ const CLOCK_CORRECTION_MS = 60_000
 export interface RestoreRange {
   readonly changelog: Changelog
   readonly from: number
-  /** The leader epoch in which the log contained all records before `from`; -1 when it is unknown. */
+  /** The latest leader epoch in which the log is known to contain all records before `from`; -1 when there is none. */
   readonly leaderEpoch: number
   /** End of the log (high watermark), requested after the committed offsets were fetched. */
   readonly to: number
@@ -61,7 +61,7 @@ function streamTimeName(task: TaskPlace): string {
   return `stream-time/${lastingName(task)}`
 }
 
-/** Returns the name of the position of a source partition. */
+/** Returns the name under which the state stores the offset of a source partition. */
 function sourceName({ topic, partition }: TopicPartition): string {
   return `source/${partitionKey(topic, partition)}`
 }
@@ -95,7 +95,7 @@ export function putPositions(
 export interface ChangelogEnds {
   /** The offset after the records of the transaction, keyed by partition key. */
   readonly offsets: ReadonlyMap<string, number>
-  /** Returns the epoch of a partition's leader, after it has acknowledged the records; -1 when it is unknown. */
+  /** Returns the epoch of the leader that has acknowledged the records of a partition; -1 when it is unknown. */
   leaderEpoch(topic: string, partition: number): number
 }
 
@@ -263,7 +263,8 @@ export function deleteState(session: StateSession, task: TaskPlace): void {
 
 /**
  * Notes in a batch that the state contains all records of a changelog before an offset.
- * @param leaderEpoch the leader epoch in which the log contained all of these records; -1 when it is unknown
+ * @param leaderEpoch the latest leader epoch in which the log is known to contain all of these records; -1 when there
+ * is none
  */
 export function putRestored(
   batch: Pick<StateBatch, 'putPosition'>,

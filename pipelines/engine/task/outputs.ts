@@ -31,7 +31,7 @@ const BYTES_PER_LOOK = 1_048_576
 export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
   broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
-  /** Returns the partition of records whose `partitionBy` is `text`. */
+  /** Returns the partition to which records with this text as their `partitionBy` go. */
   partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
   /** Emits a record without key and value to every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
@@ -146,7 +146,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     const { appenders } = output
     const partition = options?.partition ?? chosenPartition(options?.partitionBy, appenders.length)
     const appender = appenders[partition]
-    if (appender === undefined) throw new Error(`it has no partition ${partition}, only ${appenders.length}`)
+    if (appender === undefined) throw new Error(`the topic has no partition ${partition}, only ${appenders.length} partitions`)
     append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)
   }
 

@@ -56,7 +56,7 @@ export interface RecordLoopParts {
 }
 
 /**
- * Why a run ended. `idle`: all queued records are processed, or wait for records of another source. `more`: the time
+ * Why a run ended. `idle`: all queued records are processed, or wait for records from another source. `more`: the time
  * limit is reached. Object: a schema must be loaded before the task can continue.
  */
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
@@ -70,7 +70,7 @@ export interface RecordLoop {
   readonly closingDue: boolean
   /**
    * True after a failed record was skipped. The loop then processes nothing more before the next commit, so that a
-   * later failure does not repeat the records before this one.
+   * later failure does not make the task repeat the records before this one.
    */
   commitDue: boolean
   run(expired: () => boolean): RunResult

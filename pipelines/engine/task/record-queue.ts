@@ -13,8 +13,8 @@ export const MARKER = Symbol('marker')
 export const TOMBSTONE = Symbol('tombstone')
 
 /**
- * Maximum number of processed chunks in the queue. The number is small compared with that of the waiting chunks.
- * Processed chunks are removed in groups, because each removal moves all waiting chunks.
+ * Number of processed chunks at which the queue removes them. They are removed in groups, because each removal moves
+ * all waiting chunks. The number is small compared with that of the waiting chunks.
  */
 const MAX_FINISHED_CHUNKS = 16
 
@@ -63,7 +63,10 @@ export class RecordQueue {
   row = 0
   /** Next offset to process. */
   position = -1
-  /** The leader epoch in which the log contained all records before `position`; undefined when it is unknown. */
+  /**
+   * The latest leader epoch in which the log is known to contain all records before `position`; undefined when there is
+   * none.
+   */
   leaderEpoch: number | undefined
   highWatermark = 0
   /**

@@ -18,7 +18,7 @@ export interface TaskIdling {
 const never: TaskIdling = { until: () => -Infinity }
 
 /**
- * @param maxIdleMs With -1, the task never waits. With 0, it waits only for records that are known to be in the broker.
+ * @param maxIdleMs With -1, the task never waits. With 0, it waits only for records that are known to be on the broker.
  * With a positive value, it also waits up to this long for records that may still arrive.
  */
 export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number): TaskIdling {

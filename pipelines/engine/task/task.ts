@@ -52,7 +52,7 @@ export interface StartPosition {
 
 /** The progress of a task, as a commit saves it. */
 export interface TaskProgress {
-  /** Next offset of each source. Its metadata contains the event time. */
+  /** Next offset of each source. The metadata of each offset contains the event time. */
   readonly offsets: readonly OffsetToCommit[]
   /** -1 before the first record. */
   readonly streamTime: number
@@ -100,7 +100,7 @@ export interface StreamTask extends TaskPlace {
   readonly queuedBytes: number
   /** Returns true if records of this source are queued. */
   hasQueued(topic: string): boolean
-  /** True while the queued records wait for records of another source; see `TaskIdling`. */
+  /** True while the queued records wait for records from another source; see `TaskIdling`. */
   readonly idles: boolean
   /** Epoch ms at which the wait for another source ends if no records arrive. */
   readonly idlesUntil: number

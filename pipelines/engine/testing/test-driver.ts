@@ -78,7 +78,7 @@ export interface TestDriver {
   pipe<K, V>(topic: Topic<K, V>, key: K | undefined, value: V | null, options?: PipeOptions): void
   /** Pipes a record of arbitrary bytes, to test invalid records. */
   pipeBytes(topic: AnyTopic, key: Uint8Array | null, value: Uint8Array | null, options?: PipeOptions): void
-  /** Returns the records of a topic that were committed since its last read, partition by partition. */
+  /** Returns the records of a topic that were committed since the last call for this topic, partition by partition. */
   read<K, V>(topic: Topic<K, V>): TestRecord<K, V>[]
   /** Returns the dead letters that were written since the last call, as bytes with headers. */
   readDeadLetters(): LogRecord[]

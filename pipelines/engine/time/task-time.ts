@@ -117,8 +117,8 @@ export interface TimeClosing {
 }
 
 /**
- * Creates the time closing of a stream.
- * @param partitions the partition count of this stage, which is part of the markers that it forwards
+ * Creates the object that closes times for a stream.
+ * @param partitions the partition count of this stage. The markers that it forwards contain this count.
  */
 export function timeClosing(
   stream: StreamDeclaration,

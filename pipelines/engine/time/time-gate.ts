@@ -50,7 +50,7 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
   const partitionsKey = (stage: string) => `partitions/${stage}`
   const markerKey = (stage: string, partition: number) => `marker/${stage}/${partition}`
 
-  /** Returns the key of the number of partitions that have sent a marker for exactly this time. */
+  /** Returns the key of a counter: how many partitions have sent a marker for exactly this time. */
   const sentKey = (stage: string, time: number) => `${SENT_PREFIX}${time}/${stage}`
 
   /** Raises a stored value. @returns false when the value is already as high */
@@ -93,7 +93,10 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
     return closed === undefined || time > closed
   }
 
-  /** Returns the newest time for which enough partitions have sent a marker and are now at least `afterMs` further. */
+  /**
+   * Returns the newest time for which enough partitions have sent a marker, provided that enough partitions are now at
+   * least `afterMs` past it.
+   */
   function dueWithout({ share, afterMs }: CloseWithout): number | undefined {
     const newest = Math.min(...stages.map((stage) => reachedByMost(stage, share))) - afterMs
     let found: number | undefined

@@ -1,4 +1,4 @@
-/** The state of a source partition on which the time marks of a first stage depend. */
+/** The part of a source partition's state that the time marks of a first stage depend on. */
 export interface MarkedSource {
   /** The next offset to process. */
   readonly position: number
@@ -83,7 +83,7 @@ interface MarkedTime {
   reached(time: number): void
 }
 
-/** The time marks of a task that serve one purpose. */
+/** The time marks of a task that serve the same purpose: sending markers, or running ticks of the caught-up clock. */
 export interface TimeMarks {
   /** See `TimeMark.observe`. */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void

@@ -17,7 +17,7 @@ const MAX_TRANSACTION_BYTES = 32 * 1_048_576
  * which no heartbeat is sent.
  */
 const MAX_DIRTY_KEYS = 50_000
-/** Size of the open transaction at which full batches are sent while processing continues. */
+/** From this size of the open transaction, full batches are sent while processing continues. */
 const FLUSH_BYTES = 1_048_576
 /**
  * Commit interval for positions that have moved only past control records. These commits matter only for the lag that
@@ -126,7 +126,7 @@ export function committer(deps: CommitterDeps): Committer {
   let rollBacks = 0
   let failedWrites = 0
   let underWay: UnderWay | undefined
-  /** Duration of the brokers' part of the last commit. */
+  /** How long the brokers took for the last commit (steps 2 to 4). */
   let lastTookMs = 0
   /**
    * True after a part of the open transaction was sent. The broker aborts a transaction that stays open beyond its

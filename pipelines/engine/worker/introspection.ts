@@ -68,8 +68,8 @@ export interface Introspection {
 
 const TEXT = 'text/plain; charset=utf-8'
 /**
- * Maximum number of connections, which is far more than scrapers and operators need. Node closes further connections
- * at once.
+ * Maximum number of connections. It is far more than scrapers and operators need. Node closes further connections at
+ * once.
  */
 const MAX_CONNECTIONS = 256
 /**

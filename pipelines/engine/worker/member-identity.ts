@@ -34,7 +34,7 @@ export function transactionalIdPrefix(name: string): string {
 }
 
 /**
- * Returns the transactional ids whose slot is no longer in the group.
+ * Returns the transactional ids of worker slots that no longer have a member in the group.
  * @param memberIds the ids of all members that the group coordinator knows
  */
 export function idsWithoutMember(name: string, transactionalIds: readonly string[], memberIds: readonly string[]): string[] {

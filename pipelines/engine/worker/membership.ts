@@ -45,7 +45,7 @@ export interface Membership {
    * @throws FencedError after too many fences
    */
   startOver(reason: Error): Promise<void>
-  /** Closes tasks and opens them again. */
+  /** Closes tasks and creates new ones for the same partitions. */
   reopen(tasks: readonly StreamTask[]): void
   /** The keys of the assigned partitions. */
   readonly partitions: ReadonlySet<string>
@@ -75,8 +75,8 @@ export interface MembershipDeps {
 
 /**
  * Pause between two checks of the partition counts. A worker that is assigned new partitions of a source learns about
- * them at once, from the group. Only this check finds new partitions of sources that other workers are assigned, and
- * new partitions of outputs.
+ * them at once, from the group. It depends on this check for partitions that are assigned to other workers, and for the
+ * partitions of outputs.
  */
 const COUNTS_LOOK_MS = 30_000
 
@@ -86,7 +86,7 @@ type News =
   | { readonly tasks: readonly StreamTask[]; readonly offsets: TaskOffsets }
   | { readonly error: unknown }
 
-/** Returns true for transient failures of the cluster, which a retry can cure. */
+/** Returns true for transient failures of the cluster. A retry may succeed. */
 export function isPassing(error: unknown): boolean {
   return error instanceof TransportError && !error.fatal
 }

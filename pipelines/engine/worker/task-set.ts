@@ -91,7 +91,7 @@ export function taskSet({ fetcher, schemas, runtime, onClose, givenUp }: TaskSet
     if (full) paused.add(task)
     else paused.delete(task)
     for (const source of task.sources) {
-      // The task may be waiting for records of a source that has none queued, so such a source is never paused.
+      // The task may be waiting for records from a source that has none queued, so such a source is never paused.
       if (full && task.hasQueued(source.topic)) fetcher.pause(source)
       else fetcher.resume(source)
     }

@@ -94,8 +94,8 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   }
 
   /**
-   * Returns how many records the worker's future tasks lack; undefined if a warm-up is not possible. It is not if there
-   * is no other active worker, or if the group still has this worker as an active member.
+   * Returns how many records the worker's future tasks lack; undefined if a warm-up is not possible, because there is
+   * no other active worker or because this worker's slot still has an active member.
    */
   async function missingRecords(): Promise<number | undefined> {
     while (!stopping.aborted) {

@@ -48,7 +48,7 @@ export interface WorkerConfig {
 export interface MemberIdentity {
   /** A UUID. A member that rejoins with this id gets the same partitions back at once. */
   readonly memberId: string
-  /** The transactional id, which fences earlier producers of this worker. */
+  /** The transactional id. It fences earlier producers of this worker. */
   readonly transactionalId: string
   /** Called with a new member id to store when the brokers have refused the previous one. */
   readonly keepMemberId?: (memberId: string) => void

@@ -47,7 +47,8 @@ export function retryTopic(sink: string, source: AnyTopic): AnyTopic {
 
 /**
  * Describes a sink that delivers the records of a topic.
- * @throws Error unless there is exactly one topic, because records in the retry topic have the formats of that topic
+ * @throws Error if there is not exactly one topic. The retry topic needs a single source topic, because its records
+ * have the formats of that topic
  */
 export function deliveries(name: string, topics: readonly AnyTopic[], target: DeliveryTarget, transport: Transport): DeliveringSink {
   const [source] = topics

@@ -74,7 +74,10 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   let hasNews = false
   let committedAt = 0
   let highWatermark = 0
-  /** The leader epoch in which the log contained all records in the window; undefined when it is unknown. */
+  /**
+   * The latest leader epoch in which the log is known to contain all records in the window; undefined when there is
+   * none.
+   */
   let leaderEpoch: number | undefined
   let clock = 0
 

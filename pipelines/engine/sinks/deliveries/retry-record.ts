@@ -23,7 +23,7 @@ const RETRY_HEADERS = {
 
 const NAMES: ReadonlySet<string> = new Set(Object.values(RETRY_HEADERS))
 
-/** The original topic, partition and offset of a record, before it was moved to a retry topic. */
+/** Where a record was before it was moved to a retry topic, and its timestamp and headers there. */
 export interface RecordOrigin extends TopicPartition {
   readonly offset: number
   /** Epoch ms. */

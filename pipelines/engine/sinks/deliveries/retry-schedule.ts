@@ -11,7 +11,7 @@ interface Step {
 /**
  * The schedule of all pauses. The first repetitions come soon, because most faults are over within seconds. The pauses
  * grow to an hour, so that a receiver that is down for a day gets about forty requests per record. Each pause has its
- * own partitions of the retry topic. The records of a partition are therefore roughly in the order in which they are
+ * own partitions in the retry topic. The records of a partition are therefore roughly in the order in which they are
  * due, and records with short pauses never wait behind those with long pauses.
  */
 const STEPS: readonly Step[] = [
