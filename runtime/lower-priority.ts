@@ -22,8 +22,8 @@ export function lowerPriority(nice: number): void {
   try {
     writeFileSync(AUTOGROUP, String(nice))
   } catch {
-    // Either this kernel does not group processes by session, or the process is in a container, and then the
-    // container's group determines its share.
+    // The write fails if this kernel does not group processes by session, or if the process runs in a container. A
+    // container's own group determines its share of the CPU.
   }
 }
 

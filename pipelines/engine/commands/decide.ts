@@ -85,8 +85,8 @@ export interface Change<S, C = unknown> {
 
 export interface Deciding<C, S> {
   /**
-   * The stream of commands, on which ticks can be declared. Ticks that call `change` must declare the `stores` and
-   * `emits` of this object.
+   * The stream of commands. Ticks can be declared on this stream. Ticks that call `change` must declare the `stores`
+   * and `emits` of this object.
    */
   readonly stream: Stream<string, Command<C>>
   /**
@@ -95,8 +95,8 @@ export interface Deciding<C, S> {
    */
   change(key: string, state: S | null, ctx: Context): void
   /**
-   * Applies the result of a pure function without a command, for example when a timer is due or for a record of another
-   * topic.
+   * Applies changes without a command, for example when a timer is due or when a record of another topic arrives. Like
+   * the changes of a decision, they should come from a pure function.
    */
   apply(key: string, changes: Omit<Decided<S, unknown>, 'answer'>, ctx: Context): void
   /** The stores and topics that `change` uses. */

@@ -5,7 +5,7 @@ import { deadLetterTopicName } from '../topology/internal-topics.ts'
 
 /** One record of a dead-letter topic. */
 export interface DeadLetterRecord {
-  /** The record's offset in the dead-letter topic, by which `show` and `replay` identify it. */
+  /** The record's offset in the dead-letter topic. `show` and `replay` identify the record by this offset. */
   readonly offset: number
   /** Timestamp (epoch ms) of the original record, before any replay. */
   readonly timestamp: number

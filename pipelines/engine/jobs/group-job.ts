@@ -13,7 +13,7 @@ export interface GroupJob<K, V> {
    * transactional id contains it.
    */
   readonly name: string
-  /** The topic of requests, which has a single partition. The process that owns that partition runs the job. */
+  /** The request topic. It has a single partition, and the process that owns this partition runs the job. */
   readonly requests: Topic<K, V>
   /** Topics to which the job publishes. */
   readonly publishes: readonly AnyTopic[]

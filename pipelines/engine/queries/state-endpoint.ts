@@ -41,7 +41,7 @@ function asJson(this: Record<string, unknown>, name: string, value: unknown): un
 /**
  * Answers requests for state. `/state` lists the stores; `/state/<topology>/<store>?key=<text>` (or `key_hex=`) looks
  * up a key in committed state, and without a key, the path lists entries in pages. Optional parameters: `partition`,
- * and `standby=1`, which lets a possibly outdated copy answer; for pages also `from`, `to`, `prefix`, `limit`,
+ * and `standby=1` to let a possibly outdated copy answer. Pages also accept `from`, `to`, `prefix`, `limit`,
  * `reverse=1` and `cursor`. If another worker owns the partition, the response is a redirect (307) to that worker.
  * @returns undefined for any other path
  */

@@ -72,7 +72,7 @@ function rangeOf(parameters: URLSearchParams, partition: number | undefined): Om
   return { range, inOnePartition: partition !== undefined }
 }
 
-/** Returns the cursor of the next page, which `stateRequest` parses. */
+/** Returns the cursor of the next page, in the form that `stateRequest` parses. */
 export function cursorText(partition: number, after: Buffer | undefined): string {
   return `${partition}.${after?.toString('hex') ?? ''}`
 }

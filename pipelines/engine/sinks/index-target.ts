@@ -23,7 +23,7 @@ export interface IndexPlace {
 }
 
 /**
- * Limits of a batch. 1,000 documents are about a megabyte, which the server indexes in 50 ms. Searches see changes only
+ * Limits of a batch. 1,000 documents are about a megabyte. The server indexes them in 50 ms. Searches see changes only
  * after the server's next refresh, up to a second later, so it does little harm if a batch waits for further changes.
  * Small batches are expensive: each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half a core.
  */

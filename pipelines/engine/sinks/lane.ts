@@ -11,7 +11,8 @@ import { retriedJob } from './retried-job.ts'
 import { type PartitionFacts, type RefuseRecords, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
 /**
- * Copies one partition into the target, from its assignment to its revocation.
+ * The states of a lane. A lane copies one partition into the target, from the partition's assignment to its
+ * revocation.
  * ```
  * opening ──target answered──▶ running ──target at another offset, or other owner──▶ opening
  *    └────────────close─────────▶ closing ◀──close──┘

@@ -76,8 +76,8 @@ export interface SinkAssignment {
 }
 
 /**
- * How long ready sinks wait for the other sinks before the member joins. If the member joined without the topics of
- * these sinks, another process would briefly get their partitions. The wait is limited, because a sink whose store is
+ * How long ready sinks wait for the other sinks before the member joins. If the member joined without the topics of the
+ * other sinks, another process would briefly get their partitions. The wait is limited, because a sink whose store is
  * unreachable must not delay the other sinks for longer.
  */
 const JOIN_GRACE_MS = 2_000

@@ -57,7 +57,10 @@ export interface Sink {
   run(): Promise<void>
   /** Finishes running writes, commits and leaves the group. */
   stop(): Promise<void>
-  /** True when partitions are assigned and each of them is either caught up or still served by an earlier version. */
+  /**
+   * True when partitions are assigned and each of them is either caught up or still served by a process with an earlier
+   * version.
+   */
   readonly isReady: boolean
   readonly metrics: Readonly<SinkMetrics>
   /** Undefined for sinks that copy. */

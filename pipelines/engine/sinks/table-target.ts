@@ -88,7 +88,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
      * after a crash between two inserts.
      */
     return async function insertRuns() {
-      // The dead letters are stored first, because a sink continues after the highest offset in the table.
+      // The dead letters are stored before the rows. A restarted sink continues after the highest offset in the table,
+      // so it would skip refused records that are not stored yet.
       if (!isRefused) await refuse?.(refused)
       isRefused = true
       for (; done < runs.length; done++) {

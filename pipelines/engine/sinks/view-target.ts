@@ -37,7 +37,7 @@ const COLLECT_MS = 20
 const DELETE_RETENTION_MS = 24 * 3_600_000
 
 /**
- * Writes a view. Each batch is one script call, which either applies the batch and moves the offset, or changes
+ * Writes a view. Each batch is one script call. The call either applies the batch and moves the offset, or changes
  * nothing.
  */
 export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { store, runtime }: ViewTargetDeps): SinkTarget {

@@ -67,8 +67,8 @@ function sourceName({ topic, partition }: TopicPartition): string {
 }
 
 /**
- * Returns the name of the position that contains the fingerprint of a source's topic id. It shows to which topic the
- * stored offset of the source belongs.
+ * Returns the name of the position that contains the fingerprint of a source's topic id. The fingerprint shows to which
+ * topic the stored offset of the source belongs.
  */
 function sourceIdentity({ topic, partition }: TopicPartition): { readonly identityName: string } {
   return { identityName: `source-id/${partitionKey(topic, partition)}` }
@@ -149,8 +149,8 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
     const lost = isOther || stored === undefined ? 0 : Math.max(0, stored - inLog)
     return { changelog, from: start, leaderEpoch: UNKNOWN_LEADER_EPOCH, to, bulk: true, lost }
   })
-  // The log is certain to keep its present tombstones for their retention from now on, but no longer. The age of the
-  // restored state is therefore counted from now.
+  // The log is guaranteed to keep its present tombstones only for their retention. A restore that is interrupted for
+  // longer must start again, so the age of the state counts from now.
   if (ranges.length > 0 && ranges.every(({ bulk }) => bulk)) session.putPosition(writtenAtName(task), offsets.now)
   return ranges
 }

@@ -62,8 +62,8 @@ export interface DeadLetterCause {
 }
 
 /**
- * The parts of a record that go to the dead-letter topic: the headers, and the positions in the record's chunk at which
- * key and value end.
+ * The parts of a record that go to the dead-letter topic: the headers, and where key and value end in the record's
+ * chunk.
  */
 export interface DeadLetterParts {
   readonly headers: RecordHeader[]

@@ -34,7 +34,7 @@ const FIRST_PREFETCH_RECORDS = 256
 const SLICE_GROWTH = 4
 /** Number of records between two clock readings. A large record counts as several records. */
 const RECORDS_PER_CLOCK_CHECK = 64
-/** Size up to which a record counts as one record. A record that is several times as large counts as several. */
+/** A record of up to this size counts as one record. A larger record counts as several. */
 const BYTES_PER_RECORD = 1_024
 
 export interface RecordLoopParts {

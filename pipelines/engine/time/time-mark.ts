@@ -18,8 +18,7 @@ export interface TimeMark {
    */
   readonly asksFrom: number
   /**
-   * Returns the time that may be marked now, in the transaction that commits these positions; undefined when there is
-   * none.
+   * Returns the time that may be marked in the transaction that commits these positions; undefined when there is none.
    */
   ready(sources: readonly MarkedSource[]): number | undefined
   /** Must be called when the marker has been added to the open transaction. */

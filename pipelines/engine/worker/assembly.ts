@@ -57,8 +57,8 @@ const DEFAULT_KEEP_STATE_MS = 3_600_000
  */
 const DEFAULT_WARM_UP_MAX_MS = 1_800_000
 /**
- * Default number of changelog records below which a worker skips the warm-up. Restoring this many records takes about
- * 0.2 s, which is less than a warm-up needs for its checks of the group.
+ * By default, a worker that lacks fewer changelog records than this skips the warm-up. Restoring this many records
+ * takes about 0.2 s. A warm-up needs more time just to check the group.
  */
 const DEFAULT_WARM_UP_LEAST_RECORDS = 100_000
 

@@ -90,7 +90,7 @@ export interface IntrospectionParts {
   readonly queryAccess: QueryAccess
   /**
    * Host names of this server, if it listens on a loopback address. In that case the server refuses requests from web
-   * pages, which could reach it through a browser on this machine.
+   * pages, because a page could reach it through a browser on this machine.
    */
   readonly localNames?: readonly string[]
   /** @default 30 s */

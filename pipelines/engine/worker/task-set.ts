@@ -4,7 +4,7 @@ import type { StreamTask } from '../task/task.ts'
 import type { SchemaWaits } from './schema-waits.ts'
 
 /**
- * Number of queued bytes at which a task gets no further records, so that a task that waits for a schema does not use
+ * A task with more queued bytes than this gets no further records, so that a task that waits for a schema does not use
  * up the memory.
  */
 const PAUSE_TASK_BYTES = 4 * 1_048_576

@@ -16,7 +16,7 @@ const RETRY_MS = 500
 export interface WarmUpSettings {
   /** Maximum duration of a warm-up; 0 turns warm-ups off. */
   readonly maxMs: number
-  /** Number of changelog records below which the worker restores its state without a warm-up. */
+  /** If the worker lacks fewer changelog records than this, it restores its state without a warm-up. */
   readonly leastRecords: number
 }
 

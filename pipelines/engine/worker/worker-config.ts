@@ -55,7 +55,7 @@ export interface MemberIdentity {
 }
 
 export interface WorkerDeps {
-  /** A connected transport, which the workers of a process share. */
+  /** A connected transport. The workers of a process share it. */
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly backend: StateBackend

@@ -28,7 +28,7 @@ const LONGEST_POLL_WHILE_HELD_BACK_MS = 20
  */
 const LONGEST_POLL_WITH_COPIES_MS = 100
 /**
- * Limit of queued bytes above which the worker does not poll. Above the limit, fetched data waits in the fetcher, which
+ * While more bytes than this are queued, the worker does not poll. Fetched data then waits in the fetcher. The fetcher
  * stops fetching when its own buffer is full.
  */
 const MAX_QUEUED_BYTES = 8 * 1_048_576

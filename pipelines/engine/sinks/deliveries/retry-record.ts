@@ -40,8 +40,8 @@ export interface RetryState {
 }
 
 /**
- * Returns the origin of a record that was read from its own topic. Ignores the headers of an earlier retry, which have
- * no meaning in that topic.
+ * Returns the origin of a record that was read from its own topic. Ignores the headers of an earlier retry, because
+ * they have no meaning in that topic.
  */
 export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
   const headers = headersOf(chunk, row).filter(({ key }) => !NAMES.has(key))

@@ -71,7 +71,7 @@ function stepAfter(failures: number): number {
 }
 
 /**
- * Returns the partition for a record that waits.
+ * Returns the partition of the retry topic in which a record waits.
  * @param hash a number that spreads the records of one pause over its partitions
  * @param partitions number of partitions of the retry topic; if there are fewer partitions than pauses, some pauses
  * share a partition
