@@ -198,7 +198,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     const reset = deps.resetOf(source)
     if (reset === 'fail')
       throw new TopologyError(
-        `topology ${topology}: neither the group nor the state has an offset for ${key}, and its offset reset is "fail": commit an offset for group ${topology}, or choose earliest or latest`,
+        `topology ${topology}: no offset of ${key} is known to the group or the state, and the offset reset is "fail": commit an offset for group ${topology}, or choose earliest or latest`,
       )
     const offset = (reset === 'latest' ? offsets.sourceEnds : offsets.sourceStarts).get(key)
     if (offset === undefined) throw new Error(`the first offset of ${key} was not requested`)
