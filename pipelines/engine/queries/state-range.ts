@@ -24,7 +24,7 @@ export interface StateRange {
   readonly after?: Buffer
   /** Maximum number of entries, from 1 to 1,000. Default: 100. */
   readonly limit?: number
-  /** Descending order. Default: false. */
+  /** True for descending order. Default: false. */
   readonly reverse?: boolean
 }
 

@@ -68,7 +68,7 @@ export interface SeatedSink {
 }
 
 export interface SinkAssignment {
-  /** Increases with every change. */
+  /** Identifies the assignment. Increases with every change. */
   readonly number: number
   readonly partitions: ReadonlyMap<string, TopicPartition>
   /** True when the membership is lost. All partitions are then lost too. */

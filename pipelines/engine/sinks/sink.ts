@@ -63,7 +63,7 @@ export interface Sink {
    */
   readonly isReady: boolean
   readonly metrics: Readonly<SinkMetrics>
-  /** Undefined for sinks that copy. */
+  /** Counts of deliveries; undefined for sinks that copy topics into a store. */
   readonly deliveries: DeliveryStatus | undefined
   lanes(): LaneStatus[]
 }

@@ -14,7 +14,7 @@ export interface Walk<K, V> {
 
 export interface WalkOptions<K, V> {
   readonly keysPerRun: number
-  /** Called for each entry. */
+  /** Called for each entry. Returns true if `run` should return the entry. */
   readonly isWanted: (key: K, value: V) => boolean
 }
 

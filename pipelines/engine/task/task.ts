@@ -54,7 +54,7 @@ export interface StartPosition {
 export interface TaskProgress {
   /** Next offset of each source. The metadata of each offset contains the event time. */
   readonly offsets: readonly OffsetToCommit[]
-  /** -1 before the first record. */
+  /** Event time, epoch ms; -1 before the first record. */
   readonly streamTime: number
 }
 

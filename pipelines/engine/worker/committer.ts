@@ -112,7 +112,7 @@ export interface CommitterDeps {
 /** A commit between step 1 and step 5. */
 interface UnderWay {
   readonly prepared: PreparedCommit
-  /** Steps 2 to 4. */
+  /** Resolves after step 4, with the ends of the changelogs. */
   readonly ends: Promise<Map<string, number>>
   readonly startedAt: number
   answered: boolean

@@ -69,8 +69,8 @@ export interface WorkerDeps {
    * before the session of an ended process times out.
    */
   readonly hasEnded?: (address: string) => Promise<boolean>
-  /** Called after every commit. */
+  /** Called after every commit, with the duration of all its steps in seconds. */
   readonly onCommit?: (seconds: number) => void
-  /** For crash tests only. */
+  /** Called after each step of a commit. Only crash tests set it. */
   readonly fault?: CommitFault
 }

@@ -11,7 +11,7 @@ const RETRY_HEADERS = {
   offset: 'retry.offset',
   /** Header with the timestamp of the original record, epoch ms. */
   timestamp: 'retry.timestamp',
-  /** Number of failed attempts. */
+  /** Header with the number of failed attempts. */
   failures: 'retry.failures',
   /** Header with the time of the first attempt, epoch ms. */
   firstAt: 'retry.first-at',
