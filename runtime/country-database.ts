@@ -3,12 +3,12 @@ import { createRequire } from 'node:module'
 import { type CountryResponse, Reader } from 'mmdb-lib'
 
 /**
- * The bundled database, which contains data of the regional registries (NRO, CC BY 4.0) for IPv4 and IPv6. It takes 8
+ * The bundled database. It contains data from the regional registries (NRO, CC BY 4.0) for IPv4 and IPv6, and takes 8
  * MB of memory.
  */
 const BUNDLED = '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb'
 
-/** Prefix with which a dual-stack socket reports IPv4 addresses. */
+/** A dual-stack socket reports IPv4 addresses with this prefix. */
 const MAPPED_IPV4 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 const COUNTRY_CODE = /^[A-Z]{2}$/
 /**

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 
 /** File mode that lets only the owner read the secret. */
 const PRIVATE_MODE = 0o600
-/** File mode of the secret's folder, which only the owner may list. */
+/** File mode that lets only the owner list the secret's folder. */
 const PRIVATE_FOLDER_MODE = 0o700
 
 /**

@@ -6,8 +6,8 @@ const CODE_MASK = 0xff
 
 /**
  * Locks a file for this process, and creates the file if it does not exist. Node has no file locks, so the file is an
- * empty database, which SQLite locks. The kernel releases the lock when the process ends, however it ends. The lock
- * also excludes processes of other containers that mount the same volume.
+ * empty SQLite database, and SQLite locks it. The kernel releases the lock when the process ends, however it ends. The
+ * lock also excludes processes of other containers that mount the same volume.
  * @param waitMs how long to wait for another process that has the lock; the event loop is blocked meanwhile
  * @returns a function that releases the lock; undefined if another process has the lock
  * @throws Error if the file cannot be used, for example because its folder does not exist
@@ -16,7 +16,7 @@ export function lockFile(path: string, waitMs = 0): (() => void) | undefined {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { timeout: waitMs })
-    // With a journal in memory, SQLite creates no second file, whose path would be wrong after the folder is renamed.
+    // The journal is in memory, because the path of a journal file would be wrong after the folder is renamed.
     database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE')
   } catch (error) {
     database?.close()

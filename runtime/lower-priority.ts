@@ -1,11 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
-/** The greatest nice value of Linux. */
+/** The highest nice value on Linux. */
 export const LOWEST_PRIORITY = 19
-/**
- * Position of the session id in /proc/<pid>/stat. It is counted from the state, which follows the name in parentheses.
- */
+/** Index of the session id among the fields of /proc/<pid>/stat that follow the name in parentheses, from 0. */
 const SESSION_FIELD = 3
 const AUTOGROUP = '/proc/self/autogroup'
 
@@ -24,8 +22,8 @@ export function lowerPriority(nice: number): void {
   try {
     writeFileSync(AUTOGROUP, String(nice))
   } catch {
-    // Either this kernel does not group processes by session, or the process is in a container, and then the
-    // container's group determines its share.
+    // The write fails if this kernel does not group processes by session, or if the process runs in a container. A
+    // container's own group determines its share of the CPU.
   }
 }
 

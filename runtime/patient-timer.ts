@@ -1,6 +1,6 @@
 import type { CancelTimer } from './runtime.ts'
 
-/** Delay of a timer above which the process must have been busy. */
+/** A timer that fires later than this shows that the process was busy. */
 const LATE_MS = 1
 
 export interface PatientTimers {
@@ -23,8 +23,8 @@ export const systemTimers: PatientTimers = {
 
 /**
  * Calls back once after `ms`, to limit how long another process may take. A timer that fires late shows that this
- * process was busy. The other process's answer may then be unread in a socket, or the request may not have been sent
- * yet. The timer therefore waits once more, up to `mostMs` in total. A limit of at least `mostMs` is not prolonged.
+ * process was busy, so the other process's response may still be unread in a socket, or the request may not have been
+ * sent yet. In that case the timer waits for `ms` again, but for at most `mostMs` in total.
  */
 export function patientTimer(timers: PatientTimers, ms: number, mostMs: number, callback: () => void): CancelTimer {
   const start = timers.monotonic()

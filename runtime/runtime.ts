@@ -1,5 +1,5 @@
 /**
- * The methods of pino that the project uses. An event is named by a stable snake_case name; all varying data belongs in
+ * The methods of pino that the project uses. Each event has a stable name in snake_case. All varying data belongs in
  * the fields.
  */
 export interface Log {
@@ -12,7 +12,7 @@ export interface Log {
 /**
  * The inputs of a program that differ from run to run: time, timers, randomness, ids and the destination of its log.
  * Code that gets them only from a runtime can be simulated: the same runtime produces the same run. `systemRuntime` is
- * the runtime of production; the time of `manualRuntime`, for tests, advances only on request.
+ * for production. `manualRuntime` is for tests: its time advances only on request.
  */
 export interface Runtime {
   /** Epoch milliseconds of the wall clock. An operator or NTP may set it back. */

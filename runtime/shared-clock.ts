@@ -3,7 +3,7 @@ const NS_PER_MS = 1_000_000n
 
 /**
  * Returns whole milliseconds since an arbitrary moment. Unlike the start time of `performance.now`, this moment is the
- * same for all threads of the machine. The clock is never set back.
+ * same for all threads on the machine. The clock is never set back.
  */
 export function sharedMonotonicMs(): number {
   return Number(process.hrtime.bigint() / NS_PER_MS)

@@ -32,7 +32,7 @@ export interface CommandFacts {
   readonly commandId: string
 }
 
-/** The facts of a command, and the partition in which it is decided. */
+/** The facts of a command, the partition that decides it, and the rows that the decision may read. */
 interface PlacedFacts extends CommandFacts {
   readonly partition: number
   /** Reads the rows of the stores that `rows` declares. */
@@ -44,7 +44,10 @@ export type Decide<C, S, A> = (state: S | undefined, command: C, facts: PlacedFa
 /** The rows that decisions read and change in addition to the state of the command's key. */
 export interface DecidedRows<C> {
   readonly stores: readonly EngineStore[]
-  /** Announces the rows that the command will read. Rows that are not announced are read one by one. */
+  /**
+   * Announces the rows that the command will read, so that the rows of a batch are read together. Other rows are read
+   * one by one.
+   */
   readonly reads?: (command: C, key: string, rows: RowPrefetch) => void
 }
 
@@ -57,8 +60,8 @@ export interface DecidingOptions<C, S, V, A> {
   readonly rows?: DecidedRows<C>
   /**
    * The time that decisions see as `now`. Default `decision-time`, the worker's clock. `append-time` is the time at
-   * which the broker appended the command. With `append-time`, a command that was sent in time still takes effect after
-   * an outage.
+   * which the broker appended the command. Use `append-time` if a command that was sent in time must take effect even
+   * when an outage delays the decision.
    */
   readonly judgedBy?: 'decision-time' | 'append-time'
   /** Returns the part of a state that clients can read; null if there is no such part. */
@@ -82,8 +85,8 @@ export interface Change<S, C = unknown> {
 
 export interface Deciding<C, S> {
   /**
-   * The stream of commands, on which ticks can be declared. Ticks that call `change` must declare `stores` and `emits`
-   * of this object.
+   * The stream of commands. Ticks can be declared on this stream. Ticks that call `change` must declare the `stores`
+   * and `emits` of this object.
    */
   readonly stream: Stream<string, Command<C>>
   /**
@@ -92,8 +95,8 @@ export interface Deciding<C, S> {
    */
   change(key: string, state: S | null, ctx: Context): void
   /**
-   * Applies the result of a pure function without a command, for example when a timer is due or for a record of another
-   * topic.
+   * Applies changes without a command, for example when a timer is due or when a record of another topic arrives. Like
+   * the changes of a decision, they should come from a pure function.
    */
   apply(key: string, changes: Omit<Decided<S, unknown>, 'answer'>, ctx: Context): void
   /** The stores and topics that `change` uses. */
@@ -103,8 +106,8 @@ export interface Deciding<C, S> {
 
 /**
  * A single command is committed at once. Commands that arrive within this time after a commit share the next commit. A
- * commit of any size costs the broker five requests and a marker per partition; this interval bounds that cost at 500
- * commands a second.
+ * commit of any size costs the broker five requests and a marker per partition. With this interval, 500 commands a
+ * second cause at most 67 commits a second.
  */
 const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false, collectMs: 'until-commit' }
@@ -114,7 +117,7 @@ export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, c
  * waits for these records. A longer interval costs the broker less, and lets several records of a key share a commit.
  */
 const BULK_COMMIT_MS = 100
-/** Options of topologies that decide commands and also process many other records. */
+/** Options for topologies that decide commands and also process many other records. */
 export const DECIDING_BESIDE_BULK: TopologyOptions = { ...DECIDING, commitIntervalMs: BULK_COMMIT_MS, commitSoonMs: SHARED_COMMIT_MS }
 
 /**
@@ -124,7 +127,7 @@ export const DECIDING_BESIDE_BULK: TopologyOptions = { ...DECIDING, commitInterv
 const BAD_COMMANDS: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
 /**
- * How long a command is remembered. In this time, a repetition of the command gets the first answer. The API's
+ * How long a command is remembered. During this time, a repetition of the command gets the first answer. The API's
  * idempotency relies on this period.
  */
 const REMEMBERED_MS = 24 * 3_600_000

@@ -4,7 +4,7 @@ import { type TestDriver, type TestDriverOptions, testDriver } from '../testing/
 import type { Topology } from '../topology/topology.ts'
 
 export interface AskOptions {
-  /** Default: a new id. */
+  /** Id of the command. Default: a new id. */
   readonly id?: string
   /** Hash of the request; the default is the command's id. A different hash for the same id is a conflict. */
   readonly requestHash?: string

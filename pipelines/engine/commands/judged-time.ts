@@ -7,9 +7,9 @@ import { TopologyError } from '../topology/errors.ts'
 
 /**
  * The time by which a partition judges its commands: the highest timestamp that the broker has given to the current
- * command or to any earlier command. This time never goes back, although the clock of a new partition leader may be
- * behind. The time depends only on the log, so the outcome of a command does not depend on when a worker read the
- * command, and can be checked afterwards.
+ * command or to any earlier command. This time never goes back, even if the clock of a new partition leader is behind.
+ * The time depends only on the log, so the outcome of a command does not depend on when a worker read the command, and
+ * can be checked afterwards.
  */
 export interface JudgedTime {
   /** Returns the time of a command, epoch ms. Must be called once for every command. */
@@ -41,6 +41,6 @@ export function judgedTime(kept: KeyedStore<string, DecidedCommand>): JudgedTime
 export function requireAppendTime(topology: string, topic: AnyTopic): void {
   const [[name, value]] = Object.entries(APPEND_TIME)
   if (topic.config?.[name] !== value) {
-    throw new TopologyError(`${topology}: commands of ${topic.name} are judged by append time, so the topic needs ${name}=${value}`)
+    throw new TopologyError(`${topology}: commands in ${topic.name} are judged by append time, so the topic needs ${name}=${value}`)
   }
 }

@@ -7,14 +7,14 @@ import type { Context, EmitOptions } from '../topology/api.ts'
 
 /**
  * The rows that a decision may read in addition to the state of its key. They come from the stores that the decision
- * declares, and include the changes of all earlier commands of the partition.
+ * declares, and include the changes by all earlier commands of the partition.
  */
 export interface Rows {
   get<K>(store: TimerStore<K>, key: K): number | undefined
   get<K, V>(store: KeyedStore<K, V>, key: K): V | undefined
   /**
    * Iterates over rows in key order. The cost grows with the number of rows that the scan passes, including deleted
-   * rows that the database has not compacted yet. Begin at the first key that can exist.
+   * rows that the database has not compacted yet, so begin at the first key that can exist.
    */
   scan<K, V>(store: KeyedStore<K, V>, range: KeyRange<K>): IteratorObject<[key: K, value: V]>
   /** Returns at most `limit` timers that are due at `now`, earliest first. */
@@ -42,7 +42,7 @@ export interface Emission {
   readonly options?: EmitOptions
 }
 
-/** The changes that a decision makes in addition to the change of its own key's state. They are applied in order. */
+/** The changes that a decision makes in addition to the state of its own key. They are applied in order. */
 export interface RowChanges {
   readonly puts?: readonly RowChange[]
   readonly emits?: readonly Emission[]

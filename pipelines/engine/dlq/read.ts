@@ -5,7 +5,7 @@ import { deadLetterTopicName } from '../topology/internal-topics.ts'
 
 /** One record of a dead-letter topic. */
 export interface DeadLetterRecord {
-  /** The record's offset in the dead-letter topic, by which `show` and `replay` identify it. */
+  /** The record's offset in the dead-letter topic. `show` and `replay` identify the record by this offset. */
   readonly offset: number
   /** Timestamp (epoch ms) of the original record, before any replay. */
   readonly timestamp: number
@@ -108,9 +108,9 @@ async function scan(transport: Transport, partition: TopicPartition, visit: (rec
 }
 
 /**
- * Returns the dead letter; undefined for a note. Producers of source topics choose the headers of their records freely,
- * so only the last header with the name of the source-topic header, and those after it, belong to the dead letter
- * itself.
+ * Returns the dead letter; undefined for a note. The headers of the original record come first, and may have the same
+ * names as the headers of a dead letter. The dead letter's own headers therefore begin at the last header named
+ * `DEAD_LETTER_HEADERS.topic`.
  */
 function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLetterRecord | undefined {
   const names = DEAD_LETTER_HEADERS

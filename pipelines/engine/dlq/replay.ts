@@ -23,15 +23,18 @@ export interface ReplayResult {
    * might fail too.
    */
   readonly skippedReturned: number
-  /** Number of records that are incomplete. A replay would send records that differ from the originals. */
+  /**
+   * Number of records that were skipped because they are incomplete: a replay would send records that differ from the
+   * originals.
+   */
   readonly skippedCut: number
 }
 
 /**
  * Sends dead letters back to their source partitions with their original key, value, timestamp and headers. Additional
  * headers contain the number of replays and the original timestamp. Every reader of the source topics gets the records
- * again. The records and the note about their replay are in the same transaction, and a later replay fences an earlier
- * one of the same topology. Each record is therefore replayed once.
+ * again. Each record is replayed exactly once, because the records and the note about their replay are in the same
+ * transaction, and because a later replay fences any replay of the same topology that is still running.
  */
 export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {
   const producer = transport.producer({ transactionalId: `millrace-dlq-${name}` })

@@ -9,11 +9,11 @@ import { type JobTurn, openTurn } from './turn.ts'
 
 export interface GroupJob<K, V> {
   /**
-   * A stable name. It is also the transactional id and the name of the consumer group that stores the position in the
-   * request topic.
+   * A stable name. The consumer group that stores the position in the request topic has the same name, and the
+   * transactional id contains it.
    */
   readonly name: string
-  /** The topic of requests, which has a single partition. The process that owns that partition runs the job. */
+  /** The request topic. It has a single partition, and the process that owns this partition runs the job. */
   readonly requests: Topic<K, V>
   /** Topics to which the job publishes. */
   readonly publishes: readonly AnyTopic[]
@@ -26,7 +26,7 @@ export interface GroupJob<K, V> {
 export interface GroupJobDeps {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** The job's membership in the group whose processes share partitions. */
+  /** The job's membership in the consumer group that divides the partitions among the processes. */
   readonly seat: SinkSeat
   readonly runtime: Runtime
 }
@@ -40,10 +40,10 @@ const LONGEST_PAUSE_MS = 30_000
 const STOP_GRACE_MS = 15_000
 
 /**
- * Runs a job in only one process of a group: the process that owns the single partition of the request topic. At the
- * start of each turn, the process initialises the same transactional id, so a predecessor that has not noticed that its
- * turn is over can publish nothing. The job itself must protect its changes to other systems, with `turn.token` and
- * `turn.confirm`.
+ * Runs a job in only one process of a group: the process that owns the single partition of the request topic. Every
+ * turn begins by initialising the same transactional id. This fences the process of the previous turn: even if it has
+ * not noticed that its turn is over, it can publish nothing. The job itself must protect its changes to other systems,
+ * with `turn.token` and `turn.confirm`.
  */
 export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat, runtime }: GroupJobDeps): Runner {
   const { name, requests } = job
@@ -146,7 +146,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
       stopping.abort()
       wake.resolve()
       const patience = new AbortController()
-      // While servers are unreachable the turn may not end, so the process waits only for a limited time.
+      // A turn may not end while servers are unreachable, so the process waits only for a limited time.
       await Promise.race([done.catch(() => {}), runtime.sleep(STOP_GRACE_MS, patience.signal)])
       patience.abort()
       resolve()

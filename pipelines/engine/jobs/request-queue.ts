@@ -4,7 +4,7 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import { partitionQueue } from '../sinks/queue.ts'
 
-/** A request that nobody has completed yet. */
+/** A request that is not completed yet. */
 export interface JobRequest<K, V> {
   readonly key: K
   readonly value: V
@@ -31,8 +31,8 @@ export interface RequestQueueDeps<K, V> {
 }
 
 /**
- * How long the broker may delay its answer to a fetch without data. The time can be long, because requests for the job
- * are rare.
+ * How long the broker may hold a fetch request while it has no data. This can be long, because requests for the job are
+ * rare.
  */
 const IDLE_WAIT_MS = 15_000
 const LIMITS = { maxRecords: 100, maxBytes: 1024 * 1024 }

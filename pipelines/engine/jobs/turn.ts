@@ -25,7 +25,7 @@ export function jobRecord<K, V>(topic: Topic<K, V>, key: K, value: V): JobRecord
 export interface JobTurn<K, V> {
   /** Fires when another process takes the job over, or when this process stops. */
   readonly signal: AbortSignal
-  /** A random text that is unique to this turn. */
+  /** A random string that is unique to this turn. */
   readonly token: string
   /**
    * Returns the next request, in order; undefined if none arrives in time. The method returns the same request until
@@ -76,7 +76,7 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
   const producer = transport.producer({ transactionalId: `job-${name}` })
   const partitionCounts = new Map<string, number>()
   let queue: RequestQueue<K, V> | undefined
-  /** One transaction after another. */
+  /** Settles when the last transaction has ended. Transactions run one after another. */
   let last: Promise<unknown> = Promise.resolve()
 
   async function confirm(): Promise<void> {

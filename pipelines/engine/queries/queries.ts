@@ -26,8 +26,8 @@ export interface RangeOptions {
 
 export interface QueryOptions extends RangeOptions {
   /**
-   * The key's partition, for stores whose records are not partitioned by the store's own key. The default is the
-   * murmur2 of the key.
+   * The key's partition. Needed for stores that are not partitioned by their own key. By default, the murmur2 hash of
+   * the key determines the partition.
    */
   readonly partition?: number
 }
@@ -41,13 +41,13 @@ export interface StateView {
   readonly role: 'active' | 'standby'
   readonly position: StatePosition
   /**
-   * Number of offsets that the state lacked at the last fetch. For an active task, the offsets are those of the input;
-   * for a standby, those of the changelog.
+   * How many offsets the state was behind at the last fetch: behind the input for an active task, behind the changelog
+   * for a standby.
    */
   readonly behind: number
   /**
-   * Time, epoch ms. If the state was up to date at the last fetch, this is the time of that fetch; if not, it is the
-   * time of the last write to the state. The time does not advance on a worker that has lost its connection.
+   * How current the state is, epoch ms: the time of the last fetch if the state was up to date then, otherwise the time
+   * of the last write to the state. On a worker that has lost its connection, this time does not advance.
    */
   readonly asOf: number
 }
@@ -69,7 +69,7 @@ export interface QueryRange<K> extends Omit<StateRange, 'gte' | 'lt'> {
   readonly lt?: K
 }
 
-/** The answer when another worker has the partition. Repeat the query at that worker. */
+/** The answer when another worker owns the partition. Send the query to that worker instead. */
 export interface OnOtherWorker {
   readonly outcome: 'other-worker'
   readonly partition: number
@@ -95,7 +95,7 @@ export interface StateQueries {
   readonly stores: readonly { readonly name: string; readonly partitions: number }[]
   /** Reads the value of a key. @throws QueryError if the topology does not have this store or partition */
   get<K, V>(store: ReadableStore<K, V>, key: K, options?: QueryOptions): Promise<QueryAnswer<V>>
-  /** Reads a value like `get`, but takes the bytes of the key, which must be a valid key of the store. */
+  /** Reads a value like `get`, but takes the key as bytes. The bytes must be a valid key of the store. */
   getBytes(store: string, key: Buffer, options?: QueryOptions): Promise<QueryAnswer<unknown>>
   /**
    * Reads a page of the keys of one partition, in the order of their encoded bytes. All entries of a page belong to one
@@ -103,13 +103,13 @@ export interface StateQueries {
    * @throws QueryError if the topology does not have this store or partition, or if the limit is invalid
    */
   scan<K, V>(store: ReadableStore<K, V>, range: QueryRange<K>, options?: RangeOptions): Promise<RangeAnswer<K, V>>
-  /** Reads a page like `scan`, but takes bytes as bounds, which need not be valid keys. */
+  /** Reads a page like `scan`, but takes the bounds as bytes. The bounds need not be valid keys. */
   scanBytes(store: string, range: StateRange, options?: RangeOptions): Promise<RangeAnswer<unknown, unknown>>
 }
 
 export interface QueryDeps {
   readonly topology: Topology
-  /** The number of partitions of a sub-topology's state. */
+  /** Returns the number of partitions of a sub-topology's state. */
   readonly tasksOf: (part: SubTopology) => number
   readonly codecs: Codecs
   readonly session: StateSession
@@ -155,7 +155,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     const partitions = partitionsOf(known)
     if (Number.isSafeInteger(asked) && asked >= 0 && asked < partitions) return asked
     const { store } = known
-    throw new QueryError('invalid_partition', `store ${store.name} has the partitions 0 to ${partitions - 1}`)
+    throw new QueryError('invalid_partition', `there is no such partition: store ${store.name} has the partitions 0 to ${partitions - 1}`)
   }
 
   function encoded<K>(codec: Codec<K>, key: () => K): Buffer {

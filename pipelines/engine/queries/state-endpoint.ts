@@ -5,7 +5,7 @@ import { QueryError } from './query-error.ts'
 import type { StatePage } from './state-range.ts'
 import { cursorText, type KeyRequest, type RangeRequest, stateRequest } from './state-request.ts'
 
-/** A response of the health port. */
+/** A response from the health port. */
 export interface Answer {
   readonly status: number
   readonly contentType: string
@@ -41,8 +41,8 @@ function asJson(this: Record<string, unknown>, name: string, value: unknown): un
 /**
  * Answers requests for state. `/state` lists the stores; `/state/<topology>/<store>?key=<text>` (or `key_hex=`) looks
  * up a key in committed state, and without a key, the path lists entries in pages. Optional parameters: `partition`,
- * and `standby=1`, which lets a possibly outdated copy answer; for pages also `from`, `to`, `prefix`, `limit`,
- * `reverse=1` and `cursor`. If another worker owns the partition, the answer is 307 with its address.
+ * and `standby=1` to let a possibly outdated copy answer. Pages also accept `from`, `to`, `prefix`, `limit`,
+ * `reverse=1` and `cursor`. If another worker owns the partition, the response is a redirect (307) to that worker.
  * @returns undefined for any other path
  */
 export async function stateAnswer(
@@ -58,7 +58,7 @@ export async function stateAnswer(
     return problem(401, 'unauthorized', 'send Authorization: Bearer <QUERY_TOKEN>', { 'www-authenticate': 'Bearer' })
   if (topology === undefined || topology === '') return jsonAnswer(200, listing(runners))
   const runner = runners.find(({ kind, name }) => kind === 'topology' && name === decoded(topology))
-  if (runner === undefined) return problem(404, 'unknown_topology', 'this process does not run it; /state lists what it runs')
+  if (runner === undefined) return problem(404, 'unknown_topology', 'the process does not run this topology; /state lists those it runs')
   if (runner.queries === undefined) return notReady('the topology is starting')
   try {
     return await lookUp(url, runner.name, decoded(store ?? ''), runner.queries)
@@ -130,7 +130,7 @@ function notHere(url: URL, asked: object, answer: Exclude<StateAnswer<unknown>, 
   if (answer.outcome === 'not-ready') return notReady(`partition ${partition}: ${answer.reason}`)
   const { memberId, address, standbys } = answer
   // A client that may join the group can publish any text as its address, and Node throws if a header contains anything
-  // but ASCII.
+  // but ASCII. The location is therefore parsed as a URL first.
   const location = `${address}${url.pathname}${url.search}`
   if (address === undefined || !URL.canParse(location))
     return notReady(`partition ${partition} belongs to worker ${memberId}, which has no address`)

@@ -7,7 +7,7 @@ import { QueryError } from './query-error.ts'
 const PAGE_ENTRIES = 100
 const MAX_PAGE_ENTRIES = 1_000
 /**
- * A page ends after the entry with which its rows exceed this size, so that one query neither blocks the event loop for
+ * A page ends after the entry that brings its rows above this size, so that a query neither blocks the event loop for
  * long nor takes much memory.
  */
 const MAX_PAGE_BYTES = 1024 * 1024
@@ -24,7 +24,7 @@ export interface StateRange {
   readonly after?: Buffer
   /** Maximum number of entries, from 1 to 1,000. Default: 100. */
   readonly limit?: number
-  /** Descending order. Default: false. */
+  /** True for descending order. Default: false. */
   readonly reverse?: boolean
 }
 

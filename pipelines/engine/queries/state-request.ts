@@ -11,7 +11,8 @@ const MAX_KEY_BYTES = 1_024
  */
 const MAX_CURSOR_KEY_BYTES = 6_144
 /**
- * A partition and the encoded key after which the page begins; without a key, it begins at the start of the partition.
+ * A partition, a dot and an encoded key in hexadecimal digits. The page begins after that key, or at the start of the
+ * partition if there is no key.
  */
 const CURSOR = /^(\d{1,6})\.(([0-9a-f]{2})*)$/
 const FOR_ONE_KEY = ['key', 'key_hex']
@@ -27,7 +28,7 @@ export interface KeyRequest {
 /** A request for a page of a range. */
 export interface RangeRequest {
   readonly range: StateRange
-  /** Whether the range is limited to one partition. If it is not, it continues in the next partition. */
+  /** True if the range ends with its partition; false if it continues in the next partition. */
   readonly inOnePartition: boolean
   readonly options: RangeOptions
 }
@@ -42,7 +43,10 @@ export function stateRequest(parameters: URLSearchParams): KeyRequest | RangeReq
   const allowed = [...(isForKey ? FOR_ONE_KEY : [...FOR_ONE_KEY, ...FOR_RANGES]), ...FOR_BOTH]
   const other = [...names].find((name) => !allowed.includes(name))
   if (other !== undefined)
-    throw new QueryError('unknown_parameter', `${isForKey ? 'with a key, ' : ''}the parameters are: ${allowed.join(', ')}`)
+    throw new QueryError(
+      'unknown_parameter',
+      `a parameter is unknown; ${isForKey ? 'with a key, ' : ''}the parameters are: ${allowed.join(', ')}`,
+    )
   const partition = partitionOf(parameters.get('partition'))
   const standby = isSet(parameters, 'standby')
   const key = bytesOf(parameters, 'key')
@@ -68,7 +72,7 @@ function rangeOf(parameters: URLSearchParams, partition: number | undefined): Om
   return { range, inOnePartition: partition !== undefined }
 }
 
-/** Returns the cursor of the next page, which `stateRequest` parses. */
+/** Returns the cursor of the next page, in the form that `stateRequest` parses. */
 export function cursorText(partition: number, after: Buffer | undefined): string {
   return `${partition}.${after?.toString('hex') ?? ''}`
 }

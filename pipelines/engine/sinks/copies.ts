@@ -9,7 +9,7 @@ import { prepareSinkTopics } from './topics.ts'
 /** Commits can be rare, because the offsets in Kafka serve only lag monitors and tables whose rows have expired. */
 const COMMIT_EVERY_MS = 1_000
 
-/** Describes a sink that copies topics into a store, which also stores the offsets. */
+/** Describes a sink that copies topics into a store. The store also keeps the offsets. */
 export function copies(name: string, topics: readonly AnyTopic[], target: SinkTarget, transport: Transport): SinkKind {
   const byName = new Map(topics.map((topic) => [topic.name, topic]))
 

@@ -34,7 +34,7 @@ const NO_PROCESSOR = ''
 const NO_OFFSETS = new Map()
 
 /**
- * Creates the dead letters of a sink.
+ * Creates the writer of a sink's dead letters.
  * @param sink names the dead-letter topic, `<sink>-dead-letters`
  * @param sources the topics that the sink reads
  */

@@ -6,9 +6,9 @@ import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailable
 /** Determines to which concrete index the target writes. */
 export interface IndexPlace {
   /**
-   * True if searches use the index. In that case, the index contains a position of every partition. If one is missing,
-   * the index has lost its data. The sink must then not fill it again in place, because searches would show incomplete
-   * results.
+   * True if searches use the index. Such an index contains a position for every partition, so a missing position means
+   * that the index has lost its data. The sink must not refill such an index in place, because searches would show
+   * incomplete results.
    */
   readonly isSearched?: boolean
   /**
@@ -23,9 +23,9 @@ export interface IndexPlace {
 }
 
 /**
- * Limits of a batch. 1,000 documents are about a megabyte, which the server indexes in 50 ms. Searches see changes only
- * after the server's next refresh, up to a second later. It therefore makes little difference if a batch waits for
- * further changes. Each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half of a core.
+ * Limits of a batch. 1,000 documents are about a megabyte. The server indexes them in 50 ms. Searches see changes only
+ * after the server's next refresh, up to a second later, so it does little harm if a batch waits for further changes.
+ * Small batches are expensive: each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half a core.
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
 /** Interval at which an idle partition checks whether its index has been replaced. */
@@ -41,9 +41,9 @@ interface OpenPartition {
 
 /**
  * Copies a topic into an index: one document per key, with the record's offset as its version. A repeated or late write
- * therefore changes nothing. After each acknowledged batch the position is stored, but only if no other process has
- * stored one in the meantime. A sink therefore notices when it has lost the partition, and does not continue in the
- * middle of a topic when the index is empty.
+ * therefore changes nothing. After each acknowledged batch, the sink stores its position, unless another process has
+ * stored one in the meantime. The sink therefore notices when it has lost the partition. It also notices that an index
+ * is empty, and then does not continue in the middle of the topic.
  */
 export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTarget {
   const open = new Map<string, OpenPartition>()
@@ -84,7 +84,7 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
 
   async function storePosition({ partition: { topic, partition }, next }: SinkBatch, target: OpenPartition): Promise<WriteResult> {
     const stamp = await target.writer.putPosition({ topic, partition, topicId: target.topicId, next }, target.stamp)
-    // This sink may have stored the position itself, in a request whose answer was lost. Reading then continues from
+    // This sink may have stored the position itself, in a request whose response was lost. Reading then continues from
     // the stored position and repeats nothing.
     if (stamp === POSITION_MOVED) return { outcome: 'offset-mismatch' }
     if (stamp === INDEX_GONE) return lost()

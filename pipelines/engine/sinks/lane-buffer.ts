@@ -2,7 +2,9 @@ import type { Fetcher, PartitionData, TopicPartition } from '../../../kafka/tran
 import type { PartitionQueue, Taken } from './queue.ts'
 import type { BatchLimits } from './target.ts'
 
-/** Limit for fetched bytes of a partition that wait for the target. Above this limit the partition is paused. */
+/**
+ * Maximum number of fetched bytes of a partition that wait for the target. Above this limit the partition is paused.
+ */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024
 const NEVER = Number.POSITIVE_INFINITY
 
@@ -23,7 +25,7 @@ export interface LaneBuffer {
   take(now: number, maxRecords?: number): Taken | undefined
   /** Returns true if the buffer has enough for a batch or if the first record has waited long enough. */
   isBatchDue(now: number): boolean
-  /** The time at which the first record will have waited long enough to be written without further records. */
+  /** The time at which the waiting records must be written even if no further records arrive. */
   readonly batchDueAt: number
   /** Makes the waiting records due at once, even if they do not fill a batch. */
   hurry(): void

@@ -27,7 +27,7 @@ export interface LaneTools {
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
 }
 
-/** Returns a function that creates the tools for lanes of topics with the given formats. */
+/** Returns a function that creates the tools for the lanes of a topic. */
 export function laneTools({ transport, group, seat, serdes }: LaneToolsDeps): (topic: AnyTopic) => LaneTools {
   const refuseIfOwnedElsewhere = ownershipCheck(group)
 

@@ -11,7 +11,8 @@ import { retriedJob } from './retried-job.ts'
 import { type PartitionFacts, type RefuseRecords, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
 /**
- * Copies one partition into the target, from its assignment to its revocation.
+ * The states of a lane. A lane copies one partition into the target, from the partition's assignment to its
+ * revocation.
  * ```
  * opening ──target answered──▶ running ──target at another offset, or other owner──▶ opening
  *    └────────────close─────────▶ closing ◀──close──┘
@@ -43,7 +44,7 @@ export interface LaneDeps extends LaneTools {
   readonly runtime: Pick<Runtime, 'random' | 'log'>
 }
 
-/** The methods of a lane, which only the sink's loop calls. Background work leaves its result for the next `step`. */
+/** Only the sink's loop calls the methods of a lane. Background work leaves its result for the next `step`. */
 export interface Lane {
   readonly partition: TopicPartition
   readonly state: LaneState
@@ -76,8 +77,8 @@ export interface Lane {
 }
 
 /**
- * Interval at which the offsets of idle partitions are committed again. Otherwise the offsets would expire (by default
- * after seven days), because the group has no members.
+ * Interval at which the offsets of idle partitions are committed again. Kafka deletes the offsets of a group without
+ * members when they have not been committed for some time (by default seven days).
  */
 export const COMMIT_AGAIN_MS = 3_600_000
 const NEVER = Number.POSITIVE_INFINITY
@@ -97,7 +98,10 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   let applied: number | undefined
   let committed: number | undefined
   let committedAt = 0
-  /** The leader epoch in which the log contained all records before `applied`; undefined when it is unknown. */
+  /**
+   * The latest leader epoch in which the log is known to contain all records before `applied`; undefined when there is
+   * none.
+   */
   let leaderEpoch: number | undefined
   /** The end of the log when reading began. The target is complete when it reaches this offset. */
   let goal: number | undefined

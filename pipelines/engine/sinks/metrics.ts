@@ -1,6 +1,6 @@
 /** The counters of one sink. They are plain numbers, which are cheap to update; metrics read them on request. */
 export interface SinkMetrics {
-  /** Number of records whose batches were written to the target. */
+  /** Number of records in the batches that the target has applied, not counting bad records. */
   applied: number
   batches: number
   badRecords: number

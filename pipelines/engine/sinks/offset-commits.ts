@@ -15,7 +15,7 @@ export interface OffsetCommitsDeps {
 
 /**
  * Commits the offsets of the lanes, one commit at a time. A failure is only logged, because the lanes offer their
- * offsets again. After a restart, the sink then reads a few more records twice.
+ * offsets again. If the sink restarts before they are committed, it reads a few more records a second time.
  */
 export interface OffsetCommits {
   /** True when the next commit may begin. */
@@ -27,9 +27,9 @@ export interface OffsetCommits {
 }
 
 /**
- * Creates the commits of a sink.
- * @param group the group with the sink's name. Kafka accepts its offsets from any process, so `confirm` must stop a
- * process that has lost its membership without noticing.
+ * Creates the object that commits a sink's offsets.
+ * @param group the group with the sink's name. Kafka accepts offsets for this group from any process, so `confirm` must
+ * stop a process that has lost its membership without noticing.
  */
 export function offsetCommits(group: MemberlessGroup, { confirm, everyMs, runtime }: OffsetCommitsDeps): OffsetCommits {
   let nextAt = 0

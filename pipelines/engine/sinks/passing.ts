@@ -3,8 +3,8 @@ import { OwnedElsewhereError } from './ownership.ts'
 import { TargetUnavailableError } from './target.ts'
 
 /**
- * Returns true for errors that may disappear when the request is repeated. A lost membership is among them, because it
- * also arrives as an event, which closes the lane.
+ * Returns true for errors that may disappear when the request is repeated. FencedError is one of them: the lost
+ * membership also arrives as an event, and that event closes the lane.
  */
 export function isPassing(error: unknown): error is Error {
   return (

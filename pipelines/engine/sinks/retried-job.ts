@@ -23,7 +23,7 @@ export interface RetriedJob {
   readonly hasResult: boolean
   /** True when the job has failed and `repeat` is due at `retryAt`. */
   readonly mustRepeat: boolean
-  /** The time before which no attempt may start. */
+  /** Earliest time of the next attempt, by the clock of `takeResult`. */
   readonly retryAt: number
   start(job: Job): void
   repeat(): void
@@ -32,8 +32,8 @@ export interface RetriedJob {
 }
 
 /**
- * First pause. A restarting target is usually back within a second or two. During a long outage the pauses grow to five
- * seconds (the longest pause, below).
+ * First pause. A restarting target is usually back within a second or two. During a long outage the pauses grow up to
+ * `LONGEST_RETRY_MS`.
  */
 const FIRST_RETRY_MS = 50
 const LONGEST_RETRY_MS = 5_000

@@ -1,6 +1,6 @@
 /**
- * Lets simultaneous callers share one answer. The request starts only after the last of these callers has called, so
- * its answer is current for each of them.
+ * Lets concurrent callers share one request. No caller joins a request that has already started, so the answer is never
+ * older than the call.
  */
 export function sharedQuestion<T>(ask: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()

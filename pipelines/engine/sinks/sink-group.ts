@@ -12,9 +12,9 @@ import { sharedQuestion } from './shared-question.ts'
 export interface SinkGroupOptions {
   /** The consumer group in which processes with the same sinks share their partitions. */
   readonly groupId: string
-  /** A UUID that the worker slot keeps. With it, a restarted process gets its partitions back at once. */
+  /** A UUID that stays the same across restarts, so that a restarted process gets its partitions back at once. */
   readonly memberId: string
-  /** Stores a new member id that replaces one that the brokers refuse. */
+  /** Called with a new member id to store when the brokers have refused the previous one. */
   readonly keepMemberId?: (memberId: string) => void
   /** See `GroupOptions`. */
   readonly address?: string
@@ -54,7 +54,7 @@ export interface SinkSeat {
    * @throws the error that ended the membership
    */
   assigned(): SinkAssignment | undefined
-  /** Must be called when the sink owns no partitions outside the assignment. */
+  /** Must be called when the sink has given up all partitions that are not in the assignment. */
   settle(assignment: SinkAssignment): void
   /** Checks with the group coordinator that the member is still in the group. @throws FencedError when it is not */
   confirmMembership(): Promise<void>
@@ -68,7 +68,7 @@ export interface SeatedSink {
 }
 
 export interface SinkAssignment {
-  /** Increases with every change. */
+  /** Identifies the assignment. Increases with every change. */
   readonly number: number
   readonly partitions: ReadonlyMap<string, TopicPartition>
   /** True when the membership is lost. All partitions are then lost too. */
@@ -76,9 +76,9 @@ export interface SinkAssignment {
 }
 
 /**
- * How long ready sinks wait for the other sinks before the member joins. If the member joined without their topics,
- * another process would briefly get their partitions. The wait is limited, because a sink whose store is unreachable
- * must not delay the other sinks for longer.
+ * How long ready sinks wait for the other sinks before the member joins. If the member joined without the topics of the
+ * other sinks, another process would briefly get their partitions. The wait is limited, because a sink whose store is
+ * unreachable must not delay the other sinks for longer.
  */
 const JOIN_GRACE_MS = 2_000
 

@@ -15,13 +15,18 @@ export interface SinkParts extends LaneToolsDeps {
   readonly deadLetters: SinkDeadLetters | undefined
 }
 
-/** The properties in which sinks that copy topics into a store differ from sinks that deliver single records. */
+/**
+ * What depends on the kind of sink. There are two kinds: one copies topics into a store, the other delivers records one
+ * by one.
+ */
 export interface SinkKind {
   /** The topics that the sink reads, including topics that only this sink uses, such as its retry topic. */
   readonly topics: readonly AnyTopic[]
   /** True if the membership must be confirmed before a commit, because the target does not refuse former owners. */
   readonly confirmsOwnership: boolean
-  /** How long records collect before the next fetch if the last fetch returned few records, in ms. */
+  /**
+   * How long the next fetch is delayed, in ms, if the last one returned few records. Meanwhile more records collect.
+   */
   readonly collectMs: number
   /** Shortest time between two commits. */
   readonly commitEveryMs: number

@@ -18,7 +18,7 @@ export interface SinkRunnerOptions {
 const FIRST_RETRY_MS = 200
 const LONGEST_RETRY_MS = 5_000
 
-/** Wraps a sink as a runner of its host. The sink starts when its store answers. */
+/** Wraps a sink as a runner for its host process. The sink starts when its store answers. */
 export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: Runtime): Runner {
   const stopping = new AbortController()
   let sink: Sink | undefined
@@ -115,5 +115,5 @@ function* deliverySamples(sink: string, { delivered, dropped, failed, deadLetter
   for (const [outcome, counts] of Object.entries({ dropped, failed, dead_lettered: deadLettered })) {
     for (const [reason, count] of counts) yield sample(outcome, reason, count)
   }
-  yield { name: 'sink_deliveries_running', help: 'Deliveries that run now', labels: { sink }, value: running }
+  yield { name: 'sink_deliveries_running', help: 'Deliveries in progress', labels: { sink }, value: running }
 }

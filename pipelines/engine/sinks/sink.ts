@@ -29,7 +29,7 @@ export interface SinkOptions {
 export interface SinkDeps {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** A store into which the topics are copied, or a receiver to which each record of the only topic is delivered. */
+  /** A store into which the topics are copied, or a receiver to which the records of a single topic are delivered. */
   readonly target: SinkTarget | DeliveryTarget
   /** The sink's seat in the group whose processes share the partitions. */
   readonly seat: SinkSeat
@@ -53,28 +53,31 @@ export interface LaneStatus extends TopicPartition {
 export interface Sink {
   readonly name: string
   readonly topics: readonly string[]
-  /** Resolves after `stop`. Rejects with an error that a retry cannot cure. */
+  /** Resolves after `stop`. Rejects after an error that a retry cannot fix. */
   run(): Promise<void>
   /** Finishes running writes, commits and leaves the group. */
   stop(): Promise<void>
-  /** True when partitions are assigned and each of them is either caught up or still served by an earlier version. */
+  /**
+   * True when partitions are assigned and each of them is either caught up or still served by a process with an earlier
+   * version.
+   */
   readonly isReady: boolean
   readonly metrics: Readonly<SinkMetrics>
-  /** Undefined for sinks that copy. */
+  /** Counts of deliveries; undefined for sinks that copy topics into a store. */
   readonly deliveries: DeliveryStatus | undefined
   lanes(): LaneStatus[]
 }
 
-/** Maximum time for which the loop waits when nothing is due. */
+/** Longest wait of the loop when nothing is due. */
 const LONGEST_WAIT_MS = 1_000
 /**
- * How long the broker may delay its answer to a fetch without data. The wait can be long, because a sink does not need
- * empty answers.
+ * How long the broker may hold a fetch request while it has no data. This can be long, because a sink does not need
+ * empty responses.
  */
 const IDLE_WAIT_MS = 15_000
 /**
- * Maximum wait for the last commit of a partition. Without this commit, the next owner reads the records of about a
- * second again.
+ * Maximum wait for the last commit of a partition. Without this commit, the next owner reads about a second's worth of
+ * records again.
  */
 const LAST_COMMIT_GRACE_MS = 2_000
 /** How long a stopping sink waits for a write. Unfinished writes are repeated by the next owner. */
@@ -153,7 +156,10 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     if ([...lanes].every(([key, lane]) => partitions.has(key) || lane.state === 'closed')) seat.settle(assignment)
   }
 
-  /** Each turn starts with a different lane, so that every lane gets its share of a scarce resource. */
+  /**
+   * Each turn starts with a different lane, so that every lane gets its share of scarce resources, such as delivery
+   * slots.
+   */
   function stepAll(): void {
     const at = runtime.monotonic()
     const all = [...lanes.values()]
@@ -162,7 +168,8 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   function earliest(at: number): number {
-    // The wait ends together with the waits of the other loops, so that the process wakes up once for all of them.
+    // The wait ends at a multiple of `LONGEST_WAIT_MS`, like the waits of the other loops, so that the process wakes up
+    // once for all of them.
     let due = at + LONGEST_WAIT_MS - (at % LONGEST_WAIT_MS)
     for (const lane of lanes.values()) due = Math.min(due, lane.dueAt(at))
     return due
@@ -174,8 +181,9 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     while ([...lanes.values()].some((lane) => lane.state !== 'closed') && runtime.monotonic() < deadline) {
       await fetching.poll(LONGEST_WAIT_MS)
       stepAll()
-      // This process may keep some partitions after the change. The other sinks of the group need not wait for writes
-      // to such partitions.
+      // The assignment may still change while the sink stops. If this process keeps the partitions that are being
+      // written, the sink settles the new assignment at once, so that the other sinks of the group do not wait for
+      // these writes.
       assignment = seat.assigned()
       settle()
       await runtime.nextTurn()
@@ -198,7 +206,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     const ended = running?.catch(() => {})
     if (await isLonger(ended, goodbyeMs + (assignment === undefined ? 0 : stopGraceMs))) {
       log.warn({ sink: name }, 'sink_stop_waits_no_longer')
-      // Closes the connections, which ends all requests that are still being retried.
+      // Closing the connections ends all requests that are still being retried.
       await Promise.allSettled([fetcher?.close(), offsets?.close(), seat.leave()])
     }
   }

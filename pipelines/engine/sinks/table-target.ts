@@ -88,7 +88,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
      * after a crash between two inserts.
      */
     return async function insertRuns() {
-      // The dead letters are stored first, because a sink continues after the highest offset in the table.
+      // The dead letters are stored before the rows. A restarted sink continues after the highest offset in the table,
+      // so it would skip refused records that are not stored yet.
       if (!isRefused) await refuse?.(refused)
       isRefused = true
       for (; done < runs.length; done++) {
@@ -194,8 +195,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
 }
 
 /**
- * Adds records one by one. Returns those with a time that the table cannot store. Any other error is a bug of the table
- * and stops the sink.
+ * Adds records one by one. Returns those with a time that the table cannot store. Any other error is a bug in the
+ * table's code and stops the sink.
  */
 function refusedOf(records: SinkBatch['records'], add: (record: SinkRecord) => void): RefusedRecord[] {
   const refused: RefusedRecord[] = []

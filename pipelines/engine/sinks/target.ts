@@ -1,38 +1,41 @@
 import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.ts'
 
 /**
- * A store into which a sink copies topics. The store saves the offset up to which it has applied a partition in the
- * same atomic step as the data. Reading continues from that offset; committed offsets are only for lag monitors.
+ * A store into which a sink copies topics. In one atomic step, the store saves the data and the offset up to which it
+ * has applied the partition. Reading continues from that offset; committed offsets are only for lag monitors.
  */
 export interface SinkTarget {
   /** Appears in logs and metrics. */
   readonly name: string
   readonly limits: BatchLimits
-  /** How long records collect before the next fetch if the last fetch returned few records, in ms. Default 0. */
+  /**
+   * How long the next fetch is delayed, in ms, if the last one returned few records. Meanwhile more records collect.
+   * Default 0.
+   */
   readonly collectMs?: number
   /**
-   * Interval at which an idle partition gets an empty write, which shows whether the target has lost data. Undefined
+   * Interval of empty writes to an idle partition. An empty write shows whether the target has lost data. Undefined
    * means never.
    */
   readonly probeEveryMs?: number
   /** Metadata that is stored with the committed offsets and passed back to `open`. */
   readonly commitMetadata?: string
-  /** True if the target is partitioned like its topics, which therefore need equal partition counts. */
+  /** True if the target is partitioned like its topics. These topics then need equal partition counts. */
   readonly needsEqualPartitions?: boolean
   /**
-   * True if the target cannot refuse writes of former owners, so that the sink must confirm its membership before each
+   * True if the target cannot refuse writes from former owners. The sink must then confirm its membership before each
    * write.
    */
   readonly confirmsOwnership?: boolean
   /**
    * Returns the first offset that the target lacks; undefined when the target contains nothing of the partition.
-   * @throws TargetUnavailableError to be called again; any other error stops the sink
+   * @throws TargetUnavailableError if the sink should call `open` again later; any other error stops the sink
    */
   open(partition: TopicPartition, facts: PartitionFacts): Promise<number | undefined>
   /**
    * Computes the changes of a batch and returns a function that writes them. After a TargetUnavailableError it is
-   * unknown whether the last call was applied. The sink then calls the function again, which must not apply anything
-   * twice.
+   * unknown whether the last call was applied. The sink then calls the function again, so the function must not apply
+   * anything twice.
    */
   prepare(batch: SinkBatch): () => Promise<WriteResult>
 }
@@ -75,8 +78,8 @@ export interface SinkBatch {
   /** True when the batch reaches the offset that was the end of the log when reading began. */
   readonly caughtUp: boolean
   /**
-   * Time (epoch ms) at which the log ended at the end of this batch; undefined if more records are known to follow. A
-   * target that has caught up before but now lags behind is not complete.
+   * Time (epoch ms) of a fetch that found no records after this batch; undefined if more records are known to follow.
+   * Unlike `caughtUp`, this becomes undefined again when the target lags behind.
    */
   readonly completeAt?: number | undefined
   /** Stores records as dead letters, for targets that may refuse records. */

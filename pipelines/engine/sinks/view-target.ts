@@ -23,8 +23,8 @@ interface FactsToCompare {
 }
 
 /**
- * How far the time of a view may be ahead of this machine's clock. If it is further ahead, the clock that set it was
- * wrong, so the view may have missed tombstones. Clocks that use NTP differ by less than a second.
+ * How far the time at which a view was last complete may be ahead of this machine's clock. If it is further ahead, it
+ * comes from a wrong clock, so the view may have missed tombstones. Clocks that use NTP differ by less than a second.
  */
 const MAX_AHEAD_MS = 3_600_000
 /** Limits of a batch. The script call for a batch of this size blocks Redis' only thread for about a millisecond. */
@@ -37,7 +37,7 @@ const COLLECT_MS = 20
 const DELETE_RETENTION_MS = 24 * 3_600_000
 
 /**
- * Writes a view. Each batch is one script call, which either applies the batch and moves the offset, or changes
+ * Writes a view. Each batch is one script call. The call either applies the batch and moves the offset, or changes
  * nothing.
  */
 export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { store, runtime }: ViewTargetDeps): SinkTarget {
@@ -92,8 +92,9 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   }
 
   /**
-   * Another process may write the view between this read and the script call. In that case the view is at a different
-   * position, so the script call changes nothing.
+   * Reads the values that the view holds, and computes the operations of a batch. Another process may write the view
+   * between this read and the script call. In that case the view is at a different position, so the script call changes
+   * nothing.
    */
   async function operationsOf(partition: number, records: readonly { readonly key: K; readonly value: V | null }[]) {
     const now = runtime.now()

@@ -17,15 +17,15 @@ import { fingerprintOf } from './log-identity.ts'
 const CHANGELOG_EPOCHS = 'changelog-epochs='
 const STREAM_TIME = 'stream-time='
 const SEPARATOR = ' '
-/** Base of the digits in which fingerprints of topic ids are written. */
+/** Number base in which fingerprints of topic ids are written. */
 const FINGERPRINT_BASE = 36
 /**
- * Maximum length of the word with the epochs. By default, brokers refuse metadata of more than 4,096 bytes. For a task
- * with more than 250 stores, the metadata contains no epochs.
+ * Maximum length of the word with the epochs. By default, brokers refuse metadata of more than 4,096 bytes. A longer
+ * word, as tasks with more than 250 stores would need, is left out.
  */
 const MOST_CHARACTERS = 4_000
 
-/** A changelog, and the latest leader epoch that a commit of its task has named. */
+/** A changelog, and the latest leader epoch that a commit of its task has recorded for it. */
 export interface ChangelogAtCommit extends TopicPartition {
   readonly leaderEpoch: number
 }
@@ -43,7 +43,7 @@ export function streamTimeOf(metadata: string): number {
 
 /**
  * Adds the leader epochs of a task's changelogs to the metadata of an offset. The metadata is composed whenever the
- * offset is sent, so a repeated request contains the leader epochs at the time of the repetition.
+ * offset is sent, so a retried request contains the leader epochs at the time of the retry.
  */
 export function withChangelogEpochs(
   offset: OffsetToCommit,
@@ -67,8 +67,8 @@ export function withChangelogEpochs(
 }
 
 /**
- * Returns the changelogs of tasks, each with the latest leader epoch that a commit of its task has named; -1 when no
- * commit has named one. A leader with an earlier epoch may lack records of that commit.
+ * Returns the changelogs of tasks, each with the latest leader epoch that a commit of its task has recorded for it; -1
+ * when no commit has recorded one. A leader with an earlier epoch may lack records of that commit.
  * @param topicIds ids of the changelog topics, keyed by name; epochs of a deleted topic with the same name are ignored
  */
 export function changelogsAtCommit(

@@ -3,10 +3,11 @@ import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
 /**
- * Share of distinct keys in a fetch above which a search for repeated keys costs more than the writes that it saves.
+ * If more than this share of the keys in a fetch are distinct, searching for repeated keys costs more than the writes
+ * that it saves.
  */
 const MOSTLY_DIFFERENT = 0.7
-/** After a fetch of mostly distinct keys, this number of fetches is copied without a search for repeated keys. */
+/** Number of fetches that are copied without a search for repeated keys, after a fetch of mostly distinct keys. */
 const UNSEEN_FETCHES = 15
 
 /** Copies changelog records into a session's open batch. The state and the changelog contain the same bytes. */
@@ -21,13 +22,14 @@ export function changelogCopy(session: StateSession): ChangelogCopy {
   const unseen = new Map<string, number>()
 
   return function copy({ store, partition, positionName }, data) {
-    // The engine never writes an unreadable batch to a changelog. If such a batch were skipped, the state would lack
-    // its records, so this is an error.
+    // If an unreadable batch were skipped, the state would lack its records, so such a batch is an error. The engine
+    // itself never writes one to a changelog.
     const damaged = data.chunks.find((chunk) => chunk.unreadable !== undefined)
     if (damaged !== undefined)
       throw new TransportError('CORRUPT_BATCH', `${data.topic}-${data.partition}: ${damaged.unreadable}`, { fatal: true })
     if (data.wasReset) {
-      // The log has lost records, which may include tombstones of keys that the state still contains.
+      // The log has lost records, perhaps including tombstones of keys that the state still contains. The state is
+      // therefore rebuilt.
       session.write()
       session.clear(store, partition, [positionName])
     }

@@ -6,15 +6,15 @@ import { type SeenGroup, type StandbyCopy, type StandbyDeps, standbys } from './
 import { stateCleaner } from './state-cleaner.ts'
 
 /**
- * State on this worker that belongs to tasks of other workers: standby copies, and the state of tasks that have moved
- * away, which is kept for a while.
+ * State on this worker that belongs to tasks of other workers: standby copies, and state that is kept for a while after
+ * its task has moved away.
  */
 export interface InactiveState {
   /** Continues the standby copies and deletes outdated state. Called in every turn of the worker's loop. */
   maintain(): Promise<void>
   /**
-   * Ends the standby copy of a task, which then no longer writes to the state. Must be called before the task runs on
-   * this worker.
+   * Ends the standby copy of a task. Must be called before the task runs on this worker, because only one of them may
+   * write to the state.
    */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
@@ -26,7 +26,7 @@ export interface InactiveState {
    * without standby copies.
    */
   readonly group: SeenGroup | undefined
-  /** True while a copy still has to process a lot of data that has already been fetched. */
+  /** True while a copy receives records and still lacks many. The worker's loop should then not wait. */
   readonly catchingUp: boolean
   close(): Promise<void>
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { StateSession } from '../../../state/stores/store.ts'
 
 /**
- * Number of bytes that are kept of a topic id's hash. The hash is stored as a position, which is a number and exact up
- * to 53 bits. Two ids agree in 48 bits with a probability of 1 in 3e14.
+ * Number of bytes of a topic id's hash that are stored. They are stored as a position, and a position is a number that
+ * is exact up to 53 bits. In 48 bits, two ids have the same hash with a probability of 1 in 3e14.
  */
 const FINGERPRINT_BYTES = 6
 
@@ -28,7 +28,7 @@ export function isFromOtherLog(session: StateSession, { identityName }: KnownLog
   return known !== undefined && topicId !== undefined && known !== fingerprintOf(topicId)
 }
 
-/** Records in the session's open batch from which topic the state was built. */
+/** Stores the fingerprint of the topic from which the state was built, in the session's open batch. */
 export function putLogIdentity(session: StateSession, { identityName }: KnownLog, topicId: string | undefined): void {
   if (topicId !== undefined) session.putPosition(identityName, fingerprintOf(topicId))
 }

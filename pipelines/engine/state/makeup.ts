@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { GroupPeer } from '../../../kafka/transport.ts'
 
 /**
- * Prefix of the notices with which workers announce their copies for learners. Earlier versions of the engine announce
+ * Prefix of the notices in which workers announce their copies for learners. Earlier versions of the engine announce
  * nothing.
  */
 const NOTICE = 'copies='
@@ -24,9 +24,9 @@ export function makeupOf(peers: readonly GroupPeer[], sources: ReadonlySet<strin
 }
 
 /**
- * Returns the members, in order, among which the partitions will be distributed when the learner at the head of the
- * queue has become active. Learners become active in the order of their ids, so a learner further back in the queue
- * prepares for the time when all learners before it are active.
+ * Returns the sorted ids of the members that will share the partitions when the next learner has become active.
+ * Learners become active one after another, in the order of their ids. If the caller is a learner, the result therefore
+ * contains the caller and all learners before it.
  * @param memberId the worker that calls this function
  */
 export function nextMembers({ active, learners }: Makeup, memberId: string): string[] {
@@ -34,10 +34,13 @@ export function nextMembers({ active, learners }: Makeup, memberId: string): str
   return [...active, ...learners.slice(0, place + 1)].sort()
 }
 
-/** The notice of a worker that has no complete copies for a learner. */
+/** The notice of a worker whose copies for the next learner are not complete. */
 export const NO_COPIES = `${NOTICE}none`
 
-/** Returns the notice of a worker that has copies of all partitions that it will get when the next learner joins. */
+/**
+ * Returns the notice of a worker that has copies of all partitions that it will get when the next learner becomes
+ * active.
+ */
 export function copiesNotice({ active, learners }: Makeup): string {
   const hash = createHash('sha256').update(JSON.stringify([active, learners[0]]))
   return `${NOTICE}${hash.digest('hex').slice(0, HASH_LETTERS)}`
@@ -45,7 +48,7 @@ export function copiesNotice({ active, learners }: Makeup): string {
 
 /**
  * Returns the active workers that have not announced the given notice yet. Workers with an earlier version of the
- * engine are left out.
+ * engine are left out, because they never announce anything.
  */
 export function notReady(peers: readonly GroupPeer[], { active }: Makeup, notice: string): string[] {
   const waits = (peer: GroupPeer) => active.includes(peer.memberId) && peer.notice?.startsWith(NOTICE) === true && peer.notice !== notice

@@ -7,8 +7,8 @@ import { streamTimeOf } from './commit-metadata.ts'
 import { isFromOtherLog, putLogIdentity } from './log-identity.ts'
 
 /**
- * Maximum size of a normal clock correction. If the time of the state is further ahead, a wrong clock has set it, so
- * the age of the state is unknown.
+ * Maximum size of a normal clock correction. If the write time of the state is further in the future than this, it
+ * comes from a wrong clock, so the age of the state is unknown.
  */
 const CLOCK_CORRECTION_MS = 60_000
 
@@ -16,7 +16,7 @@ const CLOCK_CORRECTION_MS = 60_000
 export interface RestoreRange {
   readonly changelog: Changelog
   readonly from: number
-  /** The leader epoch in which the log contained all records before `from`; -1 when it is unknown. */
+  /** The latest leader epoch in which the log is known to contain all records before `from`; -1 when there is none. */
   readonly leaderEpoch: number
   /** End of the log (high watermark), requested after the committed offsets were fetched. */
   readonly to: number
@@ -26,12 +26,14 @@ export interface RestoreRange {
   readonly lost: number
 }
 
-/** The offsets that starting a task requires, from the brokers and the group, keyed by partition key. */
+/** The offsets that are needed to start a task. They come from the brokers and the group. Keys are partition keys. */
 export interface StartOffsets {
   readonly committed: ReadonlyMap<string, CommittedOffset>
   readonly changelogStarts: ReadonlyMap<string, number>
   readonly changelogEnds: ReadonlyMap<string, number>
-  /** The answers to `epochQueries`, which show where the log ends for the epochs of the state. */
+  /**
+   * The answers to `epochQueries`: for each changelog, the end offset of the leader epoch that the state has stored.
+   */
   readonly changelogEpochEnds: ReadonlyMap<string, number>
   /** Ids of the changelog topics and of the sources of a task that is about to start, keyed by name. */
   readonly topicIds: ReadonlyMap<string, string>
@@ -59,14 +61,14 @@ function streamTimeName(task: TaskPlace): string {
   return `stream-time/${lastingName(task)}`
 }
 
-/** Returns the name of the position of a source partition. */
+/** Returns the name under which the state stores the offset of a source partition. */
 function sourceName({ topic, partition }: TopicPartition): string {
   return `source/${partitionKey(topic, partition)}`
 }
 
 /**
- * Returns the name under which the state keeps the id of a source's topic, to which the stored offsets of the source
- * belong.
+ * Returns the name of the position that contains the fingerprint of a source's topic id. The fingerprint shows to which
+ * topic the stored offset of the source belongs.
  */
 function sourceIdentity({ topic, partition }: TopicPartition): { readonly identityName: string } {
   return { identityName: `source-id/${partitionKey(topic, partition)}` }
@@ -93,7 +95,7 @@ export function putPositions(
 export interface ChangelogEnds {
   /** The offset after the records of the transaction, keyed by partition key. */
   readonly offsets: ReadonlyMap<string, number>
-  /** Returns the epoch of a partition's leader, after it has acknowledged the records; -1 when it is unknown. */
+  /** Returns the epoch of the leader that has acknowledged the records of a partition; -1 when it is unknown. */
   leaderEpoch(topic: string, partition: number): number
 }
 
@@ -108,9 +110,9 @@ export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: S
 
 /**
  * Returns queries for `Transport.epochEnds`. Their answers show whether a changelog has lost records that the state
- * contains, for example in an unclean leader election. State without a known epoch needs no query, and the epochs of a
- * deleted log have no meaning in the present log.
- *   @param topicIds the ids of the changelog topics, keyed by name
+ * contains, for example in an unclean leader election. State without a known epoch gets no query. Neither does state
+ * from a deleted topic, because its epochs mean nothing in the present log.
+ * @param topicIds the ids of the changelog topics, keyed by name
  */
 export function epochQueries(session: StateSession, tasks: readonly TaskPlace[], topicIds: ReadonlyMap<string, string>): EpochQuery[] {
   return tasks.flatMap(({ changelogs }) =>
@@ -124,10 +126,12 @@ export function epochQueries(session: StateSession, tasks: readonly TaskPlace[],
 }
 
 /**
- * Decides which part of a task's changelogs must be read, and puts the identities of the logs into the open batch. It
- * clears state that cannot be completed from its changelog: state that has no position, that is older than the
- * beginning of the log or ahead of its end, that is older than the retention of tombstones, or whose time is in the
- * future. State is also cleared if its log was recreated or has lost records that the state contains.
+ * Decides which part of a task's changelogs must be read, and puts the identities of the logs into the open batch.
+ * Clears state that cannot be completed from its changelog:
+ * - state without a position
+ * - state whose position is before the beginning of the log or after its end
+ * - state that is older than the retention of tombstones, or whose write time is in the future
+ * - state whose log was recreated, or has lost records that the state contains
  * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
  * committed nothing) is then restored from the beginning, so that the restore shows whether the changelog has any
  * records.
@@ -145,7 +149,8 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
     const lost = isOther || stored === undefined ? 0 : Math.max(0, stored - inLog)
     return { changelog, from: start, leaderEpoch: UNKNOWN_LEADER_EPOCH, to, bulk: true, lost }
   })
-  // Tombstones that the log holds now stay in it for their retention, counted from now, and no longer.
+  // The log is guaranteed to keep its present tombstones only for their retention. A restore that is interrupted for
+  // longer must start again, so the age of the state counts from now.
   if (ranges.length > 0 && ranges.every(({ bulk }) => bulk)) session.putPosition(writtenAtName(task), offsets.now)
   return ranges
 }
@@ -163,7 +168,7 @@ export function recordsToRead(session: StateSession, task: TaskPlace, offsets: S
 
 /** A task's state compared with one of its changelogs. */
 interface Examined {
-  /** The ends of the log. */
+  /** The first offset of the log. `to` is the offset after its last record. */
   readonly start: number
   readonly to: number
   /** The end of the part of the log that the state may contain. */
@@ -230,8 +235,8 @@ export function statePosition(session: StateSession, task: TaskPlace, store: str
 }
 
 /**
- * Deletes the stored input positions in the open batch. From then on, the state advances only through its changelog, so
- * these positions no longer match it.
+ * Adds the deletion of the stored input positions to the open batch. Must be called when a task's state begins to
+ * advance only through its changelog, because the input positions then no longer match the state.
  */
 export function forgetSources(session: StateSession, task: TaskPlace): void {
   for (const source of task.sources) {
@@ -257,8 +262,9 @@ export function deleteState(session: StateSession, task: TaskPlace): void {
 }
 
 /**
- * Records in a batch that the state contains all records of a changelog before an offset.
- * @param leaderEpoch the leader epoch in which the log contained all of these records; -1 when it is unknown
+ * Notes in a batch that the state contains all records of a changelog before an offset.
+ * @param leaderEpoch the latest leader epoch in which the log is known to contain all of these records; -1 when there
+ * is none
  */
 export function putRestored(
   batch: Pick<StateBatch, 'putPosition'>,
@@ -271,9 +277,9 @@ export function putRestored(
 }
 
 /**
- * Records in the session's open batch that all changelogs of a task were read to the ends that they had at the time
- * `at`. Only this record makes the state of the task count as fresh. A restore that is killed half way has not read the
- * tombstones at the end of the log, and compaction may remove these tombstones before the restore continues.
+ * Notes in the session's open batch that all changelogs of a task were read to the ends that they had at the time `at`.
+ * Only this note makes the state count as fresh, because a restore that is killed half way has not read the tombstones
+ * at the end of the log. Compaction may remove these tombstones before the restore continues.
  * @param at epoch ms
  */
 export function putComplete(session: StateSession, task: TaskPlace, at: number): void {
@@ -281,8 +287,8 @@ export function putComplete(session: StateSession, task: TaskPlace, at: number):
 }
 
 /**
- * Records in the session's open batch to which topics the offsets of a task's sources belong. Removes offsets of topics
- * that were deleted.
+ * Notes in the session's open batch which topics the stored offsets of a task's sources belong to. Removes offsets that
+ * belong to deleted topics.
  */
 export function putSourceIdentities(session: StateSession, task: TaskPlace, topicIds: ReadonlyMap<string, string>): void {
   for (const source of task.sources) {

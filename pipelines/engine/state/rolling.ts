@@ -4,8 +4,8 @@
  */
 export const ROLL_EVERY_MS = 300_000
 /**
- * For this long after the last erasure, records that make the broker close segments are sent. By then, all erased
- * records have been compacted.
+ * How long after the last erasure a topology sends records that make the broker close segments. By then, the broker has
+ * compacted all erased records.
  */
 const ROLL_FOR_MS = 3_600_000
 

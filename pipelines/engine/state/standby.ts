@@ -45,8 +45,8 @@ const SHARED_POLL_BYTES = MIB / 2
 const MAX_POLL_BYTES = 2 * MIB
 const MAX_BUFFERED_BYTES = 8 * MIB
 /**
- * Number of missing records below which a copy is good enough for a hand-over, because that many are read in about 30
- * ms.
+ * A copy that lacks at most this number of records is good enough for a hand-over, because reading them takes only
+ * about 30 ms.
  */
 const NEARLY_COMPLETE = 10_000
 /** Interval at which an idle changelog is fetched. A copy is only as current as the last fetch of its changelog. */
@@ -74,7 +74,7 @@ export interface Standbys {
   all(): StandbyCopy[]
   /** The group's members at the last fetch; undefined before the first fetch. */
   readonly group: SeenGroup | undefined
-  /** True while a copy still has to process a lot of data that has already been fetched. */
+  /** True while a copy receives records and still lacks many. The worker's loop should then not wait. */
   readonly catchingUp: boolean
   close(): Promise<void>
 }
@@ -103,7 +103,7 @@ export interface StandbyDeps {
   readonly sources: ReadonlySet<string>
   /** True when copies are also kept for workers that are about to become active. */
   readonly warmUps: boolean
-  /** Informs the other members that this worker's copies for the next learner are complete. */
+  /** Publishes a notice to the other members: whether this worker's copies for the next learner are complete. */
   readonly announce: (notice: string) => void
   /** The epoch of this member. The epoch changes when other members join, leave or subscribe. */
   readonly epoch: () => number
@@ -151,7 +151,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   const owners = new Map<string, Copy>()
   let looking = false
   let lastLook = -Infinity
-  /** The time before which the group is not fetched, after a failure. */
+  /** After a failure, the time at which the group may be fetched again. */
   let pausedUntil = -Infinity
   let seen: SeenGroup | undefined
   let catchingUp = false
@@ -260,7 +260,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     const copy = owners.get(key)
     const followed = copy?.logs.get(key)
     if (copy === undefined || followed === undefined) return false
-    // The end of a log that has lost records may be the same as before the loss, so the reset is checked as well.
+    // A log that has lost records may by now have its old end again, so the reset is checked as well.
     const moved = data.wasReset === true || data.nextOffset !== followed.position
     if (data.wasReset) followed.completeAt = undefined
     followed.position = data.nextOffset
@@ -276,7 +276,8 @@ export function standbys(deps: StandbyDeps): Standbys {
   }
 
   /**
-   * Returns true when every task that this worker will run with the next learner is already running here or has a copy.
+   * Returns true when every task that this worker will run once the next learner is active either runs here already or
+   * has a nearly complete copy here.
    */
   function hasCopies(makeup: Makeup): boolean {
     return deps.places
@@ -290,7 +291,8 @@ export function standbys(deps: StandbyDeps): Standbys {
   function announceCopies(): void {
     if (!deps.warmUps || seen === undefined) return
     const { makeup } = seen
-    // A learner announces its copies only when it is at the head of the queue.
+    // Learners further back in the queue announce too, but only the notices of active workers and of the first learner
+    // are read.
     const isReady = makeup.learners.length > 0 && hasCopies(makeup)
     deps.announce(isReady ? copiesNotice(makeup) : NO_COPIES)
   }

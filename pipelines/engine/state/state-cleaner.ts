@@ -42,7 +42,7 @@ export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
     }
     const since = unusedSince.get(place.id) ?? runtime.monotonic()
     unusedSince.set(place.id, since)
-    // If the task was used only between two checks, only the write time of its state shows this.
+    // The task may have been used between two checks. Only the write time of its state shows such a use.
     return runtime.monotonic() - since >= keepMs && runtime.now() - writtenAt > keepMs
   }
 

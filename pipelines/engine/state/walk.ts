@@ -1,9 +1,9 @@
 import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 
-/** Looks at all entries of a store, in small steps that cover the whole store over time. */
+/** Visits all entries of a store, in small steps that cover the whole store over time. */
 export interface Walk<K, V> {
   /**
-   * Looks at the next entries, and returns those that are wanted. After the last entry, the walk does nothing until
+   * Visits the next entries, and returns those that are wanted. After the last entry, the walk does nothing until
    * `period` changes, so that a small store is not decoded over and over. Entries that become wanted in the meantime
    * are found in the next pass.
    */
@@ -14,7 +14,7 @@ export interface Walk<K, V> {
 
 export interface WalkOptions<K, V> {
   readonly keysPerRun: number
-  /** Called for each entry. */
+  /** Called for each entry. Returns true if `run` should return the entry. */
   readonly isWanted: (key: K, value: V) => boolean
 }
 

@@ -17,7 +17,7 @@ export const DEAD_LETTER_HEADERS = {
   processor: 'dead-letter.processor',
   /**
    * Header of a record that was too large. It lists the parts that were cut, each with its original size, e.g.
-   * `value=5000000`. `batch` means the records of a batch that could not be unpacked.
+   * `value=5000000`. `batch` stands for all records of a batch that could not be unpacked.
    */
   cut: 'dead-letter.cut',
 } as const
@@ -34,7 +34,7 @@ export const SENT_AT_HEADER = 'dead-letter.sent-at'
 const MAX_MESSAGE_CHARACTERS = 1_000
 
 /**
- * Maximum size of a dead letter. It is below the topic's `max.message.bytes`, which leaves room for the header of the
+ * Maximum size of a dead letter. It is below the topic's `max.message.bytes`, to leave room for the header of the
  * record batch and for data that grows when it is compressed.
  */
 const MAX_DEAD_LETTER_BYTES = LARGE_MAX_BATCH_BYTES - 64 * 1_024
@@ -62,8 +62,8 @@ export interface DeadLetterCause {
 }
 
 /**
- * The parts of a record that go to the dead-letter topic: the headers, and the positions in the record's chunk at which
- * key and value end.
+ * The parts of a record that go to the dead-letter topic: the headers, and where key and value end in the record's
+ * chunk.
  */
 export interface DeadLetterParts {
   readonly headers: RecordHeader[]
@@ -72,10 +72,10 @@ export interface DeadLetterParts {
 }
 
 /**
- * Returns the parts of a record that fit into the dead-letter topic. Topics limit the size of compressed batches, so a
- * record may be too large for the dead-letter topic when it is uncompressed or has more headers. In that case its value
- * is cut, and a header lists the cut parts. If the key or the headers leave no room for the value, they are cut or
- * omitted as well. Values of topics that erase records are always cut.
+ * Returns the parts of a record that fit into the dead-letter topic. A record that fitted into its own topic may be too
+ * large for the dead-letter topic, because topics limit the size of compressed batches, and a dead letter has more
+ * headers. In that case its value is cut, and a header lists the cut parts. If the key or the headers leave no room for
+ * the value, they are cut or omitted as well. Values of topics that erase records are always cut.
  * @param place the topic, partition and offset from which the record came; by default those of the chunk
  */
 export function deadLetterParts(
@@ -114,8 +114,8 @@ export function deadLetterParts(
 }
 
 /**
- * @param key original size of the key in bytes, or 0 when the key is complete; `headers` and `value` have the same
- * meaning
+ * @param key original size of the key in bytes, or 0 when the key is complete; the same applies to `headers` and
+ * `value`
  */
 function cutHeader(key: number, headers: number, value: number): RecordHeader {
   const parts = Object.entries({ key, headers, value }).filter(([, bytes]) => bytes > 0)
@@ -148,7 +148,7 @@ export function originalTimestamp(ctx: Pick<RecordContext<unknown>, 'timestamp' 
   return Number.isSafeInteger(sentAt) ? sentAt : ctx.timestamp
 }
 
-/** Returns the headers of a record in a late output, which include the source of the record. */
+/** Returns the headers for a record in a late output: its own headers, and one that names its source. */
 export function lateHeaders(chunk: RecordChunk, row: number): RecordHeader[] {
   const source = `${chunk.topic} ${chunk.partition} ${chunk.offsets[row]}`
   return [...headersOf(chunk, row), { key: 'late.source', value: Buffer.from(source, 'utf8') }]

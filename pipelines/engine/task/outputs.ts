@@ -16,9 +16,9 @@ export interface AppenderSource {
 }
 
 /**
- * Maximum unsent data of one call. A worker commits at 32 MiB of unsent data, so only a single call of an author's code
- * can reach this limit: an endless loop, or a handler that should yield from time to time. The error stops the worker
- * and names the processor, which an out-of-memory crash would not.
+ * Maximum amount of unsent data. A worker commits at 32 MiB of unsent data, so only a single call of an author's code
+ * can reach this limit: an endless loop, or a handler that should yield from time to time. The resulting error stops
+ * the worker and names the processor. An out-of-memory crash would not name it.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */
@@ -31,14 +31,14 @@ const BYTES_PER_LOOK = 1_048_576
 export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
   broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
-  /** Returns the partition of records whose `partitionBy` is `text`. */
+  /** Returns the partition to which records with this text as their `partitionBy` go. */
   partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
   /** Emits a record without key and value to every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
   /**
    * Copies key and value of a record unchanged. Without `partition`, the key determines the partition, and a record
    * without a key keeps the number of the partition from which it was read.
-   * @param options the ways in which the copy differs from the record; by default, the copy is complete
+   * @param options how the copy differs from the record; by default, the copy is complete
    */
   copy(
     topic: string,
@@ -146,7 +146,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     const { appenders } = output
     const partition = options?.partition ?? chosenPartition(options?.partitionBy, appenders.length)
     const appender = appenders[partition]
-    if (appender === undefined) throw new Error(`it has no partition ${partition}, only ${appenders.length}`)
+    if (appender === undefined) throw new Error(`the topic has no partition ${partition}, only ${appenders.length} partitions`)
     append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)
   }
 

@@ -31,7 +31,7 @@ export interface Fault {
 
 const FAILED_IN: Readonly<Record<'process' | 'produce', FaultCode>> = { process: 'process_failed', produce: 'produce_failed' }
 
-/** The place of a record. */
+/** The topic, partition and offset of a record. */
 export interface RecordPlace extends TopicPartition {
   readonly offset: number
 }
@@ -47,8 +47,8 @@ export class OutputError extends ProcessorError {}
 export class RefusedOutcome extends ProcessorError {}
 
 /**
- * Thrown when the author's code failed on a record that the policy of its source skips. Everything since the last
- * commit is dropped and repeated without the record, so that no effect of the record remains.
+ * Thrown when the author's code fails on a record and the policy of the record's source is to skip it. The worker then
+ * drops everything since the last commit and repeats it without the record, so that no effect of the record remains.
  */
 export class RecordFailure extends ProcessorError {
   readonly place: RecordPlace

@@ -18,9 +18,9 @@ import type { TaskIdling } from './task-idling.ts'
  */
 const SLICE_RECORDS = 4_096
 /**
- * Maximum bytes decoded at a time, for large records with many items each. No heartbeat is sent while a slice is
- * decoded and its state is read, so a slice must be small. The limit still allows 512 records of a kilobyte, which make
- * a multi-get worthwhile.
+ * Maximum number of bytes decoded at a time. It matters for large records with many items each. No heartbeat is sent
+ * while a slice is decoded and its state is read, so a slice must be small. The limit still allows 512 records of a
+ * kilobyte, which make a multi-get worthwhile.
  */
 const SLICE_BYTES = 512 * 1_024
 /**
@@ -34,7 +34,7 @@ const FIRST_PREFETCH_RECORDS = 256
 const SLICE_GROWTH = 4
 /** Number of records between two clock readings. A large record counts as several records. */
 const RECORDS_PER_CLOCK_CHECK = 64
-/** Size up to which a record counts as one record. A record that is several times as large counts as several. */
+/** A record of up to this size counts as one record. A larger record counts as several. */
 const BYTES_PER_RECORD = 1_024
 
 export interface RecordLoopParts {
@@ -42,7 +42,8 @@ export interface RecordLoopParts {
   /** The queues of the sources, in the order of their declarations. */
   readonly queues: readonly RecordQueue[]
   /**
-   * The closing of times for each source, in the order of the queues; undefined when the stream has no time handlers.
+   * The object that closes times for each source, in the order of the queues; undefined when the stream has no time
+   * handlers.
    */
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly idling: TaskIdling
@@ -55,7 +56,7 @@ export interface RecordLoopParts {
 }
 
 /**
- * Why a run ended. `idle`: all queued records are processed, or wait for records of another source. `more`: the time
+ * Why a run ended. `idle`: all queued records are processed, or wait for records from another source. `more`: the time
  * limit is reached. Object: a schema must be loaded before the task can continue.
  */
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
@@ -69,7 +70,7 @@ export interface RecordLoop {
   readonly closingDue: boolean
   /**
    * True after a failed record was skipped. The loop then processes nothing more before the next commit, so that a
-   * later failure does not repeat the records before this one.
+   * later failure does not make the task repeat the records before this one.
    */
   commitDue: boolean
   run(expired: () => boolean): RunResult
@@ -207,8 +208,9 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   /**
-   * Limits the number of records in the next slices, so that the state of a slice has at most `PREFETCH_BYTES`. Cached
-   * and absent state is counted as 0 bytes, so a slice may exceed the limit by the factor `SLICE_GROWTH`.
+   * Limits the number of records in the next slices, so that the prefetched state of a slice takes at most
+   * `PREFETCH_BYTES`. Cached and absent state is counted as 0 bytes, so a slice may exceed the limit by the factor
+   * `SLICE_GROWTH`.
    */
   function setPrefetchRecords(bytes: number): void {
     const fitting = Math.floor((announcedRecords * PREFETCH_BYTES) / Math.max(1, bytes))

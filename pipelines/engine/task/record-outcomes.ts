@@ -80,8 +80,8 @@ export function recordOutcomes({ topology, context, outputs, metrics, failed }: 
       message,
       erases: queue.stream.topic.erases,
     })
-    // The retention of a dead letter begins now. If the dead letter of an old record had the record's timestamp, the
-    // broker would soon delete it. A header contains the record's timestamp.
+    // A dead letter gets the current time as its timestamp, so that its retention begins now. With the timestamp of an
+    // old record, the broker would soon delete it. A header contains the record's own timestamp.
     outputs.copy(deadLetters, DEAD_LETTER_PARTITION, chunk, queue.row, headers, { ...ends, timestamp: context.now })
   }
 

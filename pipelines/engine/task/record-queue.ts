@@ -13,8 +13,8 @@ export const MARKER = Symbol('marker')
 export const TOMBSTONE = Symbol('tombstone')
 
 /**
- * Maximum number of processed chunks in the queue. The number is small compared with that of the waiting chunks.
- * Processed chunks are removed in groups, because each removal moves all waiting chunks.
+ * Number of processed chunks at which the queue removes them. They are removed in groups, because each removal moves
+ * all waiting chunks. The number is small compared with that of the waiting chunks.
  */
 const MAX_FINISHED_CHUNKS = 16
 
@@ -63,7 +63,10 @@ export class RecordQueue {
   row = 0
   /** Next offset to process. */
   position = -1
-  /** The leader epoch in which the log contained all records before `position`; undefined when it is unknown. */
+  /**
+   * The latest leader epoch in which the log is known to contain all records before `position`; undefined when there is
+   * none.
+   */
   leaderEpoch: number | undefined
   highWatermark = 0
   /**
@@ -172,7 +175,7 @@ export class RecordQueue {
     }
   }
 
-  /** Moves to the record after the one at `slot`, which was processed. */
+  /** Moves past the record at `slot`, which has been processed. */
   advance(): void {
     const chunk = this.chunk as RecordChunk
     this.position = chunk.offsets[this.row] + 1
@@ -265,7 +268,7 @@ export class RecordQueue {
     this.queuedBytes -= chunkBytes(chunk)
     this.#head++
     this.row = 0
-    // Finished chunks are removed even while more chunks are waiting. Each chunk keeps a whole fetch response in
+    // Finished chunks are removed even while more chunks are waiting: each chunk keeps a whole fetch response in
     // memory, and during a backlog the queue is never empty.
     if (this.#head === this.#chunks.length || this.#head >= MAX_FINISHED_CHUNKS) {
       this.#chunks.splice(0, this.#head)

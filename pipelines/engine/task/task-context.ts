@@ -87,7 +87,10 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
     this.offset = -1
   }
 
-  /** A store calls this method when the node that uses it differs from the node that used it last. */
+  /**
+   * Checks that the current node has declared the store. A store calls this method whenever it is used by a different
+   * node than before.
+   */
   admit(store: string): void {
     if (this.node === undefined || this.node.stores.some((known) => known.name === store)) return
     throw new ProcessorError(`${this.node.name} uses the store ${store}: name that store in its \`stores\``)

@@ -18,12 +18,12 @@ export interface TaskIdling {
 const never: TaskIdling = { until: () => -Infinity }
 
 /**
- * @param maxIdleMs With -1, the task never waits. With 0, it waits only for records that are known to be in the broker.
+ * @param maxIdleMs With -1, the task never waits. With 0, it waits only for records that are known to be on the broker.
  * With a positive value, it also waits up to this long for records that may still arrive.
  */
 export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number): TaskIdling {
   if (maxIdleMs < 0 || sources.length === 1) return never
-  /** The time since which each source is known to be read to its end; undefined for other sources. */
+  /** When each source was found to be read to its end; undefined for sources that are not at their end. */
   const endedSince: (number | undefined)[] = sources.map(() => undefined)
 
   /** Returns the time until which the task waits for this source. */

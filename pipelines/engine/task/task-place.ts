@@ -12,7 +12,10 @@ export interface Changelog {
   readonly positionName: string
   /** Name of the position that contains the fingerprint of the topic's id. */
   readonly identityName: string
-  /** Name of the position that contains the leader epoch in which the log contained all records of the state. */
+  /**
+   * Name of the position that contains a leader epoch: the latest one in which the log is known to contain all records
+   * of the state.
+   */
   readonly epochName: string
 }
 

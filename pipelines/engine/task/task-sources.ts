@@ -20,8 +20,8 @@ export interface TaskSources {
   /** True when all records before the known high watermarks are processed. */
   readonly caughtUp: boolean
   /**
-   * The last time (epoch ms) at which the high watermarks of all sources were known; undefined while the high watermark
-   * of any source is unknown.
+   * Time (epoch ms) of the fetch that returned the oldest of the sources' high watermarks; undefined while the high
+   * watermark of any source is unknown.
    */
   readonly fetchedAt: number | undefined
 }

@@ -27,7 +27,7 @@ export interface TaskDeps {
   readonly topology: Topology
   readonly part: SubTopology
   readonly partition: number
-  /** The broker's partition counts of all topics that the topology reads or writes. */
+  /** The actual partition count of every topic that the topology reads or writes. */
   readonly partitionCounts: ReadonlyMap<string, number>
   readonly codecs: Codecs
   readonly session: StateSession
@@ -38,7 +38,7 @@ export interface TaskDeps {
   readonly isMissing: (schemaId: number) => boolean
   /** The failed records, shared by all tasks of a worker, including earlier tasks of the same partitions. */
   readonly failed: FailedRecords
-  /** Memory for the decoded objects of each store that does not set its own size. */
+  /** Cache size for decoded objects, in bytes, for each store that does not set its own size. */
   readonly cacheBytes: number
 }
 
@@ -52,9 +52,9 @@ export interface StartPosition {
 
 /** The progress of a task, as a commit saves it. */
 export interface TaskProgress {
-  /** Next offset of each source. Its metadata contains the event time. */
+  /** Next offset of each source. The metadata of each offset contains the event time. */
   readonly offsets: readonly OffsetToCommit[]
-  /** -1 before the first record. */
+  /** Event time, epoch ms; -1 before the first record. */
   readonly streamTime: number
 }
 
@@ -100,7 +100,7 @@ export interface StreamTask extends TaskPlace {
   readonly queuedBytes: number
   /** Returns true if records of this source are queued. */
   hasQueued(topic: string): boolean
-  /** True while the queued records wait for records of another source; see `TaskIdling`. */
+  /** True while the queued records wait for records from another source; see `TaskIdling`. */
   readonly idles: boolean
   /** Epoch ms at which the wait for another source ends if no records arrive. */
   readonly idlesUntil: number
@@ -118,8 +118,8 @@ export interface StreamTask extends TaskPlace {
   position(topic: string): number
   highWatermark(topic: string): number
   /**
-   * The last time (epoch ms) at which the high watermarks of all sources were known; undefined while the high watermark
-   * of any source is unknown.
+   * Time (epoch ms) of the fetch that returned the oldest of the sources' high watermarks; undefined while the high
+   * watermark of any source is unknown.
    */
   readonly fetchedAt: number | undefined
   readonly streamTime: number

@@ -33,8 +33,8 @@ export interface TestDriverOptions {
   /** Partition counts, keyed by topic name. They override the counts that the topics declare. */
   readonly partitions?: Readonly<Record<string, number>>
   /**
-   * Memory for the decoded objects of each store. Default 256 KiB. With a small number, the stores have to read state
-   * back from the database.
+   * Cache size for the decoded objects of each store. Default 256 KiB. With a small cache, the stores have to read
+   * state back from the database.
    */
   readonly cacheBytes?: number
   /**
@@ -62,7 +62,7 @@ export interface PipeOptions {
    * clock.
    */
   readonly appendedAt?: number
-  /** Partition of the record. The default is the murmur2 of the key, as in producers. */
+  /** Partition of the record. By default, the murmur2 hash of the key determines it, as in producers. */
   readonly partition?: number
   readonly headers?: readonly RecordHeader[]
 }
@@ -78,7 +78,7 @@ export interface TestDriver {
   pipe<K, V>(topic: Topic<K, V>, key: K | undefined, value: V | null, options?: PipeOptions): void
   /** Pipes a record of arbitrary bytes, to test invalid records. */
   pipeBytes(topic: AnyTopic, key: Uint8Array | null, value: Uint8Array | null, options?: PipeOptions): void
-  /** Returns the records of a topic that were committed since its last read, partition by partition. */
+  /** Returns the records of a topic that were committed since the last call for this topic, partition by partition. */
   read<K, V>(topic: Topic<K, V>): TestRecord<K, V>[]
   /** Returns the dead letters that were written since the last call, as bytes with headers. */
   readDeadLetters(): LogRecord[]
@@ -128,8 +128,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   let topology = tested
   const runtime = manualRuntime({ startAt: options.startAt })
   let brokerClock: number | undefined
-  // A sink in the same test may read this broker. The polls of the sink wait in real time, but the records have the
-  // driver's timestamps.
+  // A sink in the same test may read this broker. The sink's polls wait in real time, so the broker uses the timers of
+  // the system, but takes timestamps from the driver's clock.
   const broker = memoryBroker({ runtime: { ...systemRuntime(), now: () => brokerClock ?? runtime.now() } })
   let declaration = topology.declare()
   const codecFor = localCodecs()

@@ -79,7 +79,7 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
   }
 }
 
-/** Maximum size of a backward clock correction for which no time is repeated. See `timeMark`. */
+/** If the clock is set back by at most this much, no time is repeated. See `timeMark`. */
 const WAITED_OUT_MS = 60_000
 
 /**
@@ -117,8 +117,8 @@ export interface TimeClosing {
 }
 
 /**
- * Creates the time closing of a stream.
- * @param partitions the partition count of this stage, which is part of the markers that it forwards
+ * Creates the object that closes times for a stream.
+ * @param partitions the partition count of this stage. The markers that it forwards contain this count.
  */
 export function timeClosing(
   stream: StreamDeclaration,

@@ -8,7 +8,7 @@ export interface TickSchedule {
   start(time: number): void
   /** Must be called when the clock may have been set back to `time`. The next run then comes within two periods. */
   setBack(time: number): void
-  /** Returns the latest multiple that `time` has passed since the last call; undefined when it has passed none. */
+  /** Returns the latest multiple of the period up to `time`; undefined when none has passed since the last call. */
   take(time: number): number | undefined
 }
 

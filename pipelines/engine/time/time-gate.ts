@@ -34,24 +34,23 @@ const SENT_PREFIX = 'sent/'
  * was sent while the clock was ahead. In both cases only the lower time is certain, and later times wait for the next
  * marker.
  *
- * A forwarding stage forwards each time that it has closed, once and in ascending order, so an earlier marker is a
- * repetition. A later marker of a first stage also covers earlier times, but a later marker of a forwarding stage does
- * not. Its handlers emit the output of a time only in partitions that have closed exactly that time, and a partition
- * that received its markers in a different order may have skipped the time. The gate then does not close that time
- * either, and waits for the next one.
- *   @param stages all stages that send markers into the topic; until every one of them has sent markers, no time is
- *   closed
- *   @param forwarding those stages that only forward times that they have closed
- *   @param store keeps the current marker of each upstream partition, committed with the records before it
- *   @param without when a time may be closed although partitions are missing. The markers of the other partitions serve
- *   as the clock. A stage that reads a backlog therefore finds the same partitions missing as a stage without a
- *   backlog.
+ * A marker of a first stage also covers all earlier times. A marker of a forwarding stage covers only its own time. The
+ * reason is that a partition of a forwarding stage emits the output of a time only if it has closed exactly that time,
+ * and a partition that received its markers in a different order may have skipped the time. The gate then does not
+ * close that time either, and waits for the next one. A forwarding stage forwards each time once and in ascending
+ * order, so a marker that is not higher than the previous one is a repetition.
+ * @param stages all stages that send markers into the topic; until every one of them has sent markers, no time is
+ * closed
+ * @param forwarding those stages that only forward times that they have closed
+ * @param store keeps the current marker of each upstream partition, committed with the records before it
+ * @param without when a time may be closed although partitions are missing. The markers of the other partitions serve
+ * as the clock, so that a stage that reads a backlog finds the same partitions missing as a stage without a backlog.
  */
 export function timeGate(stages: readonly string[], forwarding: readonly string[], store: TimeStore, without?: CloseWithout): TimeGate {
   const partitionsKey = (stage: string) => `partitions/${stage}`
   const markerKey = (stage: string, partition: number) => `marker/${stage}/${partition}`
 
-  /** Returns the key that stores how many partitions have sent exactly this time. */
+  /** Returns the key of a counter: how many partitions have sent a marker for exactly this time. */
   const sentKey = (stage: string, time: number) => `${SENT_PREFIX}${time}/${stage}`
 
   /** Raises a stored value. @returns false when the value is already as high */
@@ -95,7 +94,8 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
   }
 
   /**
-   * Returns the newest time for which enough partitions have sent a marker, and which they have passed by `afterMs`.
+   * Returns the newest time for which enough partitions have sent a marker, provided that enough partitions are now at
+   * least `afterMs` past it.
    */
   function dueWithout({ share, afterMs }: CloseWithout): number | undefined {
     const newest = Math.min(...stages.map((stage) => reachedByMost(stage, share))) - afterMs

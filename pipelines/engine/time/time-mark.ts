@@ -1,4 +1,4 @@
-/** The state of a source partition on which the time marks of a first stage depend. */
+/** The part of a source partition's state that the time marks of a first stage depend on. */
 export interface MarkedSource {
   /** The next offset to process. */
   readonly position: number
@@ -7,8 +7,8 @@ export interface MarkedSource {
 /** Decides when a first stage may declare that a time has passed. */
 export interface TimeMark {
   /**
-   * Must be called when a fetch of source `index` was answered. The fetch was sent at `fetchedAt`, and at that time the
-   * log ended at `highWatermark` or later.
+   * Must be called when a fetch of source `index` has been answered. The fetch was sent at `fetchedAt`, and everything
+   * that was in the log at that time is before `highWatermark`.
    * @param now the current reading of the same clock
    */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
@@ -18,8 +18,7 @@ export interface TimeMark {
    */
   readonly asksFrom: number
   /**
-   * Returns the time that may be marked now, in the transaction that commits these positions; undefined when there is
-   * none.
+   * Returns the time that may be marked in the transaction that commits these positions; undefined when there is none.
    */
   ready(sources: readonly MarkedSource[]): number | undefined
   /** Must be called when the marker has been added to the open transaction. */
@@ -28,14 +27,14 @@ export interface TimeMark {
 
 /**
  * A time W is due once a fetch was sent at W + delay or later. The high watermark in its response is the target, and W
- * is ready when everything up to the target is processed. There is one target at a time. A backlog is first processed
- * up to this target. The next target belongs to the latest time that is due by then. Times that passed while the worker
- * was stopped are therefore skipped.
+ * is ready when everything up to the target is processed. There is one target at a time: the stage first processes its
+ * backlog up to the target, and then gets the next target, for the latest time that is due by then. Times that passed
+ * while the worker was stopped are therefore skipped.
  *
  * When the clock is set back, times start again from the new reading, because earlier markers for times after that
  * reading are no longer valid. Later stages do not close a time twice.
- *   @param waitedOutMs if the clock is set back by at most this much, no time is marked until the clock has caught up,
- *   so that no time occurs twice
+ * @param waitedOutMs if the clock is set back by at most this much, no time is marked until the clock has caught up, so
+ * that no time occurs twice
  */
 export function timeMark(everyMs: number, delayMs: number, sourceCount: number, waitedOutMs = 0): TimeMark {
   let lastSent = -Infinity
@@ -83,7 +82,7 @@ interface MarkedTime {
   reached(time: number): void
 }
 
-/** The time marks of a task that serve one purpose. */
+/** The time marks of a task that serve the same purpose: sending markers, or running ticks of the caught-up clock. */
 export interface TimeMarks {
   /** See `TimeMark.observe`. */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
@@ -91,10 +90,7 @@ export interface TimeMarks {
   readonly asksFrom: number
   /** True when a marked time is reached. */
   readonly due: boolean
-  /**
-   * Handles the reached times in the transaction that commits the positions up to which the task has processed its
-   * sources.
-   */
+  /** Handles the reached times, in the same transaction that commits the task's positions in its sources. */
   run(): void
 }
 

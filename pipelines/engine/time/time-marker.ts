@@ -10,7 +10,7 @@ export interface TimeMarker {
   readonly stage: string
   /** Partition of the sending task. */
   readonly partition: number
-  /** Partition count of the sending stage. The receiver needs the markers of all its partitions. */
+  /** Partition count of the sending stage. The receiver needs markers from all of these partitions. */
   readonly partitions: number
   /** Epoch ms, a multiple of the stage's period. */
   readonly time: number

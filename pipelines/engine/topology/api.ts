@@ -4,9 +4,9 @@ import type { ByteSpan } from '../../../state/stores/packed-rows.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
 
 /**
- * The API for authors of topologies. A build function declares the topology. The engine runs it once per task, so that
- * the closures and stores of the function belong to a single task. `describe()` runs the build function once more
- * without opening anything.
+ * The API for authors of topologies. A build function declares the topology. The engine runs it when the topology is
+ * declared, to find mistakes, and again for every task, so that the closures and stores of one run belong to a single
+ * task.
  */
 export interface TopologyBuilder {
   /** Reads a topic of the catalogue or a repartition topic of this topology. */
@@ -39,8 +39,8 @@ export interface SourceOptions<K, V> {
   /** What happens to records that fail, for each stage in which a record can fail. */
   readonly onError?: OnError
   /**
-   * How to treat records without a key. Such records can be in any partition, so the state of one key would be
-   * scattered over partitions. Default `required`: records without a key are bad records.
+   * How to treat records without a key. Such records can be in any partition, so state that processors derive from them
+   * may be scattered over partitions. Default `required`: records without a key are bad records.
    */
   readonly keys?: 'required' | 'optional'
   /**
@@ -110,9 +110,10 @@ export interface Stream<K, V> {
    */
   markTime(options: { everyMs: number; delayMs: number; to: AnyTopic }): Stream<K, V>
   /**
-   * Runs a handler when the markers W of all upstream partitions have arrived. The handler's output and the forwarded
-   * marker are written in the same transaction. A generator may yield so that heartbeats can be sent. No other code of
-   * the task runs in between, and an unfinished handler is never committed.
+   * Runs a handler for a time when markers for this time have arrived from all upstream partitions. The handler's
+   * output and the forwarded marker are written in the same transaction. A handler that is a generator may yield so
+   * that heartbeats can be sent. No other code of the task runs in between, and the worker never commits an unfinished
+   * handler.
    */
   onTime(name: string, options: TimeOptions, handler: TimeHandler): Stream<K, V>
 }
@@ -197,12 +198,14 @@ export interface Context {
   /** Sends a record to every partition of the topic. */
   broadcast<K, V>(topic: Topic<K, V>, key: K, value: V, options?: EmitOptions): void
   /**
-   * Returns the partition to which `emit` sends a record whose `partitionBy` (or, without it, whose key as text) is
-   * `text`. The text may also be given as bytes.
+   * Returns the partition to which `emit` sends a record with this text as its `partitionBy`, or a record without
+   * `partitionBy` with this text as its key. The text may also be given as bytes.
    */
   partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
   count(metric: string, by?: number): void
-  /** Shortens the time to the next commit to the topology's `commitSoonMs`, because a caller waits for the output. */
+  /**
+   * Shortens the time to the next commit to the topology's `commitSoonMs`. Use it when a caller waits for the output.
+   */
   commitSoon(): void
 }
 
@@ -224,11 +227,11 @@ export interface RecordContext<K> extends Context {
 export interface EmitOptions {
   /** Timestamp of the record. The default is the timestamp of the current record, or `now` in ticks. */
   readonly timestamp?: number
-  /** Partition of the record. The default is the murmur2 of the key's bytes, as in the Java client. */
+  /** Partition of the record. By default, the murmur2 hash of the key's bytes determines it, as in the Java client. */
   readonly partition?: number
   /**
-   * A string whose murmur2 determines the partition instead of the key's murmur2. Keys with the same string then share
-   * a partition.
+   * The murmur2 hash of this string determines the partition, instead of the hash of the key. Records with the same
+   * string share a partition.
    */
   readonly partitionBy?: string
   readonly headers?: readonly RecordHeader[]

@@ -15,10 +15,11 @@ import { TopologyError } from './errors.ts'
  *   has some. With 0 (default), the task waits only for records that are known to be in the broker, so that a backlog
  *   is processed in chronological order. With a positive value, the task also waits up to this long for records that
  *   may still arrive. With -1, it never waits.
- * - `standby`: number of copies of each task's state on other workers, which take over at once when its worker fails.
- *   Default 0.
+ * - `standby`: number of copies of each task's state on other workers. One of these workers takes over at once when the
+ *   task's worker fails. Default 0.
  * - `erasesIds`: true if the stores contain ids of users who may leave. The broker then compacts replaced and deleted
- *   rows in the changelogs within a week. Default false: it compacts when half of a changelog has been replaced.
+ *   rows in the changelogs within a week. Default false: the broker compacts a changelog when half of it has been
+ *   replaced.
  */
 export interface TopologyOptions {
   readonly commitIntervalMs?: number

@@ -21,29 +21,29 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { changelogNames, prepareTopics } from './worker-topics.ts'
 
 /**
- * The default commit interval, which Kafka Streams also uses for exactly-once processing. Readers of the output wait
- * this long at most, in addition to the processing time.
+ * The default commit interval, the same as in Kafka Streams with exactly-once processing. It delays the output by at
+ * most this time, in addition to the processing time.
  */
 const DEFAULT_COMMIT_INTERVAL_MS = 100
 /**
- * Share of the commit interval during which records collect before the next fetch. The records would have to wait for
- * the commit anyway.
+ * Share of the commit interval during which records collect before the next fetch. This does not delay the output,
+ * because the records would have to wait for the commit anyway.
  */
 const COLLECTING_SHARE = 0.2
 const LONGEST_COLLECTING_MS = 50
 /**
- * Maximum time for which the broker may delay its answer to a fetch without data. Queries report the age of their
- * answers, and while nothing is appended, this age is the time since the last fetch.
+ * Longest time for which the broker may hold a fetch request while it has no data. It limits the age that queries
+ * report for their answers: while nothing is appended, this age is the time since the last fetch.
  */
 const OLDEST_NEWS_MS = 5_000
 /**
- * Default memory for the decoded objects of all stores in all tasks of a topology. The stores share it equally, so a
- * topology with few stores keeps more objects per store.
+ * Default cache size for the decoded objects of all stores in all tasks of a topology. The stores share the cache
+ * equally, so a topology with few stores keeps more objects per store.
  */
 const DEFAULT_SHARED_CACHE_BYTES = 32 * 1024 * 1024
 /**
- * Lower limit of the default memory for the decoded objects of one store in one task. It is enough for about 12,000
- * objects of 150 encoded bytes.
+ * Lower limit of the default cache size of one store in one task. It is enough for about 12,000 objects of 150 encoded
+ * bytes.
  */
 const LEAST_DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
 /**
@@ -57,8 +57,8 @@ const DEFAULT_KEEP_STATE_MS = 3_600_000
  */
 const DEFAULT_WARM_UP_MAX_MS = 1_800_000
 /**
- * Default number of changelog records below which a worker skips the warm-up. Restoring this many records takes about
- * 0.2 s, which is less than a warm-up needs for its checks of the group.
+ * By default, a worker that lacks fewer changelog records than this skips the warm-up. Restoring this many records
+ * takes about 0.2 s. A warm-up needs more time just to check the group.
  */
 const DEFAULT_WARM_UP_LEAST_RECORDS = 100_000
 
@@ -126,8 +126,9 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     onMemberId: identity.keepMemberId,
     onEvent: fetcher.wake,
     address: deps.address,
-    // Without a copy of the state, another worker would have to restore the state. That usually takes longer than the
-    // restart of the ended process. A worker that keeps its place is expected to return, so it is not removed either.
+    // Ended processes are not removed from the group if there are no copies of their state. Another worker would have
+    // to restore that state, which usually takes longer than the restart of the ended process. Workers that keep their
+    // place are not removed either, because they are expected to return.
     hasEnded: (copies > 0 || changelogs.length === 0) && !config.keepPlaceOnStop ? deps.hasEnded : undefined,
     topics,
   })
@@ -232,8 +233,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     tasks: tasks.all,
     standby: inactive.copy,
     copies,
-    // Queries use a separate view of the group: the view of the standby copies may be fetched in the middle of a
-    // change, after which the owners are different.
+    // Queries use a separate view of the group. The standby copies may have fetched their view in the middle of a
+    // change of the group, so that it contains outdated owners.
     group: groupView(group, runtime),
     sources: new Set(topics),
     memberId,
@@ -258,7 +259,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   }
 }
 
-/** Returns each store's share of the default memory for decoded objects, as if this worker ran all tasks. */
+/** Returns each store's share of the default cache size, as if this worker ran all tasks. */
 function defaultCacheBytes(parts: readonly SubTopology[], { tasksOf }: PartitionCounts): number {
   const stores = parts.reduce((sum, part) => sum + part.stores.length * tasksOf(part), 0)
   return Math.max(LEAST_DEFAULT_CACHE_BYTES, DEFAULT_SHARED_CACHE_BYTES / Math.max(1, stores))

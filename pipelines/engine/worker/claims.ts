@@ -10,13 +10,14 @@ import type { TaskPlace } from '../task/task-place.ts'
 const CLAIM_MS = 10_000
 /**
  * Pause between two requests for missing partitions. Without these requests, a member would learn of freed partitions
- * only with its next heartbeat.
+ * only with its next regular heartbeat.
  */
 const CLAIM_EVERY_MS = 200
 
 /**
- * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. No
- * worker processes a partition between the moment when its owner gives it up and the next heartbeat of the new owner.
+ * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. This
+ * shortens the time in which no worker processes a partition: from the moment when its owner gives it up to the next
+ * heartbeat of the new owner.
  */
 export interface Claims {
   /** Sends an additional heartbeat if one is due. Called in every turn of the worker's loop. */

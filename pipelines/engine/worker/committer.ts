@@ -7,9 +7,9 @@ import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from
 import type { TaskSet } from './task-set.ts'
 
 /**
- * Maximum size of a transaction: outputs that wait to be sent, and changed rows, whose sizes are estimated. At this
- * size the transaction ends early. Memory therefore stays bounded, regardless of the commit interval. If the database
- * has little memory, its `batchBytes` ends a transaction earlier.
+ * Maximum size of a transaction: the outputs that wait to be sent, plus the estimated size of the changed rows. A
+ * transaction of this size is committed early, so that memory stays bounded regardless of the commit interval. If the
+ * database has little memory, its `batchBytes` limits the changed rows further.
  */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
 /**
@@ -17,11 +17,11 @@ const MAX_TRANSACTION_BYTES = 32 * 1_048_576
  * which no heartbeat is sent.
  */
 const MAX_DIRTY_KEYS = 50_000
-/** Size of the open transaction at which full batches are sent while processing continues. */
+/** From this size of the open transaction, full batches are sent while processing continues. */
 const FLUSH_BYTES = 1_048_576
 /**
- * Interval at which positions are committed that have moved only past control records. Only the lag that operators see
- * depends on these commits.
+ * Commit interval for positions that have moved only past control records. These commits matter only for the lag that
+ * operators see.
  */
 const IDLE_POSITION_COMMIT_MS = 1_000
 /**
@@ -31,19 +31,21 @@ const IDLE_POSITION_COMMIT_MS = 1_000
 const AGE_REFRESH_MS = 3_600_000
 /**
  * Minimum time between the starts of two commits, as a multiple of the duration of the last commit. A busy broker takes
- * longer for a commit, and every commit costs it five requests, whatever its size, so commits become less frequent.
+ * longer for a commit, so the worker then commits less often. Fewer commits relieve the broker, because a commit of any
+ * size costs it five requests.
  */
 const SPACING_PER_COMMIT = 2
 /** Upper limit of the spacing between commits, because callers wait for commits. */
 const LONGEST_SPACING_MS = 50
 /**
- * Time before the earliest start of the next commit at which the worker fetches again, so that the commit contains the
- * fetched records. A fetch takes 1 to 2 ms, and deciding the records that arrived in a short pause takes about as long.
+ * How long before the earliest start of the next commit the worker fetches again, so that the commit contains the
+ * fetched records. A fetch takes 1 to 2 ms, and processing the records that arrived in a short pause takes about as
+ * long.
  */
 const FETCH_BEFORE_COMMIT_MS = 4
 /** The ends of the changelogs for a transaction without records. */
 const NOTHING_SENT: Map<string, number> = new Map()
-/** Number of consecutive failures to write to the database (disk full) after which the worker stops. */
+/** The worker stops after this number of consecutive failed writes to the database (for example, on a full disk). */
 const MAX_FAILED_WRITES = 3
 
 /**
@@ -63,8 +65,8 @@ export interface Committer {
    */
   commit(): Promise<void>
   /**
-   * Drops the results since the last commit, after a running commit has finished, and restarts the tasks, so that they
-   * process the records again. Fails like a commit.
+   * Waits for a running commit. Then drops the results since the last commit and restarts the tasks, so that they
+   * process the records again. Rejects with the same errors as `commit`.
    */
   rollBack(): Promise<void>
   /** Waits for the end of a running commit, regardless of its outcome. Must be called before an abort. */
@@ -110,7 +112,7 @@ export interface CommitterDeps {
 /** A commit between step 1 and step 5. */
 interface UnderWay {
   readonly prepared: PreparedCommit
-  /** Steps 2 to 4. */
+  /** Resolves after step 4, with the ends of the changelogs. */
   readonly ends: Promise<Map<string, number>>
   readonly startedAt: number
   answered: boolean
@@ -124,7 +126,7 @@ export function committer(deps: CommitterDeps): Committer {
   let rollBacks = 0
   let failedWrites = 0
   let underWay: UnderWay | undefined
-  /** Duration of the brokers' part of the last commit. */
+  /** How long the brokers took for the last commit (steps 2 to 4). */
   let lastTookMs = 0
   /**
    * True after a part of the open transaction was sent. The broker aborts a transaction that stays open beyond its
@@ -212,8 +214,8 @@ export function committer(deps: CommitterDeps): Committer {
   }
 
   /**
-   * The transaction is committed but the state is not, so the tasks restart and read the tail of the changelog. Results
-   * that any task has produced in the meantime are dropped, because all tasks share a transaction.
+   * The transaction is committed but the state is not written, so the tasks restart and read the tail of the changelog.
+   * Results that any task has produced in the meantime are dropped, because all tasks share a transaction.
    */
   async function onFailedWrite(error: unknown): Promise<void> {
     failedWrites++

@@ -10,8 +10,8 @@ const CONNECT_TIMEOUT_MS = 1_000
 const ANSWER_MAX_AGE_MS = 20
 /**
  * How long an address that refuses connections counts as the address of an ended process. After this time, it must
- * accept a connection before it can count again. Otherwise, if an address refused only this process, for example
- * because of a firewall, its members would be removed again and again.
+ * accept a connection before it can count again. Without this rule, if an address refuses only this process, for
+ * example because of a firewall, the members at that address would be removed again and again.
  */
 const ENDED_FOR_MS = 10_000
 /** Maximum number of addresses that are remembered. Each member checks one address, so this limit is rarely reached. */

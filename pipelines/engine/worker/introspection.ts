@@ -68,13 +68,13 @@ export interface Introspection {
 
 const TEXT = 'text/plain; charset=utf-8'
 /**
- * Maximum number of connections, which is far more than scrapers and operators need. Node closes further connections
- * at once.
+ * Maximum number of connections. It is far more than scrapers and operators need. Node closes further connections at
+ * once.
  */
 const MAX_CONNECTIONS = 256
 /**
  * Time after which a connection without any traffic is closed. Without this limit, clients that send nothing or read no
- * answers could use up the connections, and health probes would fail. No request takes this long while the brokers
+ * responses could use up the connections, and health probes would fail. No request takes this long while the brokers
  * respond.
  */
 const SILENT_CONNECTION_MS = 30_000
@@ -90,7 +90,7 @@ export interface IntrospectionParts {
   readonly queryAccess: QueryAccess
   /**
    * Host names of this server, if it listens on a loopback address. In that case the server refuses requests from web
-   * pages, which could reach it through a browser on this machine.
+   * pages, because a page could reach it through a browser on this machine.
    */
   readonly localNames?: readonly string[]
   /** @default 30 s */

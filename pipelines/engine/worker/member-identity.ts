@@ -34,7 +34,7 @@ export function transactionalIdPrefix(name: string): string {
 }
 
 /**
- * Returns the transactional ids whose slot is no longer in the group.
+ * Returns the transactional ids of worker slots that no longer have a member in the group.
  * @param memberIds the ids of all members that the group coordinator knows
  */
 export function idsWithoutMember(name: string, transactionalIds: readonly string[], memberIds: readonly string[]): string[] {
@@ -49,9 +49,7 @@ interface KeptIdentity {
   readonly transactionalId: string
 }
 
-/**
- * Checks the fields without a schema library, which every process that only declares topologies would otherwise load.
- */
+/** Checks the fields without a schema library, so that processes that only declare topologies do not load one. */
 function isIdentity(value: unknown): value is KeptIdentity {
   if (typeof value !== 'object' || value === null) return false
   const { memberId, transactionalId } = value as Partial<Record<keyof KeptIdentity, unknown>>
@@ -67,7 +65,7 @@ function create(folder: string, file: string, name: string, memberId: string): K
 
 /**
  * Writes the identity atomically. A damaged file would force a new identity, and the partitions would then have to wait
- * for the session timeout of the old one.
+ * for the session timeout of the old identity.
  */
 function write(file: string, identity: KeptIdentity): void {
   const draft = `${file}.draft`

@@ -45,7 +45,7 @@ export interface Membership {
    * @throws FencedError after too many fences
    */
   startOver(reason: Error): Promise<void>
-  /** Closes tasks and opens them again. */
+  /** Closes tasks and creates new ones for the same partitions. */
   reopen(tasks: readonly StreamTask[]): void
   /** The keys of the assigned partitions. */
   readonly partitions: ReadonlySet<string>
@@ -74,9 +74,9 @@ export interface MembershipDeps {
 }
 
 /**
- * Pause between two checks of the partition counts. A worker that gets new partitions of a source learns about them
- * from the group at once. All other workers learn about new partitions, and every worker learns about new partitions of
- * outputs, only by this check.
+ * Pause between two checks of the partition counts. A worker that is assigned new partitions of a source learns about
+ * them at once, from the group. It depends on this check for partitions that are assigned to other workers, and for the
+ * partitions of outputs.
  */
 const COUNTS_LOOK_MS = 30_000
 
@@ -86,7 +86,7 @@ type News =
   | { readonly tasks: readonly StreamTask[]; readonly offsets: TaskOffsets }
   | { readonly error: unknown }
 
-/** Returns true for transient failures of the cluster, which a retry can cure. */
+/** Returns true for transient failures of the cluster. A retry may succeed. */
 export function isPassing(error: unknown): boolean {
   return error instanceof TransportError && !error.fatal
 }
@@ -100,8 +100,8 @@ export function membership(deps: MembershipDeps): Membership {
   const { topology, group, counts, producer, session, tasks, starts, runtime, stopping } = deps
   const { log } = runtime
   /**
-   * The number of the current generation. It increases at every restart, so that results of earlier generations are
-   * dropped.
+   * The number of the current generation. It increases at every restart, so that the loop drops results from earlier
+   * generations.
    */
   let generation = 0
   let inbox: { readonly generation: number; readonly news: News }[] = []
@@ -199,7 +199,7 @@ export function membership(deps: MembershipDeps): Membership {
     askFor(fresh)
   }
 
-  /** Returns the tasks to create: all of their partitions are assigned, but the tasks do not exist yet. */
+  /** Creates and returns the tasks whose partitions are all assigned and that do not exist yet. */
   function missing(): StreamTask[] {
     return topology.subTopologies.flatMap((part) => {
       return Array.from({ length: counts.tasksOf(part) }, (_, partition) => partition)
@@ -272,8 +272,8 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /**
-   * Checks the number of recent fences against the limit. There is no limit for other failures, such as unavailable
-   * brokers and missing schemas, because they may last long but are temporary.
+   * Counts a fence, and throws if there have been too many recently. There is no limit for other failures, such as
+   * unavailable brokers and missing schemas, because they may last long but are temporary.
    */
   function countFence(reason: Error): void {
     fences++

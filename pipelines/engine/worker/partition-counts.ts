@@ -43,9 +43,9 @@ export function partitionCounts(topology: string, parts: readonly SubTopology[],
     const listed = sources.map((source) => `${source} has ${countOf(source)} partitions`).join(', ')
     if (built !== undefined && sources.some((source) => countOf(source) !== built))
       return (
-        `${listed}, but the state (${part.stores.join(', ')}) was built with ${built}: keys are in other partitions than their state now. ` +
-        "The engine cannot move it, because it does not know which of a store's keys belong to which key of a record: " +
-        `rebuild it (docs/operations.md, "A topic gets more partitions"; group and topology ${topology})`
+        `${listed}, but the state (${part.stores.join(', ')}) was built with ${built}: keys are now in different partitions from their state. ` +
+        "The engine cannot move the state, because it does not know which of a store's keys belong to which key of a record: " +
+        `rebuild the state (docs/operations.md, "A topic gets more partitions"; group and topology ${topology})`
       )
     return differs(part) ? `${listed}: add partitions until the counts are equal` : undefined
   }

@@ -33,7 +33,7 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   readonly kafka?: Omit<Partial<KafkaOptions>, 'brokers'>
   /** @default JSON lines of level info and above on stdout */
   readonly log?: Log
-  /** Makes SIGTERM and SIGINT stop the worker gracefully, after which the process can exit. */
+  /** Makes SIGTERM and SIGINT stop the worker gracefully. After that, the process can exit. */
   readonly stopOnSignals?: boolean
 }
 
@@ -47,7 +47,7 @@ export interface RunningWorker {
   /** Finishes the current records, commits, leaves the group and closes all connections and files. */
   stop(): Promise<void>
   status(): WorkerStatus
-  /** Queries of the committed state; undefined once the worker has stopped. */
+  /** Queries on the committed state; undefined once the worker has stopped. */
   readonly queries: StateQueries | undefined
   /** The port of the HTTP server; undefined unless a `healthPort` was given. */
   readonly healthPort: number | undefined

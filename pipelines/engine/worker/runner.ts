@@ -28,6 +28,6 @@ export interface Runner {
   /** Returns positions, lag and sizes as plain JSON, for /tasks. */
   report(): object
   samples(): Iterable<Sample>
-  /** Queries of the state; undefined for runners without state, and while the state is not open. */
+  /** Queries on the state; undefined for runners without state, and while the state is not open. */
   readonly queries?: StateQueries | undefined
 }

@@ -4,14 +4,14 @@ import type { StreamTask } from '../task/task.ts'
 import type { SchemaWaits } from './schema-waits.ts'
 
 /**
- * Number of queued bytes at which a task gets no further records, so that a task that waits for a schema does not use
+ * A task with more queued bytes than this gets no further records, so that a task that waits for a schema does not use
  * up the memory.
  */
 const PAUSE_TASK_BYTES = 4 * 1_048_576
 /** Duration of one round over all tasks. Sockets are read and heartbeats sent between rounds. */
 const ROUND_MS = 20
 
-/** The set of a worker's tasks, which distributes records to the tasks and determines which task runs. */
+/** The tasks of a worker. Distributes records to the tasks and determines which task runs. */
 export interface TaskSet {
   all(): StreamTask[]
   running(): StreamTask[]
@@ -91,7 +91,7 @@ export function taskSet({ fetcher, schemas, runtime, onClose, givenUp }: TaskSet
     if (full) paused.add(task)
     else paused.delete(task)
     for (const source of task.sources) {
-      // The task may be waiting for records of a source that has none queued, so such a source is never paused.
+      // The task may be waiting for records from a source that has none queued, so such a source is never paused.
       if (full && task.hasQueued(source.topic)) fetcher.pause(source)
       else fetcher.resume(source)
     }

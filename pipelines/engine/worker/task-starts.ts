@@ -45,7 +45,7 @@ export interface TaskOffsets extends StartOffsets {
 interface Restoring {
   readonly task: StreamTask
   readonly positions: Map<string, StartPosition>
-  /** True when the group has a committed offset of the input. */
+  /** True when the group has a committed offset for the input. */
   readonly committed: boolean
   readonly startedAt: number
   /** Epoch ms at which the ends of the changelogs were requested. */
@@ -103,8 +103,8 @@ export interface TaskStartDeps {
 }
 
 /**
- * Fetches all offsets that are needed to start tasks. It first requests the committed offsets, which waits until open
- * transactions with such offsets have ended. The ends of the changelogs, requested afterwards, therefore cover
+ * Fetches all offsets that are needed to start tasks. It first requests the committed offsets. This request waits until
+ * open transactions with such offsets have ended. The ends of the changelogs, requested afterwards, therefore cover
  * everything that those transactions wrote.
  */
 export async function fetchStartOffsets(
@@ -118,12 +118,12 @@ export async function fetchStartOffsets(
   const committed = await group.committed(sources)
   const now = runtime.now()
   const unknown = sources.filter((source) => !committed.has(partitionKey(source.topic, source.partition)))
-  // The ids are fetched first, because a changelog may be recreated between the requests. The offsets then belong to
-  // the newer topic but the id to the older one, so the next start clears the state that this start keeps.
+  // The ids are fetched first, because a changelog may be recreated between the requests. In that case the offsets
+  // belong to the new topic but the id to the old one. The next start then notices the difference and clears the state.
   const topicIds = await transport.topicIds([...new Set([...changelogs, ...sources].map(({ topic }) => topic))])
   const [changelogStarts, changelogEnds, changelogEpochEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),
-    // A leader of an earlier epoch than that of the commit would name an end below the records of the commit.
+    // A leader from an epoch before that of the commit might return an end that is before the records of the commit.
     transport.offsets(changelogsAtCommit(tasks, committed, topicIds), 'end'),
     transport.epochEnds(epochQueries(session, tasks, topicIds)),
     transport.offsets(unknown, 'earliest'),
@@ -198,7 +198,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     const reset = deps.resetOf(source)
     if (reset === 'fail')
       throw new TopologyError(
-        `topology ${topology}: no offset of ${key} is known to the group or the state, and its offset reset is "fail": commit one for group ${topology} or choose earliest or latest`,
+        `topology ${topology}: no offset of ${key} is known to the group or the state, and the offset reset is "fail": commit an offset for group ${topology}, or choose earliest or latest`,
       )
     const offset = (reset === 'latest' ? offsets.sourceEnds : offsets.sourceStarts).get(key)
     if (offset === undefined) throw new Error(`the first offset of ${key} was not requested`)
@@ -208,8 +208,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   function run(restoring: Restoring): void {
     const { task, positions, committed, records, startedAt } = restoring
     tasks.delete(restoring)
-    // State and offsets are committed together. Without the offsets, records that the state already contains would be
-    // counted again.
+    // State and offsets are committed together. Without the offsets, the task would process records a second time whose
+    // effects the state already contains.
     if (deps.exactlyOnce && !committed && records > 0)
       throw new TopologyError(
         `topology ${topology}: task ${task.id} has state of ${records} changelog records, but the input position that belongs to it is unknown (the group's offsets ` +

@@ -16,7 +16,7 @@ const RETRY_MS = 500
 export interface WarmUpSettings {
   /** Maximum duration of a warm-up; 0 turns warm-ups off. */
   readonly maxMs: number
-  /** Number of changelog records below which the worker restores its state without a warm-up. */
+  /** If the worker lacks fewer changelog records than this, it restores its state without a warm-up. */
   readonly leastRecords: number
 }
 
@@ -29,10 +29,10 @@ export interface WarmUpProgress {
 }
 
 /**
- * Lets a new worker copy the state of its future partitions before it asks the group for them, while their current
- * owners continue to process them. Until then the worker is a learner: a member of the group that subscribes to a
- * changelog and to none of the sources. All other workers see the learner, and copy the state of the partitions that
- * they will get when it becomes active.
+ * Lets a new worker copy the state of its future partitions before it asks the group for these partitions. Meanwhile
+ * their current owners continue to process them. Until it asks, the worker is a learner: a member of the group that
+ * subscribes to a changelog and to none of the sources. All other workers see the learner, and copy the state of the
+ * partitions that they will get when it becomes active.
  */
 export interface WarmUp {
   /** Joins the group, as a learner if there is a lot to copy. */
@@ -73,7 +73,7 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   const claiming = claims({ ...deps, seen: () => inactive.group })
   let phase: Phase = 'active'
   let startedAt = 0
-  /** The time since which this worker has been the next learner to become active. */
+  /** Since when this worker has been the next learner to become active; undefined while it is not. */
   let firstSince: number | undefined
 
   async function join(): Promise<void> {
@@ -94,8 +94,8 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   }
 
   /**
-   * Returns how many records the worker's future tasks lack; undefined if no other worker could process their
-   * partitions in the meantime.
+   * Returns how many records the worker's future tasks lack; undefined if a warm-up is not possible, because there is
+   * no other active worker or because this worker's slot still has an active member.
    */
   async function missingRecords(): Promise<number | undefined> {
     while (!stopping.aborted) {

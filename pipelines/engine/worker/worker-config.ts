@@ -18,8 +18,9 @@ export interface WorkerConfig {
   /** Longest time between a record and its commit. Default 100 ms. The topology's own option takes precedence. */
   readonly commitIntervalMs?: number
   /**
-   * Memory for the decoded objects of a store in a task, estimated from their encoded sizes. Default: an equal share of
-   * 32 MiB for each store in each task of the topology, but at least 4 MiB. The store's own option takes precedence.
+   * Cache size for the decoded objects of a store in a task, in bytes. The size of an object is estimated from its
+   * encoded size. Default: an equal share of 32 MiB for each store in each task of the topology, but at least 4 MiB.
+   * The store's own option takes precedence.
    */
   readonly cacheBytes?: number
   /** How long a stopping worker waits for brokers that do not answer. Default 15 s. */
@@ -33,8 +34,8 @@ export interface WorkerConfig {
   /** How long the state of partitions that have moved away stays on disk in case they return. Default 1 h. */
   readonly keepStateMs?: number
   /**
-   * Maximum time for which a new worker copies the state of its future partitions before it asks for them. Their
-   * current owners process them in the meantime. Default 30 min; 0 turns warm-ups off.
+   * How long a new worker may copy the state of its future partitions before it asks the group for these partitions.
+   * Their current owners process them in the meantime. Default 30 min; 0 turns warm-ups off.
    */
   readonly warmUpMaxMs?: number
   /** Maximum number of changelog records that a new worker restores without a warm-up. Default 100,000. */
@@ -47,14 +48,14 @@ export interface WorkerConfig {
 export interface MemberIdentity {
   /** A UUID. A member that rejoins with this id gets the same partitions back at once. */
   readonly memberId: string
-  /** The transactional id, which fences earlier producers of this worker. */
+  /** The transactional id. It fences earlier producers of this worker. */
   readonly transactionalId: string
-  /** Stores a new member id that replaces one that the brokers refuse. */
+  /** Called with a new member id to store when the brokers have refused the previous one. */
   readonly keepMemberId?: (memberId: string) => void
 }
 
 export interface WorkerDeps {
-  /** A connected transport, which the workers of a process share. */
+  /** A connected transport. The workers of a process share it. */
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly backend: StateBackend
@@ -68,8 +69,8 @@ export interface WorkerDeps {
    * before the session of an ended process times out.
    */
   readonly hasEnded?: (address: string) => Promise<boolean>
-  /** Called after every commit. */
+  /** Called after every commit, with the duration of all its steps in seconds. */
   readonly onCommit?: (seconds: number) => void
-  /** For crash tests only. */
+  /** Called after each step of a commit. Only crash tests set it. */
   readonly fault?: CommitFault
 }

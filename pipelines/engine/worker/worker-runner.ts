@@ -2,7 +2,7 @@ import type { StreamTask } from '../task/task.ts'
 import type { Runner, Sample } from './runner.ts'
 import type { Worker } from './worker.ts'
 
-/** Wraps a worker as a runner, which a host can run. */
+/** Wraps a worker as a runner for its host process. */
 export function workerRunner(worker: Worker): Runner {
   const { topology } = worker
   return {

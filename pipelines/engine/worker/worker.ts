@@ -17,18 +17,24 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
  * second.
  */
 const LONGEST_POLL_MS = 1_000
-/** Longest wait of a poll while a restore is paused. A flush of a memtable takes tens of milliseconds. */
+/**
+ * Longest wait of a poll while a restore is paused. The restore may continue after the flush of a memtable, which takes
+ * tens of milliseconds.
+ */
 const LONGEST_POLL_WHILE_HELD_BACK_MS = 20
-/** Longest wait of a poll on workers with standby copies. The records of the copies are handled between two polls. */
+/**
+ * Longest wait of a poll on workers with standby copies. It is short, because the records of the copies are handled
+ * only between two polls.
+ */
 const LONGEST_POLL_WITH_COPIES_MS = 100
 /**
- * Limit of queued bytes above which the worker does not poll. Above the limit, fetched data waits in the fetcher, which
+ * While more bytes than this are queued, the worker does not poll. Fetched data then waits in the fetcher. The fetcher
  * stops fetching when its own buffer is full.
  */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
 /**
  * Maximum bytes per poll while some tasks restore and others process records. Copying this much takes about 9 ms (3 µs
- * per row of 170 bytes). A larger poll would delay commits, because each of their requests waits for the end of the
+ * per row of 170 bytes). A larger poll would delay commits, because each request of a commit waits for the end of the
  * turn.
  */
 const SHARED_POLL_BYTES = 524_288
@@ -82,7 +88,7 @@ export interface Worker {
   /** Finishes the current records, commits and leaves the group. */
   stop(): Promise<void>
   status(): WorkerStatus
-  /** Queries of the state; undefined unless the worker is running. */
+  /** Queries on the state; undefined unless the worker is running. */
   readonly queries: StateQueries | undefined
 }
 
@@ -181,7 +187,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
     const now = runtime.now()
     const longestPollMs = longestPoll(parts)
-    // The wait ends together with the waits of the other loops, so that the process wakes up once for all of them.
+    // The wait ends at a multiple of the longest wait, like the waits of the other loops, so that the process wakes up
+    // once for all of them.
     const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
     if (starts.holdBack()) until = Math.min(until, now + LONGEST_POLL_WHILE_HELD_BACK_MS)
@@ -298,7 +305,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 }
 
-/** Returns the schema id that a processor's read of the state needed; undefined for any other failure. */
+/** Returns the id of the schema that was not loaded when state was read; undefined for any other failure. */
 function unknownSchema(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof UnknownSchemaError) return cause.schemaId
   return undefined

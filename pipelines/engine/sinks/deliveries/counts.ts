@@ -1,14 +1,13 @@
 /** The counters of a delivering sink. The reasons are the codes of delivery outcomes. */
 export interface DeliveryCounts {
   delivered: number
-  /** Number of records that were dropped because nobody needed them any more, for each reason. */
+  /** Number of records that were dropped because nobody needed them any more, by reason. */
   readonly dropped: Map<string, number>
   /**
-   * Number of failed attempts for each reason. After a failure the record waits in the retry topic or becomes a dead
-   * letter.
+   * Number of failed attempts, by reason. After a failure the record waits in the retry topic or becomes a dead letter.
    */
   readonly failed: Map<string, number>
-  /** Number of records that became dead letters, for each reason of the last failure. */
+  /** Number of records that became dead letters, by the reason of the last failure. */
   readonly deadLettered: Map<string, number>
 }
 

@@ -12,19 +12,19 @@ import { deliverySlots } from './slots.ts'
 
 /**
  * Maximum delay of a commit. After a crash, the deliveries since the last commit are repeated. Receivers tolerate
- * repetitions, so a commit may wait for a moment, which lets more offsets share it.
+ * repetitions, so a commit may wait for a moment to include more offsets.
  */
 const COMMIT_EVERY_MS = 20
 /**
- * In production, the number of partitions of the retry topic for each length of pause. One process reads each
- * partition.
+ * How many partitions the retry topic has for each pause length in production. One process reads each partition, so
+ * this number limits how many processes can share the retries with the same pause.
  */
 const PRODUCTION_PARTITIONS_PER_STEP = 4
 /** Retention of the retry topic. It is longer than any retry, so that a stopped sink can be repaired without loss. */
 const RETRIES_KEPT_MS = 7 * DAY_MS
 
 export interface DeliveryStatus extends Readonly<DeliveryCounts> {
-  /** Deliveries that run now. */
+  /** Number of deliveries in progress. */
   readonly running: number
 }
 
@@ -47,7 +47,8 @@ export function retryTopic(sink: string, source: AnyTopic): AnyTopic {
 
 /**
  * Describes a sink that delivers the records of a topic.
- * @throws Error unless there is exactly one topic, because records in the retry topic have the formats of that topic
+ * @throws Error if there is not exactly one topic. The retry topic needs a single source topic, because its records
+ * have the formats of that topic
  */
 export function deliveries(name: string, topics: readonly AnyTopic[], target: DeliveryTarget, transport: Transport): DeliveringSink {
   const [source] = topics

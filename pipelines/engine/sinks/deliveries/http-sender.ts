@@ -9,7 +9,7 @@ export interface HttpSenderOptions {
   /** Maximum number of connections. */
   readonly connections: number
   /**
-   * Time limit of a request, from opening the connection to the end of the answer.
+   * Time limit of a request, from opening the connection to the end of the response.
    * @default 5 s
    */
   readonly timeoutMs?: number
@@ -29,16 +29,16 @@ export interface HttpSender {
 }
 
 /**
- * Default time limit of a request. A receiver that needs longer should answer first and process the message later. With
- * a longer limit, a few hanging requests would block slots that other deliveries need.
+ * Default time limit of a request. A receiver that needs longer should respond first and process the message later.
+ * With a longer limit, a few hanging requests would block slots that other deliveries need.
  */
 const TIMEOUT_MS = 5_000
 /**
- * Maximum number of bytes that are read from the body of an answer. Only the status of an answer matters, but a body
- * that is read to its end lets the connection be used again.
+ * Maximum number of bytes that are read from a response body. Only the status of a response matters, but the connection
+ * can be used again only if the body is read to its end.
  */
 const MAX_ANSWER_BYTES = 16_384
-/** Maximum size of the answer's headers. */
+/** Maximum size of the response headers. */
 const MAX_HEADER_BYTES = 16_384
 
 /** Statuses below 500 after which another attempt may succeed: time-out, too early, too many requests. */
@@ -47,7 +47,7 @@ const FIRST_SUCCESS = 200
 const FIRST_REDIRECT = 300
 const FIRST_SERVER_ERROR = 500
 const MS_PER_SECOND = 1_000
-/** Error codes of a connection that the receiver closed while it was idle. */
+/** Error codes that a request gets if the receiver has closed the idle connection. */
 const CLOSED_WHILE_IDLE = new Set(['ECONNRESET', 'EPIPE'])
 
 export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 'setTimer' | 'now'>): HttpSender {
@@ -110,7 +110,7 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
   }
 }
 
-/** Reads the answer to its end, or closes the connection of an answer that is too long. */
+/** Reads a response to its end. If it is too long, closes the connection instead. */
 function drain(answer: IncomingMessage, request: ClientRequest, ended: () => void): void {
   let bytes = 0
   answer.on('data', (chunk: Buffer) => {
@@ -121,7 +121,7 @@ function drain(answer: IncomingMessage, request: ClientRequest, ended: () => voi
   answer.on('close', ended)
 }
 
-/** Classifies an answer. Redirects are refused, because they could send the request to any address. */
+/** Classifies a response. Redirects are refused, because they could send the request to any address. */
 function outcomeOf({ statusCode = 0, headers }: IncomingMessage, now: number): DeliveryOutcome {
   if (statusCode >= FIRST_SUCCESS && statusCode < FIRST_REDIRECT) return DELIVERED
   const code = `http_${statusCode}`

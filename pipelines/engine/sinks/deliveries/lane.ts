@@ -74,7 +74,10 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   let hasNews = false
   let committedAt = 0
   let highWatermark = 0
-  /** The leader epoch in which the log contained all records in the window; undefined when it is unknown. */
+  /**
+   * The latest leader epoch in which the log is known to contain all records in the window; undefined when there is
+   * none.
+   */
   let leaderEpoch: number | undefined
   let clock = 0
 
@@ -171,7 +174,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
 
   function wait(record: QueuedRecord): void {
     const retry = isRetry ? retryStateOf(record.chunk, record.row) : undefined
-    // The clock of the process that wrote the record may be ahead. No record waits for longer than the longest pause.
+    // The clock of the process that wrote the record may be ahead, so the wait is limited to the longest pause.
     const pause = retry === undefined ? 0 : Math.min(retry.notBefore - runtime.now(), LONGEST_PAUSE_MS)
     const dueAt = clock + Math.max(0, pause)
     waiting.push({ attempt: { record, retry }, dueAt })
@@ -240,7 +243,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     let due = hasNews ? now + deps.commitEveryMs : NEVER
     const hasWork = state === 'opening' || job.mustRepeat || (!buffer.isEmpty && room() > 0)
     if (hasWork && !job.isBusy) due = Math.min(due, Math.max(now, job.retryAt))
-    // If the record is already due, it waits for a slot, and a free slot wakes the loop.
+    // A record that is already due waits for a slot. A slot that becomes free wakes the loop, so that wait needs no
+    // timer.
     return firstDueAt > now ? Math.min(due, firstDueAt) : due
   }
 
@@ -262,7 +266,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     get applied() {
       return window?.next
     },
-    /** This process counts as ready even while a receiver is down. */
+    /** True even while the receiver is down, because readiness describes only this process. */
     get caughtUp() {
       return state === 'running'
     },

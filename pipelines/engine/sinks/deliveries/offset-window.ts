@@ -10,9 +10,12 @@ export interface OffsetWindow {
   readonly end: number
   add(offset: number): void
   finish(offset: number): void
-  /** Moves the end over offsets without records. */
+  /** Moves the end past offsets that have no records. */
   skipTo(end: number): void
-  /** Returns text from which `doneOffsets` reads the done offsets after `next`. The text is empty if there are none. */
+  /**
+   * Returns the done offsets after `next` as text, in the form that `doneOffsets` reads. The text is empty if there are
+   * none.
+   */
   metadata(): string
 }
 

@@ -11,7 +11,7 @@ const RETRY_HEADERS = {
   offset: 'retry.offset',
   /** Header with the timestamp of the original record, epoch ms. */
   timestamp: 'retry.timestamp',
-  /** Number of failed attempts. */
+  /** Header with the number of failed attempts. */
   failures: 'retry.failures',
   /** Header with the time of the first attempt, epoch ms. */
   firstAt: 'retry.first-at',
@@ -23,7 +23,7 @@ const RETRY_HEADERS = {
 
 const NAMES: ReadonlySet<string> = new Set(Object.values(RETRY_HEADERS))
 
-/** The original topic, partition and offset of a record, before it was moved to a retry topic. */
+/** Where a record was before it was moved to a retry topic, and its timestamp and headers there. */
 export interface RecordOrigin extends TopicPartition {
   readonly offset: number
   /** Epoch ms. */
@@ -40,8 +40,8 @@ export interface RetryState {
 }
 
 /**
- * Returns the origin of a record that was read from its own topic. Ignores the headers of an earlier retry, which have
- * no meaning in that topic.
+ * Returns the origin of a record that was read from its own topic. Ignores the headers of an earlier retry, because
+ * they have no meaning in that topic.
  */
 export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
   const headers = headersOf(chunk, row).filter(({ key }) => !NAMES.has(key))

@@ -11,7 +11,7 @@ interface Step {
 /**
  * The schedule of all pauses. The first repetitions come soon, because most faults are over within seconds. The pauses
  * grow to an hour, so that a receiver that is down for a day gets about forty requests per record. Each pause has its
- * own partitions of the retry topic. The records of a partition are therefore roughly in the order in which they are
+ * own partitions in the retry topic. The records of a partition are therefore roughly in the order in which they are
  * due, and records with short pauses never wait behind those with long pauses.
  */
 const STEPS: readonly Step[] = [
@@ -43,7 +43,7 @@ export interface Failure {
 }
 
 export interface RetryPlan {
-  /** Which pause, from 0. */
+  /** Index of the pause in the schedule, from 0. */
   readonly step: number
   /** Epoch ms. */
   readonly notBefore: number
@@ -71,7 +71,7 @@ function stepAfter(failures: number): number {
 }
 
 /**
- * Returns the partition for a record that waits.
+ * Returns the partition of the retry topic in which a record waits.
  * @param hash a number that spreads the records of one pause over its partitions
  * @param partitions number of partitions of the retry topic; if there are fewer partitions than pauses, some pauses
  * share a partition
