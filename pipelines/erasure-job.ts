@@ -10,8 +10,8 @@ import type { SinkContext } from './sinks.ts'
 export interface Erasure {
   readonly name: string
   /**
-   * How often Redis' files are rewritten after the last erasure. What must not be in the last rewrite any more has to
-   * expire in the meantime.
+   * How many runs after the last erasure rewrite the log files of Redis. Erased values must have expired by the last of
+   * these runs, so that its rewrite removes them.
    */
   readonly rewrites: number
   /** Whether something may have been erased just before the start. */
@@ -24,8 +24,8 @@ export interface Erasure {
 }
 
 /**
- * Removes erased rows from ClickHouse, and rewrites the files of Redis, because they keep replaced values until Redis
- * needs the space. Runs in the first worker slot of each machine.
+ * Removes erased rows from ClickHouse. Also rewrites the log files of Redis, because replaced values stay in these
+ * files until the next rewrite. Runs in the first worker slot of each machine.
  */
 export function erasureJob({ name, rewrites, isUnknownAtStart, open }: Erasure, { config, runtime }: SinkContext): Runner {
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)

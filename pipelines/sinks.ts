@@ -60,8 +60,8 @@ export interface SinkDeclaration<Resources = unknown> {
   /** Topics that only this sink reads and writes. */
   readonly ownTopics?: readonly AnyTopic[]
   /**
-   * The store of the sink. Sinks of one store share a group member, so that a store that hangs delays only its own
-   * partitions.
+   * The store of the sink. Sinks of the same store share a group member. Sinks of different stores do not, so that a
+   * store that hangs delays only its own partitions.
    */
   readonly store: 'redis' | 'clickhouse' | 'opensearch' | 'http' | 'blobs'
   open(context: OwnSinkContext<Resources>, seat: SinkSeat): Runner
@@ -166,7 +166,7 @@ export interface OpenReceiver {
 
 /**
  * Delivers each record of a topic, at least once. Failed records wait in the topic `<name>-retries`.
- *   @param connect throws TargetUnavailableError to be called again
+ *   @param connect called again later if it throws TargetUnavailableError
  */
 export function deliverySink<Resources>(
   name: string,

@@ -6,7 +6,7 @@ import { snippetBlobsView } from '../../state/views/snippets/snippet-blobs.ts'
 import { snippetsView } from '../../state/views/snippets/snippets.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** Sinks that requests wait for, because these sinks pass the results of commands to the API. */
+/** Sinks that requests wait for, because they write command results to the view that the API reads. */
 export const snippetSinks: readonly SinkDeclaration[] = [
   viewSink('snippets-view', ({ eraseWithinMs }) => decisionView(snippetsView(erasureTimes(eraseWithinMs).repeatableMs)), [
     snippetDecisions,

@@ -30,10 +30,10 @@ export interface TrendCandidate {
   drawn: readonly bigint[]
 }
 
-/** Maximum number of bytes of a variable-length integer of 64 bits. */
+/** Maximum size of a 64-bit variable-length integer, in bytes. */
 const MAX_VARINT = 10
 const ID_BYTES = 8
-/** The beginning of Avro's optional values. */
+/** First byte of an optional value in Avro. */
 export const ABSENT = 0
 export const PRESENT = 2
 
@@ -153,7 +153,7 @@ export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): nu
   return compareUtf8(a, aStart, aStart + aLength, b, bStart, bStart + bLength)
 }
 
-/** Compares texts in UTF-8 in the order of JavaScript's strings, which is the order of UTF-16 units. */
+/** Compares UTF-8 texts in the order of JavaScript's strings, that is, by UTF-16 code units. */
 export function compareUtf8(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): number {
   const common = Math.min(aEnd - aStart, bEnd - bStart)
   for (let i = 0; i < common; i++) {

@@ -1,13 +1,13 @@
 import { compareUtf8 } from './candidate.ts'
 import type { TermBytes, TermTable } from './term-table.ts'
 
-/** A lower limit of value. All terms above it are remembered. */
+/** A lower limit: all terms that rank above it, by value and then by text, are remembered. */
 export interface Floor {
   readonly term: string
   readonly value: number
 }
 
-/** Learns what must be saved. */
+/** Receives the changes that must be saved. */
 export interface ContendersListener {
   added(term: string): void
   floorMoved(floor: Floor): void
@@ -43,8 +43,8 @@ const ORDERED = 2
 const EXACT = 4
 
 /**
- * The values by which terms are ranked, by number of the term. They are needed only while terms are ranked, so all
- * contenders use the same array.
+ * The values by which terms are ranked, indexed by the number of the term. They are needed only while terms are ranked,
+ * so all contenders use the same array.
  */
 let values = new Float64Array(FIRST_TERMS)
 
@@ -73,8 +73,8 @@ export class Contenders {
   #unknown = 0
 
   /**
-   *   @param keep must be greater than the number of terms that `best` is asked for. The surplus terms may fall below
-   *   the floor before all terms must be offered again
+   *   @param keep must be greater than the `count` that is passed to `best`. The surplus is the number of terms that
+   *   may fall below the floor before all terms must be offered again
    *   @param table numbers the terms
    */
   constructor(keep: number, table: TermTable, listener?: ContendersListener) {
@@ -224,7 +224,7 @@ export class Contenders {
     return best
   }
 
-  /** Terms of value 0 are last in the order. */
+  /** Takes the best terms from the order, in which terms of value 0 are last. */
   #bestOf(count: number): Best | undefined {
     const floor = this.#floor
     const terms = this.#order.slice(0, count).filter((term) => values[term] > 0)

@@ -5,8 +5,8 @@ import { fingerprintOf, fingerprintOfAscii } from './term-fingerprint.ts'
 import { eachTerm, type TweetBytes } from './tweet-bytes.ts'
 
 /**
- * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. A larger number is a bug of a producer
- * or an attack, and each term takes state in three regions.
+ * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. More terms are a producer's bug or an
+ * attack, and each term takes up state in three regions.
  */
 const MAX_TERMS_PER_TWEET = 500
 /** Longer spellings are folded as text instead of bytes. That slower function also decides whether they are terms. */
@@ -44,7 +44,7 @@ export class FoldedTerms {
     return this.#terms[index]
   }
 
-  /** Folds the terms as `foldTerm` does. They are valid until the next call. */
+  /** Folds the terms of a tweet in the same way as `foldTerm`. The result is valid until the next call. */
   read(tweet: TweetBytes): void {
     this.#out.length = 0
     this.count = 0
@@ -71,7 +71,8 @@ export class FoldedTerms {
   }
 
   /**
-   * Appends the folded spelling if it is a term. @returns undefined if the spelling is too long or not printable ASCII
+   * Appends the folded spelling if it is a term. @returns its fingerprint; undefined if the spelling is too long or not
+   * printable ASCII
    */
   #foldAscii(bytes: Buffer, start: number, end: number): number | undefined {
     if (end - start > MAX_FOLDED_AS_BYTES) return undefined

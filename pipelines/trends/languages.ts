@@ -56,8 +56,8 @@ export function languageOf(code: LanguageCode): string {
 }
 
 /**
- * Returns the most common language. Of equally common languages, it returns the first in the alphabet. It is empty if
- * no sample has a language.
+ * Returns the most common language. Of equally common languages, it returns the first in the alphabet. Returns an empty
+ * text if no sample has a language.
  */
 export function commonestLanguage(samples: readonly Pick<SampleTweet, 'lang'>[]): string {
   let best = NO_LANGUAGE

@@ -25,11 +25,11 @@ export interface ListHead {
   readonly mayLabel: boolean
 }
 
-/** Maximum number of bytes of a variable-length integer of 64 bits. */
+/** Maximum size of a 64-bit variable-length integer, in bytes. */
 const MAX_VARINT = 10
 /** Room for the numbers and the label of an entry. */
 const NUMBERS_BYTES = 160
-/** `TrendSource`: pipeline. */
+/** Index of the symbol `pipeline` in the enum `TrendSource`. */
 const PIPELINE = 0
 
 /**

@@ -41,9 +41,9 @@ const LEAST = 3
 const FIRST_TERMS = 16
 
 /**
- * The evaluations of the leading terms of a region, and what was sent about them, by number of the term. Most of them
- * are unchanged at the next renewal. They are stored as numbers, because a partition has hundreds of thousands of
- * evaluations, and as objects they would survive every garbage collection.
+ * The evaluations of the leading terms of a region, and what was sent about these terms, by number of the term. Most
+ * evaluations are unchanged at the next renewal. They are stored as numbers, because a partition has hundreds of
+ * thousands of them, and as objects they would survive every garbage collection.
  */
 export class Looks {
   #size = 0
@@ -111,7 +111,7 @@ export class Looks {
     this.#size = terms.length
   }
 
-  /** Brings the baseline up to date. It changes from minute to minute, and the score changes with it. */
+  /** Updates a term's baseline, which changes from minute to minute. The score changes with the baseline. */
   renew(term: number, lastMinute: number): void {
     if (!this.isKnown(term)) return
     const at = term * USUALS

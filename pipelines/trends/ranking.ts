@@ -58,16 +58,13 @@ const LEAST_CANDIDATES = 30
 /**
  * Returns how many candidates of a region a partition sends. Terms are distributed over partitions by hash, so each
  * partition has about an equal share of the best 500. A partition exceeds that share by six standard deviations once in
- * a billion regions. In that case only the lowest ranks can be wrong, which the merge detects and counts.
+ * a billion regions. In that case only the lowest ranks can be wrong; the merge detects and counts this.
  */
 export function candidatesPerPartition(partitions: number): number {
   return mostPerPartition(KEPT_TERMS, partitions)
 }
 
-/**
- * Returns how many of a partition's candidates may be among the best terms of the region, which are grouped into
- * topics.
- */
+/** Returns how many of a partition's candidates may be among the region's best terms, which are grouped into topics. */
 export function drawnPerPartition(partitions: number): number {
   return mostPerPartition(FOLDED_TERMS, partitions)
 }

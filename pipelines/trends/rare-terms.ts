@@ -27,7 +27,7 @@ const MAX_CONTRIBUTIONS = 32
  * two, cells of the same place are combined.
  */
 const APPENDED_BYTES = 256
-/** The longest number. */
+/** Maximum size of an encoded number. */
 const MAX_NUMBER_BYTES = 5
 
 /**
@@ -45,7 +45,10 @@ const NOWHERE: readonly TrackedRegion[] = []
  * frequent terms.
  */
 export class RareTerm {
-  /** The last hour (since 1970) of a term that has become frequent; 0 for a rare term. */
+  /**
+   * 0 for a rare term. For a frequent term, the newest hour (since 1970) in which it got a contribution or a region
+   * began to track it.
+   */
   readonly frequentHour: number
   /** All contributions of a rare term. */
   readonly packed: PackedCells
@@ -172,7 +175,7 @@ export function stateIn(row: RareTerm, woeid: number): TermState | undefined {
 }
 
 /**
- * Returns the state of a term without contributions in a region. It contains only the row's data about the region's
+ * Returns the state of a term without contributions in a region. It contains only what the row says about the region's
  * list.
  */
 export function emptyStateIn({ tracked }: RareTerm, woeid: number): TermState {

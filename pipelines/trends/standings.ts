@@ -64,11 +64,11 @@ const neverDue = () => false
  * Tracks the leading terms of a partition in each region. Every change updates the standings, so a renewal does not
  * have to visit all terms. Terms without a baseline are ranked by count, because the divisor that turns their count
  * into a score is the same for all of them and is known only in the third stage. Terms with a baseline are ranked by
- * score. A term's kind changes only with the hour.
+ * score. A term can change its kind only at the beginning of an hour.
  *
  * Baselines change from minute to minute, so a score can rise without a contribution. The bound of a term with a
- * baseline is therefore its score by the lowest baseline up to the end of the next hour, and it must be offered again
- * in each hour (`offerAgain`).
+ * baseline is therefore its score with the lowest baseline up to the end of the next hour, and the term must be offered
+ * again in each hour (`offerAgain`).
  *
  * The standings are in memory and saved with each commit. A worker that starts loads the saved names, and the first
  * ranking evaluates them. If nothing was saved, `prepare` derives the standings from the stored terms.
@@ -92,7 +92,10 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   /** The index of the next region to save. */
   let nextSaved = 0
   const given = new TextBytes()
-  /** The candidates of the region that is being ranked, by number of the term, unless their details were sent. */
+  /**
+   * The candidates of the region that is being ranked, by number of the term. Candidates whose details were already
+   * sent are left out.
+   */
   let candidates = new Map<number, TrendCandidate>()
   load()
 
@@ -255,7 +258,7 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
     }
   }
 
-  /** Offers the terms that have had a baseline since this hour. */
+  /** Offers the terms that have a baseline from this hour on. */
   function* offerNewlyKnown(becomesKnown: (term: string) => void): Generator<void, void, void> {
     for (const [from, keys] of soonKnown) {
       if (from > hour) continue
@@ -295,7 +298,10 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
     if (tracked.length > 0) noteTracked(term.record.toString('utf8', term.termStart, term.termEnd), tracked)
   }
 
-  /** Must be called when a region has begun to track a rare term. Nothing changes until the term has a baseline. */
+  /**
+   * Must be called when a region has begun to track a rare term. The standings do not change before the term has a
+   * baseline.
+   */
   function trackedRare(term: string, { woeid, hour: since }: TrackedRegion): void {
     if (!built) return
     noteSoonKnown(knownFrom(since), termKey(woeid, term))
@@ -391,8 +397,8 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   }
 
   /**
-   * Returns the evaluation of a rare term, which has no baseline. A term is always stored as frequent before it needs a
-   * baseline.
+   * Returns the evaluation of a rare term. Rare terms have no baseline, because a term always becomes frequent before
+   * it needs one.
    */
   function lookOfOnly(name: string, only: OnlyTweet): Look & { candidate: TrendCandidate } {
     const candidate = candidateOfOnly(name, only, lastMinute)

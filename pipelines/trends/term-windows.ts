@@ -53,14 +53,13 @@ import { hourOfMinute, lastFinalHour, lastMinuteOf, MINUTE_MS, WINDOW_MINUTES } 
 import { type PublishVolume, volumeRounds } from './volumes.ts'
 
 /**
- * Time after which the baseline of a term without contributions is deleted. After four weeks, its means have decayed to
- * a quarter.
+ * How long the baseline of a term without contributions is kept. After four weeks, its means have decayed to a quarter.
  */
 const BASELINE_KEPT_HOURS = 4 * 7 * 24
 /**
- * How long the note that a term is frequent is kept. The note is kept until none of the term's regions has a baseline,
- * so a term without a note has no baseline either. The additional days are necessary because a term can become tracked
- * while it is in a window, and its hours become final only later.
+ * How long the note that a term is frequent is kept. The note outlives the term's baselines in all regions, so a term
+ * without a note has no baseline either. The two additional days are necessary because a region may begin to track a
+ * term while the term is still in a window, and the term's hours become final only later.
  */
 const FREQUENT_KEPT_HOURS = BASELINE_KEPT_HOURS + 2 * DAY_HOURS
 /**
@@ -86,7 +85,7 @@ type RegionStates = Map<number, { readonly key: string; readonly state: TermStat
 
 type Added = ReturnType<typeof addedVolumes>
 
-/** The row of a term without cells. */
+/** The row of a new term, to which cells are appended. */
 const NEW_ROW: ByteSpan = { buffer: UNTRACKED, start: 0, end: UNTRACKED.length }
 const NOWHERE: readonly TrackedRegion[] = []
 
@@ -148,9 +147,9 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Returns a baseline with the hours that are not final because a partition of the first stage is stuck. Without them,
-   * a term would seem to have been silent in these hours. The stuck partition is missing in their counts, but also in
-   * the windows that are compared with them. The stored baseline does not change.
+   * Returns a baseline with the hours that are not final because a partition of the first stage is stuck. Without these
+   * hours, a term would seem to have been silent in them. Their counts lack the stuck partition, but so do the windows
+   * with which they are compared. The stored baseline does not change.
    */
   function withOpenHours(baseline: TermBaseline, state: TermState, upTo: number): TermBaseline {
     const { hours_of_week, means, weeks } = baseline
@@ -166,7 +165,8 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
-    // A term of the list was read when the list was made, so it is still in memory. Nearly all listed terms are rare.
+    // A term of the list was read when the list was made, so it is still in memory. Nearly all listed terms are rare
+    // and need no other row.
     const row = rare.findKey(term)
     if (row === undefined || rareRow.read(row).frequentHour === 0) return
     const key = termKey(woeid, term)

@@ -1,11 +1,14 @@
 import type { TrendingSince } from '../../schemas/trends/types.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** Number of served terms. A topic is trending while it is among them: docs/services/trends.md#trending-since */
+/**
+ * Number of topics that are served per list. A topic is trending while it is among them:
+ * docs/services/trends.md#trending-since
+ */
 export const SERVED_TERMS = 30
 /**
- * Maximum absence after which a returning term keeps its start time. The last ranks of a list fluctuate, so terms often
- * leave and return.
+ * How long a term may be absent without losing its start time. The last ranks of a list fluctuate, so terms often leave
+ * and return.
  */
 const GAP_MS = 10 * MINUTE_MS
 

@@ -22,7 +22,7 @@ interface PlaceKey {
 }
 
 interface RankKey extends PlaceKey {
-  /** Sorts as the sales do. */
+  /** The product's `sales_log`, made `sortable`. */
   readonly sales: bigint
 }
 

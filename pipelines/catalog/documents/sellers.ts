@@ -121,7 +121,7 @@ export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, Docu
   )
 }
 
-/** Reads a key of `seller-products`; undefined if the text is not such a key. */
+/** Parses a key of `seller-products`. Returns undefined if the text is not such a key. */
 function sellerProductOf(key: string): SellerProductKey | undefined {
   const [seller, product, ...more] = key.split(':')
   const id = parseProductId(product ?? '')

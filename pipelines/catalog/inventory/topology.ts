@@ -26,13 +26,14 @@ import { stockReader, stockStores } from './stores.ts'
  */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of reservations that one tick ends. Ending this many takes tens of milliseconds, during which commands
- * wait; the next tick continues. A partition receives only half as many new reservations per second.
+ * Maximum number of reservations that one tick ends. Commands wait while a tick ends reservations, and 1,000 of them
+ * take tens of milliseconds. The next tick continues. A partition receives only half as many new reservations per
+ * second.
  */
 const EXPIRED_PER_TICK = 1_000
 /**
- * Policy for records on which a processor fails. The records are skipped, so that a single bad record does not stop all
- * changes of stock.
+ * Policy for records on which a processor fails. They become dead letters, so that a single bad record does not stop
+ * all changes of stock.
  */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 

@@ -16,14 +16,15 @@ const ARCHIVE_EVERY_MS = 1_000
 const ARCHIVED_PER_TICK = 200
 
 /**
- * Policy for records on which a processor fails. The records are skipped, so that a single bad record does not stop all
- * cases.
+ * Policy for records on which a processor fails. They become dead letters, so that a single bad record does not stop
+ * all cases.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 const LAST_ID = 'last'
 
 /**
- * Makes one case per transaction, from transactions to review and from requests of analysts, and emits the feedback.
+ * Keeps one case per transaction. A transaction that needs a review, or a request from an analyst, opens the case.
+ * Verdicts are emitted as feedback.
  */
 export const fraudCasesTopology = topology(
   'fraud-cases',

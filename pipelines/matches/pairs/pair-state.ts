@@ -84,8 +84,9 @@ export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow
 }
 
 /**
- * Removes the swipes, blocks and match of a deleted user up to the deletion, and the other user's swipe, but not the
- * other user's block. Actions of a new profile with the same id stay, so the removal may run late and more than once.
+ * Applies the deletion of one user to the pair. Removes the match, the swipes of both users and the deleted user's
+ * block. The other user's block stays. Everything after the deletion also stays, because it belongs to a new profile
+ * with the same id. The removal may therefore run late and more than once.
  * @returns the same row if it has nothing to remove
  */
 export function withoutUser(row: PairRow, side: SideName, deletedAt: number): PairRow {
@@ -105,8 +106,8 @@ export function withoutUser(row: PairRow, side: SideName, deletedAt: number): Pa
 }
 
 /**
- * Removes swipes from before a time. A match remains, with its own time in place of the times of the swipes, because a
- * later deletion must find it.
+ * Removes swipes from before a time. A match stays, and its time replaces the times of its swipes, so that a later
+ * deletion still finds the match.
  * @returns the same row if it has nothing to remove
  */
 export function withoutOldSwipes(row: PairRow, before: number): PairRow {

@@ -48,8 +48,8 @@ import { applySwipe } from './swipes.ts'
 import { isShown, isVoid, NEW_USER, selfOf, withoutOldSwipes, withProfile } from './user-state.ts'
 
 /**
- * Policy for records of clients. A swipe or place on which a processor fails is skipped, so that it does not block the
- * records of other users.
+ * Policy for records from clients. A swipe or place on which a processor fails becomes a dead letter, so that it does
+ * not block the records of other users.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** Policy for records that the topology itself writes. A bad record there is a bug. */
@@ -80,8 +80,8 @@ const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
 /**
- * The interval is long, so that several swipes at one target and several changes of a user's pages share a commit. Only
- * pushes about matches wait for the commit.
+ * Commit interval. It is long, so that several swipes at one target and several changes of a user's pages share a
+ * commit. Only pushes about matches wait for the commit.
  */
 const COMMIT_INTERVAL_MS = 200
 
@@ -201,7 +201,7 @@ export const matchUsers = topology(
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
       if (isVoid(swiper, ts)) {
-        // The API may have noted this swipe for a new profile. The note stays until a record includes the swipe.
+        // The API may have noted this swipe for a new profile. It keeps the note until a record includes the swipe.
         show(swiper_id, event)
         return drop('before_deletion')
       }
@@ -219,7 +219,7 @@ export const matchUsers = topology(
       // Rows of a deleted profile are removed in steps, so an old row may still be there.
       const effect = applySwipe(known !== undefined && isVoid(swiper, known.ts) ? undefined : known, event)
       if (effect === undefined) {
-        // The API's note of this swipe stays until a record includes the swipe.
+        // The API keeps its note of this swipe until a record includes the swipe.
         show(swiper_id, event)
         return drop('swipe_without_effect')
       }

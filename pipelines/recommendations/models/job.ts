@@ -15,10 +15,7 @@ export interface ModelJobDeps {
   readonly runtime: Pick<Runtime, 'now' | 'id' | 'log'>
 }
 
-/**
- * Delay of the first training run after the start, because a system that has just been started has no data to learn
- * from.
- */
+/** Delay of the first training run. A system that has just been started has no data to learn from. */
 const FIRST_AFTER_MS = 15 * MINUTE_MS
 /**
  * How long the loop waits for a request during a training run. The wait is short, because the loop must notice the end
@@ -44,7 +41,7 @@ interface Running {
 
 /**
  * Trains models every few hours and on request, and decides which model is used for answers. Only the process that owns
- * the job does this. Every change is one record, which an earlier owner can no longer write.
+ * the job does this, because an earlier owner can no longer write the records of the changes.
  */
 export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps): GroupJob<string, ModelRequest> {
   async function run(turn: Turn): Promise<void> {

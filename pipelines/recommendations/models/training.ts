@@ -15,8 +15,8 @@ export interface TrainingOrder {
   /** The version with which the candidate is compared; undefined to compare it with the rules. */
   readonly inForce: ModelVersion | undefined
   /**
-   * Whether the run has the same priority as the worker, because an earlier run at the lowest priority did not end in
-   * time. If all cores of a machine are always busy, a run at the lowest priority gets hardly any CPU time.
+   * Whether the run gets the same CPU priority as the worker, because an earlier run at the lowest priority did not end
+   * in time. If all cores of a machine are always busy, a run at the lowest priority gets hardly any CPU time.
    */
   readonly isUrgent: boolean
   readonly signal: AbortSignal
@@ -46,7 +46,7 @@ const resultSchema = z.discriminatedUnion('state', [
     files: z.array(z.object({ name: z.string(), hash: z.string(), bytes: z.int() })),
   }),
 ])
-/** The result of a training run. If its version may be used, its files are stored. */
+/** The result of a training run. If the trained version may be used, its files are in the blob store. */
 export type TrainingResult = z.infer<typeof resultSchema>
 
 /** Trains a version. Rejects with the reason when the training fails or when `signal` fires. */

@@ -32,8 +32,8 @@ const ranked = avroValue<Ranked[]>({
 })
 
 /**
- * Ranks the items of each group of users, all items of a group in one partition, and publishes the lists that have
- * changed.
+ * Ranks the items of each group of users, and publishes the lists that have changed. One partition receives all items
+ * of a group.
  */
 export function declareTrending(t: TopologyBuilder, trends: Topic<string, TrendEvents>): void {
   const amounts = keyedStore('amounts', { key: compositeKey({ group: textPart, itemId: idPart }), value: avroValue<number>('double') })

@@ -11,8 +11,8 @@ const HASH_BYTES = 8
 const ENTRY_BYTES = 12
 const MS_PER_SECOND = 1_000
 /**
- * Maximum number of events that are remembered per user, which bounds a row to 48 KB. No person sends more in a day.
- * For programs that do, repetitions are recognised for a shorter time.
+ * Maximum number of events that are remembered per user. A row thus has at most 48 KB. No person sends more events in a
+ * day. For programs that do, repetitions are recognised for a shorter time.
  */
 const MAX_EVENTS = 4_096
 

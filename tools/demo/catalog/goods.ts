@@ -19,7 +19,7 @@ interface DemoVariant {
   readonly weight_grams: number
 }
 
-/** A product as `POST /api/v1/seller/products` takes it. */
+/** A product in the format of `POST /api/v1/seller/products`. */
 export interface DemoProduct {
   readonly title: string
   readonly description: string

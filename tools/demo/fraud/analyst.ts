@@ -3,7 +3,7 @@ import type { DemoClient } from '../http/client.ts'
 import type { Count } from '../http/play-requests.ts'
 
 const ANALYST = { subject: 'demo-analyst', scope: 'fraud:analyst' }
-/** The newest cases stay for people. */
+/** The demo's analyst judges only the oldest of this many newest cases. All others are left for people. */
 const OLDEST_OF = 20
 
 interface OpenCase {

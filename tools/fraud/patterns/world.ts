@@ -113,7 +113,7 @@ export function createWorld(random: Random, { people: count, startAt, endAt, nam
   }
 }
 
-/** Draws a public address of version 4. */
+/** Draws a public IPv4 address. */
 export function addressOf(random: Random): string {
   return `${integerBetween(random, 20, 99)}.${integer(random, 256)}.${integer(random, 256)}.${integerBetween(random, 1, 254)}`
 }

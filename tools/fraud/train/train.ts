@@ -23,7 +23,7 @@ import declaration from './train.command.ts'
 
 type Options = ValuesOf<typeof declaration>
 
-/** What Python says about a trained model. */
+/** What the Python program reports about a trained model. */
 interface Trained {
   readonly name: ModelName
   readonly auc: number

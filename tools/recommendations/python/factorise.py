@@ -50,7 +50,7 @@ def main(path):
     model.fit(matrix, show_progress=False)
     halves = model.item_factors.astype("<f2")
     if not numpy.isfinite(halves).all():
-        raise SystemExit("the factors hold something that is no number")
+        raise SystemExit("the factors contain a value that is not a finite number")
     del model
     # All other results are computed from the rounded factors, because serving uses these.
     factors = halves.astype("f4")

@@ -11,7 +11,7 @@ export interface IndexBuild {
   /** The greatest length of an item's factors. */
   readonly greatestLength: number
   readonly threads: number
-  /** Called after each piece. */
+  /** Called after each batch of rows, with the number of rows added so far. */
   onRows?(added: number): void
 }
 
