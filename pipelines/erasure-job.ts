@@ -10,8 +10,8 @@ import type { SinkContext } from './sinks.ts'
 export interface Erasure {
   readonly name: string
   /**
-   * How many runs after the last erasure rewrite the log files of Redis. Erased values must have expired by the last of
-   * these runs, so that its rewrite removes them.
+   * Number of times that the log files of Redis are rewritten after the last erasure, once per run. Erased values must
+   * have expired before the last rewrite, so that it removes them.
    */
   readonly rewrites: number
   /** Whether something may have been erased just before the start. */

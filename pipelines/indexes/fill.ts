@@ -8,8 +8,8 @@ import { wholeTopic } from './whole-topic.ts'
 const REPORT_EVERY_MS = 1_000
 const LOOK_EVERY_MS = 100
 /**
- * Maximum number of records that a complete index may lack in any partition. The sink that keeps the index up to date
- * adds the missing records within a second.
+ * Maximum number of records that an index may lack in any partition and still count as complete. The sink that keeps
+ * the index up to date adds the missing records within a second.
  */
 const COMPLETE_WITHIN_RECORDS = 1_000
 
@@ -19,7 +19,7 @@ const COMPLETE_WITHIN_RECORDS = 1_000
  *   @param name name of the concrete index; this turn holds the token for it
  *   @param topicId the id of the index's topic
  *   @param isSearched true if searches use another index in the meantime
- *   @throws Error when another process has taken the index over
+ *   @throws Error when another process has taken over the index
  */
 export async function fillIndex<K, V>(
   deps: KeeperDeps<K, V>,

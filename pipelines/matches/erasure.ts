@@ -17,7 +17,7 @@ export function matchErasure(context: SinkContext): Runner {
     {
       name: 'match-erasure',
       rewrites: REWRITES_AFTER_DELETION,
-      // The first run finds the deletions of the last days by itself.
+      // Nothing is missed, because the first run finds the deletions of the last days.
       isUnknownAtStart: false,
       open(client) {
         const eraser = userEraser(client, { cluster: config.clickhouseCluster })

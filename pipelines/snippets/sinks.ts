@@ -13,7 +13,7 @@ export const snippetSinks: readonly SinkDeclaration[] = [
   ]),
 ]
 
-/** Sinks that no request waits for: the sinks of the search and of blob references. */
+/** Sinks that no request waits for: the sinks for the search and for blob references. */
 export const snippetBulkSinks: readonly SinkDeclaration[] = [
   viewSink('snippet-blobs-view', snippetBlobsView, [snippetBlobs]),
   tableSink('snippets-table', snippetsTable, snippetTexts),

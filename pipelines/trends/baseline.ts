@@ -71,7 +71,7 @@ export function usualInWindow({ before, during }: HourlyUsual, lastMinute: numbe
 
 /** The usual counts of a term in one hour and the adjacent hours. */
 export interface HourlyUsual {
-  /** In the previous hour. */
+  /** The usual count in the previous hour. */
   readonly before: number
   readonly during: number
   /** The lowest usual count from now to the end of the next hour. */

@@ -15,7 +15,7 @@ export interface TrendCandidate {
   readonly hour_ago: number
   /** Contributions in the last 24 hours. */
   readonly day: number
-  /** The usual count in this window; -1: none. */
+  /** The usual count in this window; -1 if there is none. */
   readonly baseline: number
   readonly tracked: boolean
   /** Distinct users in the window. */
@@ -75,7 +75,7 @@ function wellFormed(at: number): number {
 /** Reads the output of `writeDetails`. Texts and ids are decoded only when they are needed. */
 export class CandidateDetails {
   readonly buffer: Buffer
-  /** Position of the term, which begins with its length. */
+  /** Position of the term's length, which precedes the term. */
   readonly termAt: number
   readonly nameAt: number
   readonly nameEnd: number
@@ -140,7 +140,7 @@ function skipText(buffer: Buffer, at: number): number {
   return cursor.at + length
 }
 
-/** The first UTF-8 byte of the characters from U+E000 to U+FFFF, whose UTF-16 units are above the surrogates. */
+/** The lowest first byte, in UTF-8, of the characters whose UTF-16 units are above the surrogates: U+E000 to U+FFFF. */
 const AFTER_SURROGATES = 0xee
 const SURROGATES = 0xf0
 

@@ -13,7 +13,7 @@ import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 export const MAX_TERMS_PER_USER = 2_000
 
 /**
- * Age, relative to a user's newest contribution, at which a contribution no longer shares a window with any future
+ * A contribution that is this much older than the user's newest contribution shares no window with any future
  * contribution. A tweet is at most one window old when it is counted, its windows reach back one more window, and the
  * newest tweet may be dated ahead.
  */
@@ -35,8 +35,8 @@ const MAX_PLACES = 16
 
 /**
  * One user's recent contributions. A term is stored as a 53-bit fingerprint. The probability that two of a user's terms
- * collide is below one in a billion. Two colliding terms would share the limit of three contributions, which affects no
- * other user, so the fingerprint needs no secret.
+ * collide is below one in a billion. Two colliding terms would share the limit of three contributions. This would
+ * affect no other user, so the fingerprint needs no secret.
  */
 export class UserContributions {
   /**
@@ -113,7 +113,7 @@ export class UserContributions {
     return this.#terms.entries()
   }
 
-  /** What the state endpoint shows. */
+  /** Returns what the state endpoint shows. */
   toJSON() {
     return [...this.#terms.values()].map((known) => (typeof known === 'number' ? [known] : known).map((each) => this.#placed(each)))
   }

@@ -19,7 +19,7 @@ export const LEAST_DRAWN = MAX_PER_USER + 1
  * the tweets of old periods leave the window.
  */
 const PERIOD_MINUTES = 20
-/** Number of periods that windows can reach, even if the newest tweet is dated ahead. */
+/** Number of periods that are kept. Windows reach no further back, even if the newest tweet is dated ahead. */
 const KEPT_PERIODS = 5
 
 /**

@@ -9,7 +9,10 @@ import { eachTerm, type TweetBytes } from './tweet-bytes.ts'
  * attack, and each term takes up state in three regions.
  */
 const MAX_TERMS_PER_TWEET = 500
-/** Longer spellings are folded as text instead of bytes. That slower function also decides whether they are terms. */
+/**
+ * Spellings with more bytes are folded as text, by a slower function. That function also decides whether they are
+ * terms.
+ */
 const MAX_FOLDED_AS_BYTES = 4 * MAX_TERM_CODE_POINTS
 const SPACE = 0x20
 const HASH = 0x23

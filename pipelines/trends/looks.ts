@@ -8,7 +8,7 @@ export interface Look {
   readonly count: number
   /** The greatest count that the term can have from now on without further contributions. */
   readonly greatest: number
-  /** Newest bucket of the last window for which the evaluation is valid if no contribution arrives. */
+  /** The evaluation is valid up to the window with this newest bucket, if no contribution arrives. */
   readonly through: number
   readonly tracked: boolean
   /** The usual counts of the term; undefined if it has no baseline. */

@@ -65,7 +65,7 @@ export class RareTerm {
     return unpackRow(this.packed)
   }
 
-  /** What the state endpoint shows. */
+  /** Returns what the state endpoint shows. */
   toJSON() {
     return { frequent_hour: this.frequentHour, tracked: this.tracked, cells: this.cells }
   }

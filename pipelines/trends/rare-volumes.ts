@@ -17,8 +17,8 @@ const MAX_TIME_BYTES = 8
 const MORE = 0x80
 
 /**
- * Publishes the volumes of rare terms when they change, many in a record. A row has all regions of one minute. Rows are
- * written directly as Avro, without objects.
+ * Publishes the volumes of rare terms when they change. A record has many rows, and a row has a term's volumes in all
+ * regions in one minute. Rows are written directly as Avro, without objects.
  */
 export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>) {
   const rows = byteWriter()

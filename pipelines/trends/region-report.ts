@@ -38,7 +38,9 @@ export interface ReportReference {
   readonly id: number
 }
 
-/** The part of a candidate that every report contains, even if it refers to an earlier report for the details. */
+/**
+ * The part of a candidate that every report contains, even if the report refers to an earlier report for the details.
+ */
 export type ReportedCounts = Pick<TrendCandidate, 'count' | 'baseline' | 'tracked'>
 
 /**
@@ -125,7 +127,7 @@ export class RegionReport implements ReportHead {
     return new RegionReport(copied, 0, length)
   }
 
-  /** What the state endpoint shows. */
+  /** Returns what the state endpoint shows. */
   toJSON() {
     const { woeid, partition, windowEnd, missing, restNew, restKnown, references } = this
     const entries: unknown[] = []
@@ -169,7 +171,9 @@ export function reportWriter() {
   }
 
   return {
-    /** Number of bytes of details so far. The next details begin at this position, to which later reports refer. */
+    /**
+     * Number of bytes of details so far. The next details begin at this position. Later reports refer to the position.
+     */
     get detailsBytes(): number {
       return details.length
     },

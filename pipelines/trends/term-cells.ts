@@ -5,8 +5,8 @@ import { CellReader, writeNumber, writeTextBytes } from './packed-cells.ts'
 /** The counts of one worker since its last commit, for the terms of one partition. */
 export interface TermCells {
   /**
-   * The terms with their cells. A term with very many cells may occur in several records. The list is empty in the
-   * record of a sender.
+   * The terms with their cells. A term with very many cells may occur in several records. The sender leaves the list
+   * empty.
    */
   readonly terms: readonly CellsOfTerm[]
   /** The whole record as bytes. Only the sender sets it, because it writes the record term by term. */

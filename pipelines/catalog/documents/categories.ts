@@ -107,8 +107,8 @@ export function declareCategories(
 }
 
 /**
- * Returns an integer that sorts in the same order as the given double. The values are not negative, because they are
- * logarithms of sales after 1970.
+ * Returns an integer that sorts in the same order as the given double. This works only for doubles that are not
+ * negative. The `sales_log` of sales after 1970 is positive.
  */
 function sortable(sales: number): bigint {
   return new BigUint64Array(Float64Array.of(Math.max(sales, 0)).buffer)[0]

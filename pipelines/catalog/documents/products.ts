@@ -98,7 +98,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     const { key } = ctx
     const known = countersOf(key)
     if (parseProductId(key) !== product.product_id) return WRONG_KEY
-    if (product.category_id < 0) return deadLetter('bad_category', 'Ids of categories are not negative.')
+    if (product.category_id < 0) return deadLetter('bad_category', 'The category id is negative.')
     if (product.revision <= known.revision) return drop('old_revision')
     touch(key)
     documents.put(key, productPart(product))
@@ -137,7 +137,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
 
   function takeReview({ product_id, user_id, stars: given, at }: Review, { key }: RecordContext<string>) {
     if (parseProductId(key) !== product_id) return WRONG_KEY
-    if (!isStars(given)) return deadLetter('not_stars', 'A review has 1 to 5 stars.')
+    if (!isStars(given)) return deadLetter('not_stars', 'The number of stars is not from 1 to 5.')
     const place = { product: product_id, user: user_id }
     if (at < (reviewTimes.get(place) ?? at)) return drop('older_review')
     reviewTimes.put(place, at)

@@ -41,7 +41,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
     for (const width of IMAGE_WIDTHS) {
       const form = { name: imageForm(width), width }
       if ((await store.smaller.get(hash, form.name)) !== undefined) continue
-      // The library is imported only here. It takes 20 MB, which workers without new images do not need.
+      // The library is imported only here, because it takes 20 MB. Workers without new images do not need it.
       const { makeSmaller } = await import('../../../state/blobs/resize.ts')
       // The original may be gone, because it is removed a few days after the last product stopped using it.
       if ((await makeSmaller(store, hash, form)) === undefined) return

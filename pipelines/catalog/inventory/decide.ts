@@ -132,7 +132,8 @@ function endNamed(
 }
 
 /**
- * Ends units of a row's reservations, oldest first. Only reservations that are open at the time of the command count.
+ * Ends units of a row's reservations, oldest first. Reservations that are no longer open at the time of the command are
+ * left out.
  */
 function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const before = ledger.row(line)

@@ -80,7 +80,8 @@ export const inventory = topology(
       move(outcome.product_id, ctx.timestamp, ctx, (ledger, read) => {
         isKnown = followCart(outcome, read, ledger)
       })
-      // A missing part expired before its cart ended. This happens only if no cart was decided for a minute.
+      // If the part is missing, it expired before its cart ended. This happens only if no cart was decided for a
+      // minute.
       return isKnown ? undefined : drop('outcome_without_part')
     }
 

@@ -22,8 +22,8 @@ export interface Cause {
 }
 
 /**
- * The causes of the price changes of single variants, by the index of the variant. Variants with the same cause refer
- * to the same object and share a record.
+ * The causes of the price changes of individual variants, by the index of the variant. Variants with the same cause
+ * refer to the same object and share a record.
  */
 export type VariantCauses = ReadonlyMap<number, Cause>
 

@@ -36,7 +36,7 @@ export const skus = topology(
       flow: skuFlow,
       store: owners,
       decide: decider.decide,
-      // Clients read nothing but answers.
+      // The view stays empty, because clients read only the answers.
       view: () => null,
       rows: { stores: [owners, ends], reads: ({ skus: asked }, _key, rows) => asked.forEach((sku) => void rows.prefetch(owners, sku)) },
       judgedBy: 'append-time',

@@ -77,8 +77,8 @@ function verdictOf({ status }: FraudCaseCommand): FraudVerdict | undefined {
 }
 
 /**
- * Returns the archived case from a request. A closed case is removed from the state after a while, and the request then
- * contains the case.
+ * Returns the archived case that a request contains. Closed cases are removed from the state after a while, so a later
+ * request about such a case contains the case itself.
  */
 function restoredCase({ archived }: FraudCaseCommand): FraudCase | undefined {
   return archived === null ? undefined : { ...(JSON.parse(archived) as FraudCase), is_archived: false }

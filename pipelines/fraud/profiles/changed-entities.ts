@@ -36,7 +36,7 @@ export const changedEntities: ValueFormat<ChangedEntities> = {
         cursor.at = 0
         const key = () => {
           const text = readString(entities, cursor.at, entities.length)
-          if (cursor.at < 0) throw new CodecError(`the keys of entities: ${cursor.why}`)
+          if (cursor.at < 0) throw new CodecError(`a key of an entity cannot be decoded: ${cursor.why}`)
           return text
         }
         for (let at = 0; at < rows.length; at += ROW_BYTES) {

@@ -114,6 +114,6 @@ function isFull({ rows, entities, judged }: OpenRecord): boolean {
 
 function appendText(out: ByteWriter, text: string): void {
   const end = writeString(out, out.length, text)
-  if (end < 0) throw new CodecError(`${JSON.stringify(text)} cannot be written`)
+  if (end < 0) throw new CodecError(`${JSON.stringify(text)} cannot be encoded`)
   out.length = end
 }

@@ -136,7 +136,7 @@ export const fraudProfilesTopology = topology(
         const profile = profiles.get(entity) ?? newProfile()
         if (profile.rows === undefined) {
           profile.rows = row === undefined ? [] : [row]
-          // The store encodes the profile when it is folded.
+          // The store encodes the profile after `fold` has changed it.
           profiles.put(entity, profile)
           changed.push({ entity, profile })
         } else if (row !== undefined) profile.rows.push(row)

@@ -25,7 +25,7 @@ export interface ClickCounts {
   count(click: Click, ctx: RecordContext<string>): Outcome
   /** Must be called when the next commit includes every click that was in the source at `time`. */
   caughtUp(time: number): void
-  /** Applies the combined clicks to the state and emits statistics. */
+  /** Applies the collected clicks to the state, and emits statistics. */
   apply(ctx: Context): void
   /** Deletes the statistics of a link from the state and from the view. */
   forget(code: string, ctx: Context): void

@@ -62,7 +62,7 @@ export function ended(row: PairRow, now: number): PairRow {
   return isMatched(row) ? { ...row, ended_at: now } : row
 }
 
-/** Adds a block, which ends the match and takes back the likes of both users. */
+/** Adds a block. The block ends the match and takes back the likes of both users. */
 export function withBlock(row: PairRow, side: SideName, now: number): PairRow {
   if (row[side].blocks) return row
   const forgotten = withoutLikes(ended(row, now), now)
@@ -77,7 +77,7 @@ export function blockedAt(row: PairRow, side: SideName): number {
   return row[side].blocked_at || row.counts_from
 }
 
-/** Lifts a block. Likes from before the lifting have no effect, even if they arrive later. */
+/** Lifts a block. Likes from before `now` have no effect, even if they arrive later. */
 export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow {
   if (!row[side].blocks) return row
   return { ...row, counts_from: now, [side]: { ...row[side], blocks: false, blocked_at: 0 } }
@@ -121,7 +121,7 @@ export function withoutOldSwipes(row: PairRow, before: number): PairRow {
 const NO_MATCH = { match_id: null, matched_at: null, ended_at: null }
 
 /**
- * Returns whether a row may be deleted, because it contains nothing that is still needed.
+ * Returns whether a row contains nothing that is still needed, so that it may be deleted.
  * @param until swipes up to this time have no effect anyway
  */
 export function isBlank({ a, b, match_id, counts_from }: PairRow, until: number): boolean {

@@ -55,7 +55,7 @@ const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** Policy for records that the topology itself writes. A bad record there is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
-const BAD_ID = deadLetter('bad_user_id', 'a user id is not a UUID in lower case, or not the key of its record')
+const BAD_ID = deadLetter('bad_user_id', 'a user id is not a lower-case UUID, or differs from the key of its record')
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 
@@ -108,7 +108,7 @@ export const matchUsers = topology(
 
     t.source(locationUpdates, { onError: SKIPPED }).process('locate', { emits: [located] }, function locate(update, ctx) {
       if (!isUserId(update.user_id)) return BAD_ID
-      if (!isPlaceOrNone(update)) return deadLetter('bad_place', 'the place is not on earth, or only half of it is given')
+      if (!isPlaceOrNone(update)) return deadLetter('bad_place', 'the coordinates are out of range, or only one of them is given')
       ctx.emit(located, update.user_id, update)
     })
 

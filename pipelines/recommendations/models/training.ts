@@ -22,7 +22,7 @@ export interface TrainingOrder {
   readonly signal: AbortSignal
 }
 
-/** Error for a run that was ended at its time limit. Its message is reported as the reason of the failed run. */
+/** Error for a run that was ended at its time limit. Its message is reported as the reason why the run failed. */
 export class TrainingTimeoutError extends Error {
   override readonly name = 'TrainingTimeoutError'
   constructor() {
@@ -30,7 +30,7 @@ export class TrainingTimeoutError extends Error {
   }
 }
 
-/** The reason of a run that was ended at its time limit. */
+/** The reason that is reported for a run that was ended at its time limit. */
 export const TOOK_TOO_LONG = 'the training took too long'
 
 const metrics = z.record(z.string(), z.number())
@@ -49,7 +49,7 @@ const resultSchema = z.discriminatedUnion('state', [
 /** The result of a training run. If the trained version may be used, its files are in the blob store. */
 export type TrainingResult = z.infer<typeof resultSchema>
 
-/** Trains a version. Rejects with the reason when the training fails or when `signal` fires. */
+/** Trains a version. Rejects with the reason when the training fails or when `signal` is aborted. */
 export type Train = (order: TrainingOrder) => Promise<TrainingResult>
 
 export interface TrainingProgramOptions {

@@ -1,6 +1,8 @@
 import { hashItem } from '../../../state/stores/seen-set/item-hash.ts'
 
-/** The format of the `request_id`s of the last lists that a user got, newest last: a hash of 8 bytes each. */
+/**
+ * The format of the `request_id`s of the last lists that were served to a user, newest last. Each is a hash of 8 bytes.
+ */
 const HALF_HASH_BYTES = 4
 const ENTRY_BYTES = 8
 /**

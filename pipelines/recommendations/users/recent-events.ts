@@ -37,8 +37,8 @@ export function withEvent(known: Uint8Array | undefined, eventId: string, arrive
 }
 
 /**
- * Returns the time (epoch ms) after which a repetition of the newest event would be counted again. There must be an
- * event.
+ * Returns the time (epoch ms) after which a repetition of the newest event would be counted again. `known` must contain
+ * an event.
  */
 export function rememberedUntil(known: Uint8Array): number {
   const bytes = Buffer.from(known.buffer, known.byteOffset, known.byteLength)

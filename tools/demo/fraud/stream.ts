@@ -33,7 +33,7 @@ const MOST_KNOWN = 1_000
 
 /** A payment, and the time at which it is sent. */
 export interface DemoPayment {
-  /** Epoch ms at which it is sent. */
+  /** Time at which the payment is sent, epoch ms. */
   readonly at: number
   readonly body: ReturnType<typeof requestBody>
   /** The pattern of the fraud to which the payment belongs; undefined for an ordinary payment. */

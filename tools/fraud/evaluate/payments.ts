@@ -7,7 +7,7 @@ import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 export interface LabelledPayment {
   readonly request: FraudRequest
   readonly isFraud: boolean
-  /** The number of the kind of fraud in the file; 0 for a legitimate payment. */
+  /** The number with which the file marks the kind of fraud; 0 for a legitimate payment. */
   readonly scenario: number
 }
 
