@@ -47,7 +47,7 @@ export interface OwnSinkContext<Resources> extends SinkContext {
 }
 
 /**
- * Declares a sink, which copies topics into a store or delivers their records. The declaration itself opens no
+ * Declares a sink. A sink copies topics into a store or delivers their records. The declaration itself opens no
  * connection.
  */
 export interface SinkDeclaration<Resources = unknown> {

@@ -75,7 +75,7 @@ function wellFormed(at: number): number {
 /** Reads the output of `writeDetails`. Texts and ids are decoded only when they are needed. */
 export class CandidateDetails {
   readonly buffer: Buffer
-  /** Position of the term's length, which precedes the term. */
+  /** Position of the term's length. The term follows. */
   readonly termAt: number
   readonly nameAt: number
   readonly nameEnd: number

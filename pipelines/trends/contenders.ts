@@ -13,7 +13,7 @@ export interface ContendersListener {
   floorMoved(floor: Floor): void
 }
 
-/** Evaluates terms, which are given by their numbers in the table. */
+/** Evaluates terms. Terms are given by their numbers in the table. */
 export interface Evaluator {
   /** Called with the terms whose bounds are not enough to rank them, before their values are requested. */
   evaluate(terms: readonly number[]): void

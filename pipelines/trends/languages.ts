@@ -1,8 +1,8 @@
 import type { SampleTweet } from '../../schemas/trends/types.ts'
 
 /**
- * A language as a number, which needs little space in the samples of terms. Tweets have ISO 639-1 tags, or longer tags
- * that begin with a language.
+ * A language as a number, to save space in the samples of terms. Tweets have ISO 639-1 tags, or longer tags that begin
+ * with a language.
  */
 export type LanguageCode = number
 

@@ -2,7 +2,7 @@ import { type HourlyUsual, usualInWindow } from './baseline.ts'
 import { trendScore } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
-/** The evaluation of a term. It is valid as long as none of the values on which it is based changes. */
+/** The evaluation of a term. It stays valid until one of the values on which it is based changes. */
 export interface Look {
   /** Contributions in the window. */
   readonly count: number

@@ -4,7 +4,7 @@ import { trendScore } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
 /**
- * Number of candidates kept per region, from which personalized lists are made:
+ * Number of candidates kept per region. Personalized lists are made from them:
  * docs/services/trends.md#personalized-lists
  */
 export const KEPT_TERMS = 500
@@ -64,7 +64,10 @@ export function candidatesPerPartition(partitions: number): number {
   return mostPerPartition(KEPT_TERMS, partitions)
 }
 
-/** Returns how many of a partition's candidates may be among the region's best terms, which are grouped into topics. */
+/**
+ * Returns how many of a partition's candidates may be among the region's best terms. These terms are grouped into
+ * topics.
+ */
 export function drawnPerPartition(partitions: number): number {
   return mostPerPartition(FOLDED_TERMS, partitions)
 }

@@ -189,7 +189,7 @@ export function reportWriter() {
       if (place < 0) place = references.push(details) - 1
       add(place + 1, at, count, baseline, tracked)
     },
-    /** Returns the report, whose bytes are valid until the next report is finished. */
+    /** Returns the report. Its bytes are valid until the next report is finished. */
     finish({ woeid, windowEnd, partition, missing, restNew, restKnown }: ReportHead): RegionReport {
       whole.length = 0
       whole.reserve(MAX_NUMBER_BYTES * (9 + 2 * references.length) + TIME_BYTES + DOUBLE_BYTES + entries.length + details.length)

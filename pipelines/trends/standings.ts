@@ -55,7 +55,7 @@ export interface StandingsOptions {
   readonly saved: ReturnType<typeof savedStandings>
 }
 
-/** The contents that all reports of a partition about one window have in common. */
+/** The fields that all reports of a partition about one window have in common. */
 export type Ranking = Pick<ReportHead, 'windowEnd' | 'partition' | 'missing'>
 
 const neverDue = () => false
@@ -81,13 +81,13 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   /** The counts of the rare term that is being visited. */
   const counts = new CellCounts()
   const writer = reportWriter()
-  /** The hour (since 1970) to which the division into terms with and without a baseline applies. */
+  /** The hour (since 1970) for which terms are divided into terms with and without a baseline. */
   let hour = 0
   /** The window's newest bucket at the last ranking. */
   let lastMinute = 0
   /** The last hour for which the bounds of all terms with a baseline are valid. */
   let coveredHour = 0
-  /** Keys of the terms that will have a baseline, by the hour from which they have it. */
+  /** Keys of the terms that will get a baseline, by the hour in which they get it. */
   const soonKnown = new Map<number, TextSet>()
   /** The index of the next region to save. */
   let nextSaved = 0

@@ -108,8 +108,9 @@ export function termWindows(options: TermWindowsOptions) {
   /** The hour of the last report. A term is deleted if it was silent for the 24 hours before this hour. */
   let reportedHour = 0
   /**
-   * The newest hour that is final in all partitions of the first stage; 0 after a start, until a window is closed. It
-   * cannot be derived from a term's newest hour, because after a stop the partitions progress at unequal speeds.
+   * The newest hour that is final in all partitions of the first stage; 0 after a start, before the first window is
+   * closed. It cannot be derived from a term's newest hour, because after a stop the partitions progress at unequal
+   * speeds.
    */
   let finalHour = 0
   const saved = savedStandings(options.standings)
@@ -123,7 +124,7 @@ export function termWindows(options: TermWindowsOptions) {
     isExpired: (_key, baseline) => baseline.seen_hour < reportedHour - BASELINE_KEPT_HOURS,
   })
 
-  /** Returns the standings, which are created when the number of partitions is known. */
+  /** Returns the standings. The first call creates them, because the number of partitions is not known earlier. */
   function leadersOf({ partitions }: Context): ReturnType<typeof standings> {
     standing ??= standings({
       terms: stored,
@@ -429,9 +430,9 @@ export function termWindows(options: TermWindowsOptions) {
       // A silent term can wait, because no window will contain it before its next contribution.
       if (allCounts.readRow(row.packed).newest > lastMinute - WINDOW_MINUTES) becomeFrequent(term, row, [], ctx)
     })
-    // Regions without tweets get an empty list. The partitions divide these regions among themselves, unless a
-    // partition is missing. In that case each region must receive a report from every partition, to know that the list
-    // is incomplete.
+    // Regions without tweets get an empty list. Normally, the partitions divide these regions among themselves. If a
+    // partition is missing, every partition reports to every region, so that each region knows that its list is
+    // incomplete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
     const silent = new Set(regions.filter((_, index) => isOwn(index)).map((region) => region.woeid))
     yield* leaders.rank(ranking, function emitRegion(report) {

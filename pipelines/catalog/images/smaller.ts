@@ -8,8 +8,8 @@ import type { SinkContext, SinkDeclaration } from '../../sinks.ts'
 
 const NAME = 'catalog-images-smaller'
 /**
- * Limits of a batch. The sink commits its offset after each batch. After a restart, it looks up all images since the
- * last commit in the store, so batches are small.
+ * Limits of a batch. Batches are small, because the sink commits its offset only between batches. After a restart, it
+ * looks up all images since the last commit in the store.
  */
 const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
 /**

@@ -139,8 +139,8 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
   const before = ledger.row(line)
   if (before.reserved < line.quantity) return { outcome: 'reservation_ended', row: before }
   const { taken, refusal } = oldestUnits(line, read.openFrom(line, Math.max(now, before.first_end)))
-  // Records the time before which no reservation is open, so that later scans begin there. Otherwise they would visit
-  // the deleted rows, which stay in the database for a while.
+  // Records the earliest end of an open reservation, so that later scans begin there. Otherwise they would visit the
+  // deleted rows, which stay in the database for a while.
   if (refusal !== undefined) {
     ledger.passOver(line, taken.length === 0 ? NOTHING_OPEN : taken[0].ends_at)
     return { outcome: refusal, row: ledger.row(line) }

@@ -53,7 +53,7 @@ export interface StockLedger {
 }
 
 /**
- * Maximum number of units of a row, available and reserved together. Each of the two numbers is an Avro int, which must
+ * Maximum number of units of a row, available and reserved together. Each of the two numbers is an Avro int. It must
  * not overflow even when all reserved units become available.
  */
 export const MOST_UNITS = 2 ** 31 - 1

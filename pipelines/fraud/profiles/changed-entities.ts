@@ -16,7 +16,7 @@ export interface ChangedEntities extends FraudChangedEntities {
    * record.
    */
   readonly keys: readonly string[]
-  /** The key of the user of each row. Derived from the record. */
+  /** The user's key for each row. Derived from the record. */
   readonly users: readonly string[]
 }
 

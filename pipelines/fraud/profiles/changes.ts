@@ -10,7 +10,7 @@ import type { Context } from '../../engine/index.ts'
 import type { ChangedEntities } from './changed-entities.ts'
 
 /**
- * Collects the changes of entities until the commit, as bytes. All entities of a partition share records, and the
+ * Collects, as bytes, the changes of entities since the last commit. All entities of a partition share records, and the
  * entities of a transaction share a row. A record for each entity would cost more than the update of its profile.
  */
 export interface EntityChanges {

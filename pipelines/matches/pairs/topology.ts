@@ -123,11 +123,11 @@ export const matchPairs = topology(
     }
 
     /**
-     * Returns the times up to which a change of a pair lifts the API's notes about a block or an ended match. Notes
-     * from later times stay, because they are about later decisions. An API process may store the note about a block
-     * only after the block was lifted, so the time must stay with the notes. When a user is deleted, only this record
-     * can lift the notes of the other user, because the deletion itself is processed in the partition of the deleted
-     * user.
+     * A change of a pair may lift the API's notes about a block or an ended match. Returns the times up to which notes
+     * are lifted. Later notes stay, because they are about later decisions. An API process may store the note about a
+     * block only after the block was lifted, so the time must stay with the notes. When a user is deleted, only this
+     * record can lift the notes of the other user, because the deletion itself is processed in the partition of the
+     * deleted user.
      */
     function liftedBy(former: MatchRelation, relation: MatchRelation | null, { userId, otherId }: Related, { endedAt, countsFrom }: Times) {
       const isReopened = former.has_ended && !relation?.has_ended

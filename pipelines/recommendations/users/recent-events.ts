@@ -36,10 +36,7 @@ export function withEvent(known: Uint8Array | undefined, eventId: string, arrive
   return out
 }
 
-/**
- * Returns the time (epoch ms) after which a repetition of the newest event would be counted again. `known` must contain
- * an event.
- */
+/** Returns until when (epoch ms) a repetition of the newest event is recognised. `known` must contain an event. */
 export function rememberedUntil(known: Uint8Array): number {
   const bytes = Buffer.from(known.buffer, known.byteOffset, known.byteLength)
   return (bytes.readUInt32LE(bytes.length - ENTRY_BYTES + HASH_BYTES) + 1) * MS_PER_SECOND + DAY_MS

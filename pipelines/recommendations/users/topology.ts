@@ -115,8 +115,8 @@ export const userFeaturesTopology = topology(
     }
 
     /**
-     * Sets the timer of a user who has no events, but about whom other data is kept: the ids of events, or lists that
-     * were served to the user.
+     * Sets the timer of a user without events for whom other data is kept: ids of events, or lists that were served to
+     * the user.
      */
     function forgetLater(userId: bigint, user: UserState, at: number): void {
       if (user.last_event_at === null && idle.dueTime(userId) === undefined) idle.schedule(userId, at + FORGET_AFTER_MS)

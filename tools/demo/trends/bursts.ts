@@ -11,7 +11,7 @@ const LONGEST_MS = 25 * MINUTE_MS
 /** Bounds of a burst's share of all tweets at its peak. */
 const SMALLEST_PEAK = 0.01
 const GREATEST_PEAK = 0.06
-/** Share of a burst's duration in which it rises. In the remaining time it fades. */
+/** Share of a burst's duration during which the burst rises. In the remaining time it fades. */
 const RISE_SHARE = 0.25
 const CITY_SHARE = 0.5
 const COUNTRY_SHARE = 0.85

@@ -48,7 +48,7 @@ export interface TrafficReport {
  */
 export const FRAUD_SHARE = 0.005
 
-/** Frauds are confirmed after this time, ms. */
+/** How long after a fraud an analyst confirms it, ms. */
 const CONFIRMED_AFTER_MS = 3 * 86_400_000
 const TWO_TO_32 = 2 ** 32
 

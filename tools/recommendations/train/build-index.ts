@@ -18,7 +18,7 @@ export interface IndexBuild {
 /** Number of rows that are read and added at a time, 8 MB of floats. */
 const ROWS_AT_ONCE = 8_192
 
-/** Builds the index of a bundle from its factors, which are read in parts. */
+/** Builds the index of a bundle from its factors. The factors are read in parts. */
 export async function buildIndex({ folder, items, greatestLength, threads, onRows }: IndexBuild): Promise<void> {
   const index = newVectorIndex(DIMENSIONS)
   const file = openSync(join(folder, 'items.f16'), 'r')

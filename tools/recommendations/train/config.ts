@@ -3,8 +3,8 @@ import { type Environment, readSettings } from '../../../settings/read.ts'
 import { type StateSettings, stateSettings } from '../../../state/settings.ts'
 
 /**
- * Settings with which the training program finds its data. The program inherits the environment of the worker that
- * starts it.
+ * The settings that the training program needs to find its data. The program inherits the environment of the worker
+ * that starts it.
  */
 export interface TrainingConfig {
   readonly kafka: KafkaSettings
