@@ -11,14 +11,14 @@ export interface Erasure {
   readonly name: string
   /**
    * Number of times that the log files of Redis are rewritten after the last erasure, once per run. Erased values must
-   * have expired before the last rewrite, so that it removes them.
+   * have expired before the last rewrite, so that the rewrite removes them.
    */
   readonly rewrites: number
   /** Whether something may have been erased just before the start. */
   readonly isUnknownAtStart: boolean
   /**
    * Returns a function that erases rows from ClickHouse. This function returns whether anything has been erased since
-   * it was last called.
+   * its last call.
    */
   open(client: ClickHouseClient): () => Promise<boolean>
 }

@@ -5,8 +5,8 @@ import type { SinkContext } from '../sinks.ts'
 
 /**
  * Number of times that the log files of Redis are rewritten after the last deletion of a user. Stacks of other users
- * and results of commands may still contain the deleted user. They expire before the last rewrite, so it removes them
- * from the files.
+ * and results of commands may still contain the deleted user. They expire before the last rewrite, so that rewrite
+ * removes them from the files.
  */
 const REWRITES_AFTER_DELETION = 4
 

@@ -30,8 +30,8 @@ export interface Best {
 }
 
 /**
- * Factor by which the number of remembered terms may exceed `keep` before they are trimmed to `keep`. It makes trimming
- * rare.
+ * Factor by which the number of remembered terms may exceed `keep` before they are trimmed to `keep`. Trimming is
+ * therefore rare.
  */
 const TRIM_FACTOR = 2
 const FIRST_TERMS = 16
@@ -49,11 +49,11 @@ const EXACT = 4
 let values = new Float64Array(FIRST_TERMS)
 
 /**
- * Tracks the terms that may rank among the best in one region, without remembering all of its terms.
+ * Tracks the terms that may rank among the best in one region, without remembering all terms of the region.
  *
- * Remembers at most 2 × `keep` terms. Values fall as the window advances, and grow only by contributions, which are
- * reported with `offer`. A term that was below the floor when it was last offered is therefore still below it, and the
- * best terms above the floor are exact.
+ * Remembers at most 2 × `keep` terms. Values fall as the window advances, and grow only by contributions. All
+ * contributions are reported with `offer`. A term that was below the floor when it was last offered is therefore still
+ * below it, and the best terms above the floor are exact.
  */
 export class Contenders {
   readonly #keep: number

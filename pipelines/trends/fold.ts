@@ -47,8 +47,8 @@ interface Related {
 
 /**
  * Groups the best terms of a region into topics. Terms of a topic share most of their tweets. A term joins the leader
- * with which it has the greatest overlap, so all variants of a topic share tweets with the term that names it, and not
- * just with each other.
+ * with which it has the greatest overlap, so all variants of a topic share tweets with the term that names the topic,
+ * and not just with each other.
  *   @param ranked best first
  *   @returns the topics, best first; each term below the best `FOLDED_TERMS` is a topic of its own
  */

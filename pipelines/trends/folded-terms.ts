@@ -32,7 +32,7 @@ export interface FoldedTerm {
   fingerprint: number
 }
 
-/** The distinct terms of one tweet at a time, folded in one buffer. Its objects are reused for all tweets. */
+/** The distinct terms of one tweet at a time, folded in one buffer. The same objects are reused for all tweets. */
 export class FoldedTerms {
   readonly #out = byteWriter()
   readonly #terms: FoldedTerm[] = []

@@ -46,8 +46,8 @@ const NOWHERE: readonly TrackedRegion[] = []
  */
 export class RareTerm {
   /**
-   * 0 for a rare term. For a frequent term, the newest hour (since 1970) in which it got a contribution or a region
-   * began to track it.
+   * 0 for a rare term. For a frequent term, the newest hour (since 1970) in which a contribution arrived or a region
+   * began to track the term.
    */
   readonly frequentHour: number
   /** All contributions of a rare term. */
@@ -136,8 +136,8 @@ function sizeClass(bytes: number): number {
 }
 
 /**
- * Combines the cells of each place if a row has become large. Rows contain no state per region; it is computed when it
- * is needed.
+ * Combines the cells of each place if a row has become large. Rows contain no states of regions. These are computed
+ * when they are needed.
  */
 export function compacted(cells: PackedCells): PackedCells {
   if (cells.length <= APPENDED_BYTES) return cells

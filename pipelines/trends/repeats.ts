@@ -3,8 +3,8 @@ import { WINDOW_MINUTES } from './time.ts'
 
 /**
  * A repeat is a pair of consecutive contributions of one user to a term. The number of distinct users in a window is
- * its number of contributions minus the number of repeats with both contributions in the window. This count is exact
- * for any number of users. A term that each user writes only once has nothing to store.
+ * the number of contributions in the window, minus the number of repeats with both contributions in the window. This
+ * count is exact for any number of users. A term that each user writes only once has nothing to store.
  */
 export interface Repeat {
   /** The minute of the earlier contribution, since 1970. */
@@ -82,8 +82,8 @@ export type StoredRepeats = number[]
 /** Adds a repeat to the stored repeats. @param oldest the oldest minute of any window */
 export function storeRepeat(stored: StoredRepeats, { earlier, later, count }: Repeat, oldest: number): void {
   if (earlier < oldest) return
-  // A new contribution usually repeats one from the last few minutes. Their repeats were added last, so the search
-  // begins at the end.
+  // A new contribution usually repeats a contribution from the last few minutes. The repeats of these minutes were
+  // added last, so the search begins at the end.
   for (let i = stored.length - FIELDS; i >= 0; i -= FIELDS) {
     if (stored[i] !== earlier || stored[i + 1] !== later) continue
     stored[i + 2] += count

@@ -28,8 +28,8 @@ const CHANGE_PREFIX = 'change:'
 const SOON_PREFIX = 'soon:'
 const NUMBER_DIGITS = 12
 /**
- * When the collected names have this many characters, their row is written early, so that it stays below the size limit
- * of a record.
+ * Number of characters in the collected names at which their row is written early, so that the row stays below the size
+ * limit of a record.
  */
 const FULL_ROW_CHARS = 262_144
 const HOUR_DIGITS = 8

@@ -26,8 +26,8 @@ import { hourOfMinute, WINDOW_MINUTES } from './time.ts'
  */
 const SPARE_SHARE = 0.25
 /**
- * Share of contenders with a baseline to keep beyond the requested number. It is larger than the share above, because
- * their bounds are looser: they are valid for up to two hours.
+ * Share of contenders with a baseline to keep beyond the requested number. It is larger than SPARE_SHARE, because the
+ * bounds of these terms are looser: a bound is valid for up to two hours.
  */
 const SPARE_SHARE_KNOWN = 3
 /** Number of terms visited between two pauses. The pauses let the event loop send heartbeats. */
@@ -175,7 +175,9 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
     }
   }
 
-  /** Offers a term that had no state. It is no contender yet, so it is only compared with the region's floor. */
+  /**
+   * Offers a term that had no state. Such a term is no contender yet, so it is only compared with the region's floor.
+   */
   function offerFirst(term: TermBytes, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of counts.regions()) {

@@ -9,7 +9,7 @@ export interface TermCells {
    * empty.
    */
   readonly terms: readonly CellsOfTerm[]
-  /** The whole record as bytes. Only the sender sets it, because it writes the record term by term. */
+  /** The whole record as bytes. Only the sender sets this field, because the sender writes the record term by term. */
   readonly encoded?: Buffer
 }
 

@@ -259,8 +259,8 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Stores the baselines of a rare term. They are computed from its row, which has all contributions since the term was
-   * tracked.
+   * Stores the baselines of a rare term. The baselines are computed from the row, because it has all contributions
+   * since the term was tracked.
    */
   function keepBaselines(term: string, { tracked }: RareTerm): void {
     for (const { woeid, hour } of tracked) {
@@ -461,7 +461,7 @@ export function termWindows(options: TermWindowsOptions) {
     return false
   }
 
-  /** Replaces the row of a silent term with its baselines and the note that it has baselines. */
+  /** Replaces the row of a silent term with the term's baselines and a note that the term has baselines. */
   function keepLearned(term: string, row: RareTerm): void {
     noteFrequent(term, hourOfMinute(allCounts.newest))
     keepBaselines(term, row)

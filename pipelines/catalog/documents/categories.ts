@@ -36,7 +36,7 @@ const rankKey = compositeKey<RankKey>({ category: u32Part, sales: idPart, produc
 const MOST_LEADERS = 12
 
 /**
- * Ranks the products of each category by their sales. Publishes the best sellers, and gives the first of them a badge.
+ * Ranks the products of each category by their sales. Publishes the best sellers, and gives a badge to the best one.
  */
 export function declareCategories(
   t: TopologyBuilder,

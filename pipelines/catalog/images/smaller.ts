@@ -8,8 +8,8 @@ import type { SinkContext, SinkDeclaration } from '../../sinks.ts'
 
 const NAME = 'catalog-images-smaller'
 /**
- * Limits of a batch. Batches are small, because the sink commits its offset only between batches. After a restart, it
- * looks up all images since the last commit in the store.
+ * Limits of a batch. Batches are small, because the sink commits its offset only between batches. After a restart, the
+ * sink looks up all images since the last commit in the store.
  */
 const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
 /**
@@ -43,7 +43,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
       if ((await store.smaller.get(hash, form.name)) !== undefined) continue
       // The library is imported only here, because it takes 20 MB. Workers without new images do not need it.
       const { makeSmaller } = await import('../../../state/blobs/resize.ts')
-      // The original may be gone, because it is removed a few days after the last product stopped using it.
+      // The original may be gone, because originals are removed a few days after the last product stopped using them.
       if ((await makeSmaller(store, hash, form)) === undefined) return
     }
   }

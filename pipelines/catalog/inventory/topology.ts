@@ -26,9 +26,8 @@ import { stockReader, stockStores } from './stores.ts'
  */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of reservations that one tick ends. Commands wait while a tick ends reservations, and 1,000 of them
- * take tens of milliseconds. The next tick continues. A partition receives only half as many new reservations per
- * second.
+ * Maximum number of reservations that one tick ends. Ending this many takes tens of milliseconds, and commands wait
+ * meanwhile. The next tick continues. A partition receives only half as many new reservations per second.
  */
 const EXPIRED_PER_TICK = 1_000
 /**

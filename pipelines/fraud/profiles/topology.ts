@@ -46,8 +46,7 @@ const MOST_INCLUDED = 50_000
 /**
  * Commit interval. It lets several transactions of one entity share a commit, because each commit has a fixed cost for
  * worker and broker. Until the commit, the transactions remain in flight, so no score misses one of them. Each of the
- * two stages waits for one interval, so a profile is in Redis after about half a second. It must be there within five
- * seconds.
+ * two stages waits for one interval, so a profile is in Redis after about half a second. The limit is five seconds.
  */
 const COMMIT_INTERVAL_MS = 250
 
@@ -164,10 +163,10 @@ export const fraudProfilesTopology = topology(
       }
 
       /**
-       * Folds the changes of each entity into its profile, and lists in the profile the transactions that it has
-       * included since the last commit. The view reads the changelog of the profiles, so one record per profile and
-       * commit is normally enough. If the list is too long for one record, additional records with the earlier parts of
-       * the list precede it.
+       * Folds the changes of each entity into its profile, and lists in the profile the transactions that were included
+       * since the last commit. The view reads the changelog of the profiles, so one record per profile and commit is
+       * normally enough. If the list is too long for one record, additional records with the earlier parts of the list
+       * precede it.
        */
       function fold(ctx: Context): void {
         const transactions = { bytes: rows.buffer, userOf: (at: number) => users[at / ROW_BYTES].slice(USER_PREFIX.length) }

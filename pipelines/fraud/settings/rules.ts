@@ -85,7 +85,7 @@ function nextVersion(
 
 /**
  * Returns the rules of an earlier version. A rule that differs from the current version gets the current time as its
- * `updated_at`, because the roll-back is its most recent change.
+ * `updated_at`, because the roll-back is the rule's most recent change.
  */
 function restored(current: readonly FraudRule[], target: readonly FraudRule[], now: number): FraudRule[] {
   const known = new Map(current.map((rule) => [rule.rule_id, rule]))

@@ -1,7 +1,8 @@
 /**
  * Number of registers of a HyperLogLog (Flajolet et al. 2007) over 64-bit hashes. With 8,192 registers of one byte, the
  * standard error is 1.04 / sqrt(8192) = 1.15 %. The estimator is Ertl's ("New cardinality estimation algorithms for
- * HyperLogLog sketches", 2017, algorithm 6). It needs no bias tables and covers the whole range with one formula.
+ * HyperLogLog sketches", 2017, algorithm 6). This estimator needs no bias tables and covers the whole range with one
+ * formula.
  */
 export const REGISTERS = 8_192
 

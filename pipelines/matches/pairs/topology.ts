@@ -36,7 +36,10 @@ const PAIRS_PER_TICK = 500
  * previous scan and would otherwise not advance.
  */
 const PAIRS_PER_STEP = 100
-/** A scan that finds no pairs counts as this number of cleared pairs, because it takes as long as clearing them. */
+/**
+ * A scan that finds no pairs counts as this number of cleared pairs, because such a scan takes as long as clearing this
+ * many pairs.
+ */
 const PAIRS_PER_SCAN = 5
 /**
  * Number of pairs that each tick checks for old swipes. It is limited, because swipes and commands wait while a tick

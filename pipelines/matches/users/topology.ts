@@ -70,8 +70,8 @@ const WALK_EVERY_MS = 3_600_000
 
 /**
  * How long a swipe waits for the profile of its swiper. The API accepts a swipe without a check while Redis does not
- * respond, so a user without a profile may have made it. A worker may also read a swipe before the profile that was
- * created just before it, because the two are in different topics.
+ * respond, so a user without a profile may have made the swipe. A worker may also read a swipe before the profile of
+ * the swiper, although the profile was created first, because the two are in different topics.
  */
 const WAIT_FOR_PROFILE_MS = 600_000
 
@@ -292,7 +292,7 @@ export const matchUsers = topology(
       if (keys.length < SWEPT_PER_TICK) waitingUsers.cancel(first.key)
     }
 
-    /** Emits one record per commit, user and changed page, regardless of how many swipes changed it. */
+    /** Emits one record per commit, user and changed page, regardless of how many swipes changed the page. */
     function showChanges(ctx: Context): void {
       for (const { key: userId, page, bytes } of seen.takeChanges()) {
         const value = bytes === undefined ? null : { page: bytes, swipes: [], self: null }
