@@ -431,8 +431,7 @@ export function termWindows(options: TermWindowsOptions) {
       if (allCounts.readRow(row.packed).newest > lastMinute - WINDOW_MINUTES) becomeFrequent(term, row, [], ctx)
     })
     // Regions without tweets get an empty list. Normally, the partitions divide these regions among themselves. If a
-    // partition is missing, every partition reports to every region, so that each region knows that its list is
-    // incomplete.
+    // partition is missing, every partition reports to every region, so that every list can be marked as incomplete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
     const silent = new Set(regions.filter((_, index) => isOwn(index)).map((region) => region.woeid))
     yield* leaders.rank(ranking, function emitRegion(report) {
