@@ -24,8 +24,8 @@ const MIB = 1_048_576
 const MIN_STATE_MEMORY_MB = 16
 const MS_PER_MINUTE = 60_000
 /**
- * Maximum time for which unused state is kept. Older state may have missed tombstones, so a worker could not use it
- * anyway.
+ * Upper limit of STATE_KEEP_MINUTES. State that was unused for longer may have missed tombstones, so a worker could not
+ * use it anyway.
  */
 const MAX_STATE_KEEP_MINUTES = 24 * 60
 const MAX_WARM_UP_MINUTES = 24 * 60

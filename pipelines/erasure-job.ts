@@ -10,22 +10,22 @@ import type { SinkContext } from './sinks.ts'
 export interface Erasure {
   readonly name: string
   /**
-   * How often Redis' files are rewritten after the last erasure. What must not be in the last rewrite any more has to
-   * expire in the meantime.
+   * Number of times that the log files of Redis are rewritten after the last erasure, once per run. Erased values must
+   * have expired before the last rewrite, so that the rewrite removes them.
    */
   readonly rewrites: number
   /** Whether something may have been erased just before the start. */
   readonly isUnknownAtStart: boolean
   /**
    * Returns a function that erases rows from ClickHouse. This function returns whether anything has been erased since
-   * it was last called.
+   * its last call.
    */
   open(client: ClickHouseClient): () => Promise<boolean>
 }
 
 /**
- * Removes erased rows from ClickHouse, and rewrites the files of Redis, because they keep replaced values until Redis
- * needs the space. Runs in the first worker slot of each machine.
+ * Removes erased rows from ClickHouse. Also rewrites the log files of Redis, because replaced values stay in these
+ * files until the next rewrite. Runs in the first worker slot of each machine.
  */
 export function erasureJob({ name, rewrites, isUnknownAtStart, open }: Erasure, { config, runtime }: SinkContext): Runner {
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)

@@ -59,7 +59,8 @@ async function runServices(config: PipelinesConfig, { backend, hasErasableState 
   const groupIds = sinkGroupIds(pipelineServices)
   const groups = new Map<string, SinkGroup>()
 
-  // A worker that keeps its place when it stops is expected to return, so the other workers must not remove it.
+  // With KEEP_PLACE_ON_STOP, a stopped worker is expected to return soon, so the other workers must not remove it from
+  // its groups.
   const hasEnded = config.keepPlaceOnStop ? undefined : endedProcesses(runtime)
 
   function seatOf(sink: string, address: string): SinkSeat {

@@ -43,6 +43,6 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
 /** Declares the topologies of a service without running them. */
 export function declaredTopologies(service: PipelineService): readonly Topology[] {
   return service.topologies(() => {
-    throw new Error(`${service.name}: a topology that is only declared has no resources`)
+    throw new Error(`${service.name}: resources were used while the topologies were only being declared`)
   })
 }

@@ -47,7 +47,7 @@ export interface OwnSinkContext<Resources> extends SinkContext {
 }
 
 /**
- * Declares a sink, which copies topics into a store or delivers their records. The declaration itself opens no
+ * Declares a sink. A sink copies topics into a store or delivers their records. The declaration itself opens no
  * connection.
  */
 export interface SinkDeclaration<Resources = unknown> {
@@ -60,8 +60,8 @@ export interface SinkDeclaration<Resources = unknown> {
   /** Topics that only this sink reads and writes. */
   readonly ownTopics?: readonly AnyTopic[]
   /**
-   * The store of the sink. Sinks of one store share a group member, so that a store that hangs delays only its own
-   * partitions.
+   * The store of the sink. Sinks of the same store share a group member. Sinks of different stores do not, so that a
+   * store that hangs delays only its own partitions.
    */
   readonly store: 'redis' | 'clickhouse' | 'opensearch' | 'http' | 'blobs'
   open(context: OwnSinkContext<Resources>, seat: SinkSeat): Runner
@@ -119,9 +119,9 @@ export function indexSink<K, V>(name: string, index: Index<K, V>, topic: Topic<K
 
 /** The topics through which an index is rebuilt on request. */
 export interface IndexRebuilds<Request, Status> {
-  /** The topic of requests. It has one partition, and its key is the name of the index. */
+  /** The topic of requests. It has one partition. Its records are keyed by the name of the index. */
   readonly requests: Topic<string, Request>
-  /** The compacted topic of progress. Its key is the id of the request. */
+  /** The compacted topic of progress. Its records are keyed by the id of the request. */
   readonly progress: Topic<string, Status>
   requestId(request: Request): string
   /** @param at epoch ms */
@@ -166,7 +166,7 @@ export interface OpenReceiver {
 
 /**
  * Delivers each record of a topic, at least once. Failed records wait in the topic `<name>-retries`.
- *   @param connect throws TargetUnavailableError to be called again
+ *   @param connect called again later if it throws TargetUnavailableError
  */
 export function deliverySink<Resources>(
   name: string,

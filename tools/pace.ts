@@ -13,7 +13,7 @@ export interface PaceOptions<Event extends { readonly at: number }> {
 }
 
 /**
- * Events that are due within this time are sent together, which saves requests. Nobody notices a delay of a tenth of a
+ * Events that are due within this time are sent together to save requests. Nobody notices a delay of a tenth of a
  * second.
  */
 const STRIDE_MS = 100

@@ -8,7 +8,9 @@ import { systemRuntime } from '../runtime/system.ts'
 import { runMain } from '../scripts/command-line/main.ts'
 import { type StreamTarget, streamTarget } from './config.ts'
 
-/** Time limit for the first response of the servers. If no response arrives, the servers are considered unreachable. */
+/**
+ * Time limit for the first response from the servers. If no response arrives, the servers are considered unreachable.
+ */
 const CONNECT_TIMEOUT_MS = 15_000
 /** Pause before sending is retried. */
 const RETRY_MS = 2_000
@@ -20,7 +22,7 @@ export type OpenProducer<P> = (transport: Transport, registry: SchemaRegistry) =
 export interface StreamSession {
   readonly say: (line: string) => void
   readonly stopped: () => boolean
-  /** Resolves after `ms`, or immediately when the user stops. */
+  /** Resolves after `ms`, or immediately when the user stops the command. */
   readonly pause: (ms: number) => Promise<void>
   /**
    * Runs `play` with a connected producer. If the servers fail, reports the failure and runs `play` again with a new

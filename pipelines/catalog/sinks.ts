@@ -23,14 +23,17 @@ import { indexKeeper, indexSink, type SinkDeclaration, tableSink, viewSink } fro
 import { smallerImages } from './images/smaller.ts'
 import { productsRebuilds } from './rebuilds.ts'
 
-/** Sinks of products, of the results of commands about products and skus, and of sellers' lists, for the API. */
+/**
+ * Sinks that fill the views from which the API reads products, the product lists of sellers, and the results of
+ * commands about products and skus.
+ */
 export const productSinks: readonly SinkDeclaration[] = [
   viewSink('catalog-products-view', decisionView(catalogProductsView), [productDecisions]),
   viewSink('catalog-skus-view', decisionView(catalogSkusView), [skuDecisions]),
   viewSink('seller-products-view', sellerProductsView, [sellerProducts]),
 ]
 
-/** Sinks of stock and carts, with the results of commands about them, for the API. */
+/** Sinks that fill the views from which the API reads stock, carts, and the results of commands about both. */
 export const inventorySinks: readonly SinkDeclaration[] = [
   viewSink('catalog-stock-view', decisionView(stockView), [inventoryDecisions]),
   viewSink('catalog-carts-view', decisionView(cartsView), [reservationDecisions]),

@@ -23,7 +23,7 @@ const scoredTransactions: Topic<string, ScoredTransaction> = {
   ]),
 }
 
-/** The sink of cases, which API requests wait for. */
+/** The sink of cases. API requests wait for this sink. */
 export const fraudCasesSinks: readonly SinkDeclaration[] = [viewSink('fraud-cases-view', decisionView(fraudCasesView), [fraudCases])]
 
 /** Profiles as bytes, because the view stores them without decoding. */

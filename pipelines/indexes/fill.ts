@@ -8,18 +8,18 @@ import { wholeTopic } from './whole-topic.ts'
 const REPORT_EVERY_MS = 1_000
 const LOOK_EVERY_MS = 100
 /**
- * Maximum number of records that a complete index may lack in any partition. The sink that keeps the index up to date
- * adds the missing records within a second.
+ * Maximum number of records that an index may lack in any partition and still count as complete. The sink that keeps
+ * the index up to date adds the missing records within a second.
  */
 const COMPLETE_WITHIN_RECORDS = 1_000
 
 /**
  * Fills an index from its topic, starting at the positions that are stored in the index. Resolves when the index is
  * complete.
- *   @param name the concrete index, for which this turn has the token
+ *   @param name name of the concrete index; this turn holds the index's token
  *   @param topicId the id of the index's topic
  *   @param isSearched true if searches use another index in the meantime
- *   @throws Error when another process has taken the index over
+ *   @throws Error when another process has taken over the index
  */
 export async function fillIndex<K, V>(
   deps: KeeperDeps<K, V>,
@@ -30,7 +30,8 @@ export async function fillIndex<K, V>(
   isSearched: boolean,
 ): Promise<void> {
   const { index, topic, client, transport, registry, runtime } = deps
-  // If an index is being searched, only one bulk runs at a time, which leaves the server a core for searches.
+  // If searches use another index, only one bulk request runs at a time, so that the server has a core left for
+  // searches.
   const writer = indexWriter(builderAlias(name, turn.token), client, isSearched ? 1 : undefined)
   let isLost = false
   const target = indexTarget(index, {
@@ -58,8 +59,8 @@ export async function fillIndex<K, V>(
   for (let partition = 0; partition < count; partition++) await markEmpty(partition)
 
   /**
-   * Stores a position for every partition, even for an empty one. If a position is missing later, the index has lost
-   * data.
+   * Stores a position for every partition, even for an empty one. A position that is missing later therefore shows that
+   * the index has lost data.
    */
   async function markEmpty(partition: number): Promise<void> {
     if ((await writer.position(topic.name, partition)) !== undefined) return

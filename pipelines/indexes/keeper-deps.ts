@@ -20,10 +20,7 @@ export interface KeeperDeps<K, V> {
   readonly runtime: Runtime
   /** Publishes the progress of a build. */
   readonly report: (turn: JobTurn<unknown, unknown>, progress: BuildProgress) => Promise<void>
-  /**
-   * Interval at which the keeper checks whether the index exists. Default 2 s, so that a deleted index is noticed
-   * within that time.
-   */
+  /** Interval at which the keeper checks whether the index exists. Default 5 s. */
   readonly lookEveryMs?: number
   /** How long an index is kept after it was replaced, for searches that are still running. Default 2 s. */
   readonly formerKeptMs?: number

@@ -15,9 +15,9 @@ const LOOK_EVERY_MS = 5_000
 const FORMER_KEPT_MS = 2_000
 
 /**
- * Makes sure that an index exists. Builds the index on request, and also if it does not exist, was filled from another
- * log, or has a form that this version of the program does not use. Searches use the old index until the new index is
- * complete. If an earlier keeper has left a build unfinished, the build is continued.
+ * Makes sure that an index exists. Builds the index on request, and also if the index does not exist, was filled from
+ * another log, or has a form that this version of the program does not use. Searches use the old index until the new
+ * index is complete. If an earlier keeper has left a build unfinished, continues that build.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps
@@ -78,8 +78,9 @@ async function usableIndex<K, V>(
 }
 
 /**
- * Returns true if an index has lost its data. A complete index contains a position of every partition. If the index
- * cannot be read at the moment, its data may still be there.
+ * Returns true if an index has lost its data. A complete index contains a position for every partition, so a missing
+ * position shows the loss. Returns false if the index cannot be read at the moment, because its data may still be
+ * there.
  */
 async function hasLostData<K, V>({ topic, client, transport }: KeeperDeps<K, V>, name: string): Promise<boolean> {
   const count = (await transport.partitionCounts([topic.name])).get(topic.name) ?? topic.partitions

@@ -6,10 +6,10 @@ import { limitsView } from '../../state/views/limits/limits.ts'
 import { decisionView } from '../../state/views/results.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** Sinks of the results of commands, for the API instances that wait for them. */
+/** Sink that writes command results to a view, where the waiting API instances read them. */
 export const limitSinks: readonly SinkDeclaration[] = [viewSink('limits-view', decisionView(limitsView), [limitDecisions])]
 
-/** Sinks of changes, violations and decided requests, for later analysis. */
+/** Sinks that write changes, violations and decided requests to tables for later analysis. */
 export const limitRecordSinks: readonly SinkDeclaration[] = [
   tableSink('limit-audit-table', limitAuditTable, limitAudit),
   tableSink('limit-violations-table', limitViolationsTable, limitViolations),

@@ -34,7 +34,9 @@ function publish({ key, before, after }: Change<LimitSetting>, ctx: Context): vo
   ctx.emit(limitAudit, key, change, { timestamp: at })
 }
 
-/** Returns the text of a setting for the audit. Omits the hash of an API key, because it could identify the key. */
+/**
+ * Returns the text of a setting for the audit. Omits the hash of an API key, because the hash could identify the key.
+ */
 function auditText(setting: LimitSetting | undefined, key: string): string | null {
   const shown = setting?.rule ?? setting?.client ?? seededRule(key)
   if (shown === undefined) return null

@@ -56,8 +56,8 @@ export const links = topology(
 )
 
 /**
- * Emits the newest record of a link, from which a sink builds the list of the user's links. All links of a user share a
- * partition.
+ * Emits the newest record of a link. A sink builds the list of a user's links from these records. All links of a user
+ * share a partition.
  */
 function listForOwner(link: Link, userId: bigint, ctx: Context): void {
   const owner = String(userId)

@@ -4,19 +4,20 @@ import { erasureJob } from '../erasure-job.ts'
 import type { SinkContext } from '../sinks.ts'
 
 /**
- * Number of times that Redis' files are rewritten after the last deletion of a user. Stacks of other users and results
- * of commands expire in the meantime, so the last rewrite no longer contains them.
+ * Number of times that the log files of Redis are rewritten after the last deletion of a user. Stacks of other users
+ * and results of commands may still contain the deleted user. They expire before the last rewrite, so that rewrite
+ * removes them from the files.
  */
 const REWRITES_AFTER_DELETION = 4
 
-/** Removes the rows of deleted users from ClickHouse, and what Redis' files contain of these users. */
+/** Removes the data of deleted users from ClickHouse and from the log files of Redis. */
 export function matchErasure(context: SinkContext): Runner {
   const { config, runtime } = context
   return erasureJob(
     {
       name: 'match-erasure',
       rewrites: REWRITES_AFTER_DELETION,
-      // The first run finds the deletions of the last days.
+      // Nothing is missed, because the first run finds the deletions of the last days.
       isUnknownAtStart: false,
       open(client) {
         const eraser = userEraser(client, { cluster: config.clickhouseCluster })

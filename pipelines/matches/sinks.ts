@@ -16,7 +16,7 @@ import { matchUsersView } from '../../state/views/matches/users.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 import { stackRefillSink } from './refill-sink.ts'
 
-/** Sinks for whose writes a request may wait. */
+/** Sinks that API requests may wait for. */
 export const matchSinks: readonly SinkDeclaration[] = [
   viewSink('match-users-view', matchUsersView, [matchProfiles, matchSeen, matchRelations]),
   viewSink('match-pairs-view', matchPairsView, [matchPairDecisions]),

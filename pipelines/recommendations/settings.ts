@@ -24,7 +24,7 @@ export const recommendationsTrainingSettings = settingsFragment({
     ),
   },
   value: (env, { home }) => ({
-    /** Undefined: only on request. */
+    /** Undefined if models are trained only on request. */
     trainEveryMs: env.RECOMMENDATIONS_TRAIN_HOURS === 0 ? undefined : env.RECOMMENDATIONS_TRAIN_HOURS * HOUR_MS,
     python: env.RECOMMENDATIONS_PYTHON,
     /** The folder that contains downloaded tools. */

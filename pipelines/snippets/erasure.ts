@@ -5,8 +5,8 @@ import { erasureJob } from '../erasure-job.ts'
 import type { SinkContext } from '../sinks.ts'
 
 /**
- * How often Redis' files are rewritten after the last erasure. In the meantime, the records that are kept for repeated
- * reads expire.
+ * Number of times that the log files of Redis are rewritten after the last erasure. The records that are kept for
+ * repeated reads expire before the last rewrite, so that rewrite removes them from the files.
  */
 const REWRITES_AFTER_ERASURE = 6
 

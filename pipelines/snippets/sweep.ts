@@ -30,7 +30,7 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     zrange: (key: string, start: number, stop: number) => redis.zrange(key, String(start), String(stop), 'WITHSCORES'),
     zrem: (key: string, member: string) => redis.zrem(key, member),
   }
-  /** Undefined until a run has been able to connect. */
+  /** Undefined until the first run has connected. */
   let blobs: BlobStore | undefined
   let runs = 0
   let swept = 0

@@ -3,8 +3,9 @@ import type { SnippetRead } from '../../schemas/snippets/types.ts'
 import { avro, type Context, keyedStore, type RecordContext, topology, utf8 } from '../engine/index.ts'
 
 /**
- * Interval within which the reads of a snippet are counted together, so that a popular snippet costs one record per
- * commit. It may be long, because views need to be accurate only to within a minute: docs/services/snippets.md#views
+ * Commit interval. Reads of a snippet within an interval are counted together, so that a popular snippet costs one
+ * record per commit. It may be long, because views need to be accurate only to within a minute:
+ * docs/services/snippets.md#views
  */
 const COMMIT_INTERVAL_MS = 5_000
 
@@ -12,9 +13,9 @@ const COMMIT_INTERVAL_MS = 5_000
 export const snippetViews = topology(
   'snippet-views',
   function declareSnippetViews(t) {
-    // The store keeps one small row per snippet that was ever read, also after the snippet is deleted. It does not grow
-    // faster than the store of snippets, which keeps a row for each deleted snippet, so that its id is never assigned
-    // again. This topology reads no decisions, so it does not know which snippets are gone. A row must not expire by
+    // The store keeps one small row per snippet that was ever read, even after the snippet is deleted. The store of
+    // snippets grows at least as fast, because it also keeps a row for each deleted snippet, so that no id is assigned
+    // twice. This topology reads no decisions, so it does not know which snippets are gone. A row must not expire by
     // time either: the count would begin again at 1, and a snippet ignores counts that are lower than its own.
     const totals = keyedStore('totals', { key: utf8, value: avro('snippets/SnippetViews') })
     let pending = new Map<string, number>()

@@ -4,8 +4,8 @@ import { HOURS_PER_DAY, HOURS_PER_WEEK, hourOfMinute, hourOfWeek, MINUTES_PER_HO
 /** Weight of the newest week in the exponentially weighted mean of a term's count: docs/services/trends.md#baseline */
 const NEWEST_WEIGHT = 0.3
 /**
- * Hours that are at least this much older than the hour in which a window ends are final, even if the window ends at
- * the very beginning of that hour. A window that ends at 12:00, for example, has made the hours before 10:00 final
+ * An hour is final if it is at least this many hours older than the hour in which the window ends. This holds even if
+ * the window ends at the very beginning of an hour: at 12:00, for example, the hours before 10:00 are final
  * (`lastFinalHour`).
  */
 const FINAL_AFTER_HOURS = 3
@@ -38,8 +38,8 @@ export function lastUsedHour(lastMinute: number): number {
 
 /**
  * Returns the usual count in this hour: from the same hour of earlier weeks, otherwise from the same hour of earlier
- * days, otherwise from all observed hours. It is undefined if no hour was observed. The baseline must have learned all
- * hours that are final.
+ * days, otherwise from all observed hours. Returns undefined if no hour was observed. The baseline must have learned
+ * all hours that are final.
  */
 export function usualInHour(baseline: TermBaseline, hour: number): number | undefined {
   const { since_hour } = baseline
@@ -71,7 +71,7 @@ export function usualInWindow({ before, during }: HourlyUsual, lastMinute: numbe
 
 /** The usual counts of a term in one hour and the adjacent hours. */
 export interface HourlyUsual {
-  /** In the previous hour. */
+  /** The usual count in the previous hour. */
   readonly before: number
   readonly during: number
   /** The lowest usual count from now to the end of the next hour. */

@@ -15,7 +15,7 @@ export interface TrendCandidate {
   readonly hour_ago: number
   /** Contributions in the last 24 hours. */
   readonly day: number
-  /** The usual count in this window; -1: none. */
+  /** The usual count in this window; -1 if there is none. */
   readonly baseline: number
   readonly tracked: boolean
   /** Distinct users in the window. */
@@ -30,10 +30,10 @@ export interface TrendCandidate {
   drawn: readonly bigint[]
 }
 
-/** Maximum number of bytes of a variable-length integer of 64 bits. */
+/** Maximum size of a 64-bit variable-length integer, in bytes. */
 const MAX_VARINT = 10
 const ID_BYTES = 8
-/** The beginning of Avro's optional values. */
+/** First byte of an optional value in Avro. */
 export const ABSENT = 0
 export const PRESENT = 2
 
@@ -75,7 +75,7 @@ function wellFormed(at: number): number {
 /** Reads the output of `writeDetails`. Texts and ids are decoded only when they are needed. */
 export class CandidateDetails {
   readonly buffer: Buffer
-  /** Position of the term, which begins with its length. */
+  /** Position of the term's length. The term follows. */
   readonly termAt: number
   readonly nameAt: number
   readonly nameEnd: number
@@ -140,7 +140,7 @@ function skipText(buffer: Buffer, at: number): number {
   return cursor.at + length
 }
 
-/** The first UTF-8 byte of the characters from U+E000 to U+FFFF, whose UTF-16 units are above the surrogates. */
+/** The lowest first byte, in UTF-8, of the characters whose UTF-16 units are above the surrogates: U+E000 to U+FFFF. */
 const AFTER_SURROGATES = 0xee
 const SURROGATES = 0xf0
 
@@ -153,7 +153,7 @@ export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): nu
   return compareUtf8(a, aStart, aStart + aLength, b, bStart, bStart + bLength)
 }
 
-/** Compares texts in UTF-8 in the order of JavaScript's strings, which is the order of UTF-16 units. */
+/** Compares UTF-8 texts in the order of JavaScript's strings, that is, by UTF-16 code units. */
 export function compareUtf8(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): number {
   const common = Math.min(aEnd - aStart, bEnd - bStart)
   for (let i = 0; i < common; i++) {

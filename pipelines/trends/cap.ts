@@ -13,7 +13,7 @@ import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 export const MAX_TERMS_PER_USER = 2_000
 
 /**
- * Age, relative to a user's newest contribution, at which a contribution no longer shares a window with any future
+ * A contribution that is this much older than the user's newest contribution shares no window with any future
  * contribution. A tweet is at most one window old when it is counted, its windows reach back one more window, and the
  * newest tweet may be dated ahead.
  */
@@ -21,22 +21,22 @@ export const REMEMBERED_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES
 
 /**
  * A contribution as a number: the lower 27 bits are its minute since 1970 (enough until 2225), and the higher bits are
- * the place. The 31 bits together are a small integer, for which V8 allocates no memory.
+ * the position of its place in `places`. The 31 bits together are a small integer, for which V8 allocates no memory.
  */
 type StoredContribution = number
 const MINUTE_BITS = 27
 const MINUTE_MASK = 2 ** MINUTE_BITS - 1
 
 /**
- * Maximum number of places per user. Nearly all users have a single place. Further contributions are compared only
- * within the region of the whole world.
+ * Maximum number of places per user. Nearly all users have a single place. Contributions from further places are stored
+ * as worldwide, so repeats among them are recognised only worldwide.
  */
 const MAX_PLACES = 16
 
 /**
  * One user's recent contributions. A term is stored as a 53-bit fingerprint. The probability that two of a user's terms
- * collide is below one in a billion. Two colliding terms would share the limit of three contributions, which affects no
- * other user, so the fingerprint needs no secret.
+ * collide is below one in a billion. Two colliding terms would share the limit of three contributions. This would
+ * affect no other user, so the fingerprint needs no secret.
  */
 export class UserContributions {
   /**
@@ -48,7 +48,7 @@ export class UserContributions {
   readonly places: number[] = []
   /** The minute of the newest counted contribution; -1 if there is none. */
   newest = -1
-  /** No contribution is older. */
+  /** No contribution is older than this minute; Infinity if there is none. */
   #oldest = Infinity
 
   get size(): number {
@@ -61,8 +61,8 @@ export class UserContributions {
   }
 
   /**
-   * Counts a contribution unless some window of 60 minutes would then contain more than three for this term. The order
-   * of arrival decides. Late contributions are checked against the windows before and after them.
+   * Counts a contribution unless some window of 60 minutes would then contain more than three contributions to this
+   * term. The order of arrival decides. Late contributions are checked against the windows before and after them.
    * @param fingerprint the fingerprint of the term
    * @returns the repeats that the contribution creates; undefined if the contribution is not counted
    */
@@ -113,7 +113,7 @@ export class UserContributions {
     return this.#terms.entries()
   }
 
-  /** What the state endpoint shows. */
+  /** Returns what the state endpoint shows. */
   toJSON() {
     return [...this.#terms.values()].map((known) => (typeof known === 'number' ? [known] : known).map((each) => this.#placed(each)))
   }
@@ -186,7 +186,7 @@ const codec: Codec<UserContributions> = {
 
 export const userContributions = rawValue(codec)
 
-/** Returns the greatest number of contributions in any window that contains `minute`, plus a new one in `minute`. */
+/** Adds a contribution in `minute`, and returns how many the fullest window that contains `minute` then has. */
 function fullestWindowWith(contributions: readonly PlacedMinute[], minute: number): number {
   const near = contributions.map((known) => known.minute).filter((known) => Math.abs(known - minute) < WINDOW_MINUTES)
   near.push(minute)

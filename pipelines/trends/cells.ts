@@ -25,7 +25,7 @@ export interface TermCell {
   drawn: DrawnTweets
 }
 
-/** What a cell keeps of a tweet. */
+/** The fields of a tweet that a cell needs. */
 export type TweetOfCell = SampleTweet | Pick<Tweet, 'tweet_id' | 'user_id' | 'created_at' | 'lang'>
 
 /** One contribution of a tweet to a term. */
@@ -39,7 +39,7 @@ export interface Contribution {
   readonly repeats: readonly Repeat[]
 }
 
-/** One contribution of a tweet to a term, whose spelling is bytes. */
+/** A `Contribution` whose spelling is given as bytes. */
 export interface ByteContribution {
   readonly place: number
   readonly minute: number
@@ -70,7 +70,7 @@ function sampleOf({ tweet_id, user_id, created_at, lang }: TweetOfCell): SampleT
   return { tweet_id, user_id, created_at, lang: codeOf(lang) }
 }
 
-/** Samples contain a language as a number instead of a tag. */
+/** Returns the code of a tweet's language. Samples already contain the code instead of the tag. */
 export function codeOf(lang: TweetOfCell['lang']): LanguageCode {
   return typeof lang === 'number' ? lang : languageCode(lang)
 }

@@ -1,19 +1,19 @@
 import { compareUtf8 } from './candidate.ts'
 import type { TermBytes, TermTable } from './term-table.ts'
 
-/** A lower limit of value. All terms above it are remembered. */
+/** A lower limit: all terms that rank above it, by value and then by text, are remembered. */
 export interface Floor {
   readonly term: string
   readonly value: number
 }
 
-/** Learns what must be saved. */
+/** Receives the changes that must be saved. */
 export interface ContendersListener {
   added(term: string): void
   floorMoved(floor: Floor): void
 }
 
-/** Evaluates terms, which are given by their numbers in the table. */
+/** Evaluates terms. Terms are given by their numbers in the table. */
 export interface Evaluator {
   /** Called with the terms whose bounds are not enough to rank them, before their values are requested. */
   evaluate(terms: readonly number[]): void
@@ -30,8 +30,8 @@ export interface Best {
 }
 
 /**
- * Factor by which the number of remembered terms may exceed `keep` before they are trimmed to `keep`. It makes trimming
- * rare.
+ * Factor by which the number of remembered terms may exceed `keep` before they are trimmed to `keep`. Trimming is
+ * therefore rare.
  */
 const TRIM_FACTOR = 2
 const FIRST_TERMS = 16
@@ -43,17 +43,17 @@ const ORDERED = 2
 const EXACT = 4
 
 /**
- * The values by which terms are ranked, by number of the term. They are needed only while terms are ranked, so all
- * contenders use the same array.
+ * The values by which terms are ranked, indexed by the number of the term. They are needed only while terms are ranked,
+ * so all contenders use the same array.
  */
 let values = new Float64Array(FIRST_TERMS)
 
 /**
- * Tracks the terms that may rank among the best in one region, without remembering all of its terms.
+ * Tracks the terms that may rank among the best in one region, without remembering all terms of the region.
  *
- * Remembers at most 2 × `keep` terms. Values fall as the window advances, and grow only by contributions, which are
- * reported with `offer`. A term that was below the floor when it was last offered is therefore still below it, and the
- * best terms above the floor are exact.
+ * Remembers at most 2 × `keep` terms. Values fall as the window advances, and grow only by contributions. All
+ * contributions are reported with `offer`. A term that was below the floor when it was last offered is therefore still
+ * below it, and the best terms above the floor are exact.
  */
 export class Contenders {
   readonly #keep: number
@@ -73,8 +73,8 @@ export class Contenders {
   #unknown = 0
 
   /**
-   *   @param keep must be greater than the number of terms that `best` is asked for. The surplus terms may fall below
-   *   the floor before all terms must be offered again
+   *   @param keep must be greater than the `count` that is passed to `best`. The surplus is the number of terms that
+   *   may fall below the floor before all terms must be offered again
    *   @param table numbers the terms
    */
   constructor(keep: number, table: TermTable, listener?: ContendersListener) {
@@ -224,7 +224,7 @@ export class Contenders {
     return best
   }
 
-  /** Terms of value 0 are last in the order. */
+  /** Takes the best terms from the order, in which terms of value 0 are last. */
   #bestOf(count: number): Best | undefined {
     const floor = this.#floor
     const terms = this.#order.slice(0, count).filter((term) => values[term] > 0)

@@ -10,18 +10,21 @@ import { minuteOf } from './time.ts'
  */
 export const DRAWN_TWEETS = 24
 /**
- * Minimum number of common tweets for which two terms are compared, because fewer tweets may all be from one user.
- * Nothing is drawn from fewer tweets either. Most terms have fewer tweets, and therefore cost nothing.
+ * Minimum number of common tweets at which two terms are compared, because fewer tweets may all be from one user.
+ * Nothing is drawn from terms with fewer tweets either. Most terms are like that, and therefore cost nothing.
  */
 export const LEAST_DRAWN = MAX_PER_USER + 1
-/** Length of the periods from which tweets are drawn separately, because tweets leave the window. */
+/**
+ * Length of the periods from which tweets are drawn separately. The draw of a window is made from its periods, because
+ * the tweets of old periods leave the window.
+ */
 const PERIOD_MINUTES = 20
-/** Number of periods that windows can reach, even if the newest tweet is dated ahead. */
+/** Number of periods that are kept. Windows reach no further back, even if the newest tweet is dated ahead. */
 const KEPT_PERIODS = 5
 
 /**
- * Up to `DRAWN_TWEETS` tweets of each period, as bytes. A period has its number in 4 bytes and the number of its tweets
- * in one byte. A tweet has its id in 8 bytes, and its minute within the period in one byte. Periods are in ascending
+ * Up to `DRAWN_TWEETS` tweets of each period, as bytes. A period begins with its number (4 bytes) and the number of its
+ * tweets (1 byte). A tweet has its id (8 bytes) and its minute within the period (1 byte). Periods are in ascending
  * order, and so are the hashes of a period's tweets. A Buffer takes a tenth of the memory of objects.
  */
 export type DrawnTweets = Buffer

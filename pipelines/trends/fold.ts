@@ -11,9 +11,9 @@ const MAX_RELATED = 3
 
 /** The terms of a region that form one trend. */
 export interface Topic {
-  /** The best of them. */
+  /** The best of these terms. */
   readonly leader: RankedTerm
-  /** The others, best first. */
+  /** The other terms, best first. */
   readonly variants: readonly RankedTerm[]
   /** The leaders of other topics that share tweets with this one, most similar first. */
   readonly related: readonly RankedTerm[]
@@ -34,9 +34,9 @@ interface Member {
 
 /** A tweet that some of the best terms have drawn. */
 interface DrawnTweet {
-  /** Number of terms that drew it. */
+  /** Number of terms that have drawn the tweet. */
   terms: number
-  /** The leaders among them. */
+  /** The leaders among these terms. */
   readonly leaders: Member[]
 }
 
@@ -47,10 +47,10 @@ interface Related {
 
 /**
  * Groups the best terms of a region into topics. Terms of a topic share most of their tweets. A term joins the leader
- * with which it has the greatest overlap, so all variants of a topic share tweets with the term that names it, and not
- * just with each other.
+ * with which it has the greatest overlap, so all variants of a topic share tweets with the term that names the topic,
+ * and not just with each other.
  *   @param ranked best first
- *   @returns the topics and the terms below the best terms, best first
+ *   @returns the topics, best first; each term below the best `FOLDED_TERMS` is a topic of its own
  */
 export function foldTopics(ranked: readonly RankedTerm[]): Topic[] {
   const leaders: Member[] = []

@@ -5,11 +5,14 @@ import { fingerprintOf, fingerprintOfAscii } from './term-fingerprint.ts'
 import { eachTerm, type TweetBytes } from './tweet-bytes.ts'
 
 /**
- * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. A larger number is a bug of a producer
- * or an attack, and each term takes state in three regions.
+ * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. More terms are a producer's bug or an
+ * attack, and each term takes up state in three regions.
  */
 const MAX_TERMS_PER_TWEET = 500
-/** Longer spellings are folded as text instead of bytes. That slower function also decides whether they are terms. */
+/**
+ * Spellings with more bytes are folded as text, by a slower function. That function also decides whether they are
+ * terms.
+ */
 const MAX_FOLDED_AS_BYTES = 4 * MAX_TERM_CODE_POINTS
 const SPACE = 0x20
 const HASH = 0x23
@@ -29,7 +32,7 @@ export interface FoldedTerm {
   fingerprint: number
 }
 
-/** The distinct terms of one tweet at a time, folded in one buffer. Its objects are reused for all tweets. */
+/** The distinct terms of one tweet at a time, folded in one buffer. The same objects are reused for all tweets. */
 export class FoldedTerms {
   readonly #out = byteWriter()
   readonly #terms: FoldedTerm[] = []
@@ -44,7 +47,7 @@ export class FoldedTerms {
     return this.#terms[index]
   }
 
-  /** Folds the terms as `foldTerm` does. They are valid until the next call. */
+  /** Folds the terms of a tweet in the same way as `foldTerm`. The result is valid until the next call. */
   read(tweet: TweetBytes): void {
     this.#out.length = 0
     this.count = 0
@@ -71,7 +74,8 @@ export class FoldedTerms {
   }
 
   /**
-   * Appends the folded spelling if it is a term. @returns undefined if the spelling is too long or not printable ASCII
+   * Appends the folded spelling if it is a term. @returns its fingerprint; undefined if the spelling is too long or not
+   * printable ASCII
    */
   #foldAscii(bytes: Buffer, start: number, end: number): number | undefined {
     if (end - start > MAX_FOLDED_AS_BYTES) return undefined

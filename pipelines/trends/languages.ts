@@ -1,8 +1,8 @@
 import type { SampleTweet } from '../../schemas/trends/types.ts'
 
 /**
- * A language as a number, which needs little space in the samples of terms. Tweets have ISO 639-1 tags, or longer tags
- * that begin with a language.
+ * A language as a number, to save space in the samples of terms. Tweets have ISO 639-1 tags, or longer tags that begin
+ * with a language.
  */
 export type LanguageCode = number
 
@@ -56,8 +56,8 @@ export function languageOf(code: LanguageCode): string {
 }
 
 /**
- * Returns the most common language. Of equally common languages, it returns the first in the alphabet. It is empty if
- * no sample has a language.
+ * Returns the most common language. Of equally common languages, it returns the first in the alphabet. Returns an empty
+ * text if no sample has a language.
  */
 export function commonestLanguage(samples: readonly Pick<SampleTweet, 'lang'>[]): string {
   let best = NO_LANGUAGE

@@ -25,11 +25,11 @@ export interface ListHead {
   readonly mayLabel: boolean
 }
 
-/** Maximum number of bytes of a variable-length integer of 64 bits. */
+/** Maximum size of a 64-bit variable-length integer, in bytes. */
 const MAX_VARINT = 10
-/** Room for the numbers and the label of an entry. */
+/** Number of bytes that are reserved for the numbers and the label of an entry. */
 const NUMBERS_BYTES = 160
-/** `TrendSource`: pipeline. */
+/** Index of the symbol `pipeline` in the enum `TrendSource`. */
 const PIPELINE = 0
 
 /**
@@ -71,7 +71,7 @@ export function listWriter() {
   }
 
   return {
-    /** Returns the list, which is valid until the next call. */
+    /** Returns the list. It is valid until the next call. */
     write(head: ListHead, topics: readonly Topic[], standingOf: (topic: Topic, rank: number) => Standing): EncodedBody {
       body.length = 0
       body.reserve(4 * MAX_VARINT + 1)

@@ -2,13 +2,13 @@ import { type HourlyUsual, usualInWindow } from './baseline.ts'
 import { trendScore } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
-/** The evaluation of a term. It is valid as long as none of the values on which it is based changes. */
+/** The evaluation of a term. It stays valid until one of the values on which it is based changes. */
 export interface Look {
   /** Contributions in the window. */
   readonly count: number
   /** The greatest count that the term can have from now on without further contributions. */
   readonly greatest: number
-  /** Newest bucket of the last window for which the evaluation is valid if no contribution arrives. */
+  /** The evaluation is valid up to the window with this newest bucket, if no contribution arrives. */
   readonly through: number
   readonly tracked: boolean
   /** The usual counts of the term; undefined if it has no baseline. */
@@ -41,9 +41,9 @@ const LEAST = 3
 const FIRST_TERMS = 16
 
 /**
- * The evaluations of the leading terms of a region, and what was sent about them, by number of the term. Most of them
- * are unchanged at the next renewal. They are stored as numbers, because a partition has hundreds of thousands of
- * evaluations, and as objects they would survive every garbage collection.
+ * The evaluations of the leading terms of a region, and what was sent about these terms, by number of the term. Most
+ * evaluations are unchanged at the next renewal. They are stored as numbers, because a partition has hundreds of
+ * thousands of them, and as objects they would survive every garbage collection.
  */
 export class Looks {
   #size = 0
@@ -111,7 +111,7 @@ export class Looks {
     this.#size = terms.length
   }
 
-  /** Brings the baseline up to date. It changes from minute to minute, and the score changes with it. */
+  /** Updates a term's baseline, which changes from minute to minute. The score changes with the baseline. */
   renew(term: number, lastMinute: number): void {
     if (!this.isKnown(term)) return
     const at = term * USUALS

@@ -45,7 +45,7 @@ export function onlyCountFrom({ minute }: OnlyTweet, lastMinute: number): number
   return Number(minute > lastMinute - WINDOW_MINUTES)
 }
 
-/** Returns what `candidateOf` returns for a term without a baseline. */
+/** Does the same as `candidateOf`, for a term with a single contribution and without a baseline. */
 export function candidateOfOnly(term: string, only: OnlyTweet, lastMinute: number): TrendCandidate {
   const { spelling, minute, tweet, trackedHour } = only
   const isSampled = minute > lastMinute - WINDOW_MINUTES
@@ -68,7 +68,7 @@ export function candidateOfOnly(term: string, only: OnlyTweet, lastMinute: numbe
   }
 }
 
-/** Returns what `unchangedThrough` returns. */
+/** Does the same as `unchangedThrough`, for a term with a single contribution. */
 export function onlyUnchangedThrough({ minute }: OnlyTweet, lastMinute: number): number {
   let next = (hourOfMinute(lastMinute) + 1) * MINUTES_PER_HOUR
   for (let change = minute; change <= minute + 2 * WINDOW_MINUTES; change += WINDOW_MINUTES) {

@@ -19,13 +19,13 @@ import { NO_REPEATS, type Repeat } from './repeats.ts'
 export type PackedCells = string
 
 /**
- * The encoding of cells in rows, which are strings with one character per byte. With a Buffer for each of the many
- * small rows, garbage collection would cost more than all other work.
+ * In rows, cells are strings with one character per byte. If each of the many small rows had a Buffer, garbage
+ * collection would cost more than all other work.
  */
 const BYTES = 'latin1'
 let scratch = Buffer.allocUnsafeSlow(4_096)
 
-/** Returns memory that contains the bytes of the cells until the next call. */
+/** Returns a shared buffer. It contains the bytes of the cells until the next call. */
 function bytesOf(cells: PackedCells): Buffer {
   if (scratch.length < cells.length) scratch = Buffer.allocUnsafeSlow(2 * cells.length)
   scratch.write(cells, 0, BYTES)
@@ -53,7 +53,7 @@ const LANGUAGE_BYTES = 2
 const SAMPLE_BYTES = 2 * ID_BYTES + TIME_BYTES + LANGUAGE_BYTES
 /** Number of values in a packed repeat. */
 const REPEAT_NUMBERS = 4
-/** The longest number: 32 bits. */
+/** Maximum size of a number, which has at most 32 bits. */
 const MAX_NUMBER_BYTES = 5
 /** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const BYTES_PER_UNIT = 3
@@ -137,7 +137,7 @@ export function writeTextBytes({ buffer, start, end }: Readonly<ByteSpan>, out: 
   out.length += end - start
 }
 
-/** The caller has reserved the bytes. */
+/** The caller must have reserved enough bytes. */
 export function writeNumber(number: number, out: ByteWriter): void {
   const { buffer } = out
   let rest = number

@@ -20,7 +20,8 @@ export type TakeCells = (key: Readonly<ByteSpan>, cells: Readonly<ByteSpan>) => 
 
 /**
  * Contributions since the last commit, combined by term and place, so that repeated terms of a burst are sent once.
- * Most terms get one contribution between two commits, which is packed at once and not touched until it is sent.
+ * Most terms get only one contribution between two commits. Such a contribution is packed at once and not touched again
+ * before it is sent.
  */
 export function pendingCells() {
   const rows = new PackedRows()

@@ -5,14 +5,14 @@ import type { TopicTerms } from './trending-since.ts'
 /**
  * Length of the periods whose first lists are remembered. Ranks are compared with the first list of the previous
  * period, which is 10 to 20 minutes old. Ranks hardly change within half a minute, so remembering every list would not
- * be worth its memory.
+ * be worth the memory.
  */
 const PERIOD_MS = 10 * MINUTE_MS
 
 type EarlierLists = TrendingSince['earlier']
 
 /**
- * Returns the lists that the region must remember after the list that ends at `windowEnd`. It is the same array if
+ * Returns the lists that the region must remember after the list that ends at `windowEnd`. Returns the same array if
  * nothing has changed.
  *   @param served the leading terms of the served topics, best first
  */

@@ -4,7 +4,7 @@ import { trendScore } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
 /**
- * Number of candidates kept per region, from which personalized lists are made:
+ * Number of candidates kept per region. Personalized lists are made from them:
  * docs/services/trends.md#personalized-lists
  */
 export const KEPT_TERMS = 500
@@ -58,14 +58,14 @@ const LEAST_CANDIDATES = 30
 /**
  * Returns how many candidates of a region a partition sends. Terms are distributed over partitions by hash, so each
  * partition has about an equal share of the best 500. A partition exceeds that share by six standard deviations once in
- * a billion regions. In that case only the lowest ranks can be wrong, which the merge detects and counts.
+ * a billion regions. In that case only the lowest ranks can be wrong; the merge detects and counts this.
  */
 export function candidatesPerPartition(partitions: number): number {
   return mostPerPartition(KEPT_TERMS, partitions)
 }
 
 /**
- * Returns how many of a partition's candidates may be among the best terms of the region, which are grouped into
+ * Returns how many of a partition's candidates may be among the region's best terms. These terms are grouped into
  * topics.
  */
 export function drawnPerPartition(partitions: number): number {

@@ -27,7 +27,7 @@ const MAX_CONTRIBUTIONS = 32
  * two, cells of the same place are combined.
  */
 const APPENDED_BYTES = 256
-/** The longest number. */
+/** Maximum size of an encoded number. */
 const MAX_NUMBER_BYTES = 5
 
 /**
@@ -45,7 +45,10 @@ const NOWHERE: readonly TrackedRegion[] = []
  * frequent terms.
  */
 export class RareTerm {
-  /** The last hour (since 1970) of a term that has become frequent; 0 for a rare term. */
+  /**
+   * 0 for a rare term. For a frequent term, the newest hour (since 1970) in which a contribution arrived or a region
+   * began to track the term.
+   */
   readonly frequentHour: number
   /** All contributions of a rare term. */
   readonly packed: PackedCells
@@ -62,7 +65,7 @@ export class RareTerm {
     return unpackRow(this.packed)
   }
 
-  /** What the state endpoint shows. */
+  /** Returns what the state endpoint shows. */
   toJSON() {
     return { frequent_hour: this.frequentHour, tracked: this.tracked, cells: this.cells }
   }
@@ -133,8 +136,8 @@ function sizeClass(bytes: number): number {
 }
 
 /**
- * Combines the cells of each place if a row has become large. Rows contain no state per region; it is computed when it
- * is needed.
+ * Combines the cells of each place if a row has become large. Rows contain no states of regions. These are computed
+ * when they are needed.
  */
 export function compacted(cells: PackedCells): PackedCells {
   if (cells.length <= APPENDED_BYTES) return cells
@@ -172,7 +175,7 @@ export function stateIn(row: RareTerm, woeid: number): TermState | undefined {
 }
 
 /**
- * Returns the state of a term without contributions in a region. It contains only the row's data about the region's
+ * Returns the state of a term without contributions in a region. It contains only what the row says about the region's
  * list.
  */
 export function emptyStateIn({ tracked }: RareTerm, woeid: number): TermState {

@@ -10,15 +10,15 @@ import { MINUTE_MS } from './time.ts'
  * Maximum number of rows per record. With the longest terms, this many rows take 700 KB, less than what brokers accept.
  */
 const MAX_ROWS = 1_000
-/** The longest number of 32 bits. */
+/** Maximum size of an encoded 32-bit number. */
 const MAX_NUMBER_BYTES = 5
 /** A time in milliseconds, zigzag-encoded, has six bytes until 2039 and then seven. */
 const MAX_TIME_BYTES = 8
 const MORE = 0x80
 
 /**
- * Publishes the volumes of rare terms when they change, many in a record. A row has all regions of one minute. Rows are
- * written directly as Avro, without objects.
+ * Publishes the volumes of rare terms when they change. A record has many rows, and a row has a term's volumes in all
+ * regions in one minute. Rows are written directly as Avro, without objects.
  */
 export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>) {
   const rows = byteWriter()
@@ -42,7 +42,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
     }
   }
 
-  /** A record has rows of one month only, because tables are divided by months. */
+  /** A record has rows of one month only, because the tables are partitioned by month. */
   function startRow(minute: number, ctx: Context): void {
     if (minute !== minuteOfMonth) {
       const ofRow = monthOf(minute * MINUTE_MS)
@@ -99,7 +99,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
     if (count === 0) return
     body.length = 0
     body.reserve(2 + MAX_NUMBER_BYTES + rows.length)
-    // An empty `adds_as`, and the number of the rows.
+    // An empty `adds_as`, and the number of rows.
     body.buffer[body.length++] = 0
     writeNumber(2 * count, body)
     rows.buffer.copy(body.buffer, body.length, 0, rows.length)
@@ -111,8 +111,8 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
   }
 
   /**
-   * Publishes counts of minutes that are no longer in a state. The earlier volumes of these minutes are unknown, so the
-   * counts are added to them.
+   * Publishes counts for minutes that are no longer in the state of their terms. The earlier volumes of these minutes
+   * are unknown here, so readers add the counts to them.
    *   @param id differs for each call, even after a restart
    */
   function sendAdded(added: AddedVolumes, id: string, ctx: Context): void {
@@ -130,7 +130,7 @@ function monthOf(time: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth()
 }
 
-/** Counts that a record adds to minutes. */
+/** Collects counts that a record adds to earlier volumes, by term and minute. */
 export function addedVolumes() {
   const byTermAndMinute = new Map<string, TrendRareVolume>()
 

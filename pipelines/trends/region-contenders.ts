@@ -11,9 +11,7 @@ interface ContendersOptions {
 
 /** Number of evaluations kept per region in addition to the evaluations of the candidates. */
 const MAX_SPARE_LOOKS = 128
-/**
- * The table of terms is replaced when its number of terms exceeds this multiple of the needed terms, plus SPARE_TERMS.
- */
+/** The table of terms is replaced when it has more than this many times the needed terms, plus SPARE_TERMS. */
 const MAX_TABLE_FACTOR = 2
 const SPARE_TERMS = 256
 
@@ -32,7 +30,7 @@ export class RegionContenders {
     this.known = new Contenders(known.keep, this.table, known.listener)
   }
 
-  /** Offers a term whose contributions have changed. This may change the numbers of all terms. */
+  /** Offers a term whose contributions have changed. May replace the table and thus change the numbers of all terms. */
   offer(kind: Kind, term: TermBytes, bound: number): void {
     const number = this.table.find(term)
     if (number >= 0) this.looks.forget(number)

@@ -8,7 +8,9 @@ import { MINUTE_MS } from './time.ts'
  * a minute before the next list.
  */
 const KEPT_MOMENTS = 2
-/** Minimum amount of history for a region to get labels: docs/services/trends.md#velocity-score-and-label */
+/**
+ * How long a region must have had lists before its terms get labels: docs/services/trends.md#velocity-score-and-label
+ */
 const LABELS_AFTER_MS = 120 * MINUTE_MS
 
 /**
@@ -25,7 +27,7 @@ export function mayLabel(history: RegionHistory | undefined, windowEnd: number):
 }
 
 /**
- * Returns the region's history after the list that ends at `windowEnd`. It is undefined if the list changes nothing:
+ * Returns the region's history after the list that ends at `windowEnd`. Returns undefined if the list changes nothing:
  * the region has no history yet, or its list was already empty.
  */
 export function historyAfter(

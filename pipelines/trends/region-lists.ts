@@ -17,7 +17,7 @@ import { noteTrending, SERVED_TERMS, type TopicTerms } from './trending-since.ts
 const LISTS_PER_PAUSE = 16
 
 export interface RegionListsOptions {
-  /** The reports of the partitions of the terms. */
+  /** The reports that the partitions of the second stage have sent. */
   readonly arrived: KeyedStore<string, RegionReport>
   readonly history: KeyedStore<number, RegionHistory>
   readonly since: KeyedStore<number, TrendingSince>
@@ -45,7 +45,8 @@ export function regionLists(options: RegionListsOptions) {
     let made = 0
     for (const woeid of ownRegions(ctx)) {
       const reported = reports.ofWindow(woeid, windowEnd)
-      // A missing partition cannot report its regions without tweets, and no other partition reports them.
+      // The partitions share the regions without tweets. If a partition is missing, its share is not reported, so the
+      // lists of these regions are made without a report.
       if (reported.length === 0 && ctx.missing === 0) continue
       publishRegion(woeid, windowEnd, reported, ctx)
       reports.published(reported)

@@ -8,7 +8,7 @@ import { CellReader, writeNumber } from './packed-cells.ts'
 import { NO_BASELINE } from './term-state.ts'
 import { RENEWAL_MS } from './time.ts'
 
-/** Maximum number of bytes of a number. */
+/** Maximum size of an encoded number, in bytes. */
 const MAX_NUMBER_BYTES = 5
 const TIME_BYTES = 6
 const DOUBLE_BYTES = 8
@@ -23,20 +23,24 @@ export interface ReportHead {
   readonly partition: number
   /** Number of partitions of the first stage whose contributions are not complete. */
   readonly missing: number
-  /** Greatest count among the terms without baseline that were left out. */
+  /** Greatest count among the omitted terms without a baseline. */
   readonly restNew: number
-  /** Greatest score among the terms with baseline that were left out. */
+  /** Greatest score among the omitted terms with a baseline. */
   readonly restKnown: number
 }
 
 /** Identifies a report of the same partition about the same region. */
 export interface ReportReference {
   readonly windowEnd: number
-  /** A hash of the report's details. A restarted partition may send another report of the same window. */
+  /**
+   * A hash of the report's details. Needed because a restarted partition may send another report of the same window.
+   */
   readonly id: number
 }
 
-/** The part of a candidate that every report contains, even if it refers to an earlier report for the details. */
+/**
+ * The part of a candidate that every report contains, even if the report refers to an earlier report for the details.
+ */
 export type ReportedCounts = Pick<TrendCandidate, 'count' | 'baseline' | 'tracked'>
 
 /**
@@ -46,10 +50,10 @@ export type ReportedCounts = Pick<TrendCandidate, 'count' | 'baseline' | 'tracke
 export type VisitEntry = (entry: ReportedCounts, details: ReportReference | undefined, at: number) => void
 
 /**
- * The best terms of a region in one partition at one moment: first those without baseline by count, and then those with
- * a baseline by score, best first. A report has the count and the baseline of each term, but the details only of terms
- * whose details have changed since the partition's last reports. For the details of all other terms, the report refers
- * to an earlier report.
+ * The best terms of a region in one partition at one moment: first the terms without a baseline, by count, and then the
+ * terms with a baseline, by score. In both groups, the best come first. A report has the count and the baseline of each
+ * term, but the details only of terms whose details have changed since the partition's last reports. For the details of
+ * all other terms, the report refers to an earlier report.
  */
 export class RegionReport implements ReportHead {
   readonly buffer: Buffer
@@ -96,7 +100,7 @@ export class RegionReport implements ReportHead {
     return this.#fresh + this.#known
   }
 
-  /** The end of the earliest window to whose report this report, or a later report, may refer. */
+  /** End of the earliest window whose report this report, or a later report, may refer to. */
   get oldest(): number {
     return this.references.reduce((oldest, { windowEnd }) => Math.min(oldest, windowEnd), this.windowEnd)
   }
@@ -123,7 +127,7 @@ export class RegionReport implements ReportHead {
     return new RegionReport(copied, 0, length)
   }
 
-  /** What the state endpoint shows. */
+  /** Returns what the state endpoint shows. */
   toJSON() {
     const { woeid, partition, windowEnd, missing, restNew, restKnown, references } = this
     const entries: unknown[] = []
@@ -142,7 +146,10 @@ const codec: Codec<RegionReport> = {
 
 export const regionReport = rawValue(codec)
 
-/** Writes one report after another. Entries must be added in the order of the report: first those without baseline. */
+/**
+ * Writes one report after another. Entries must be added in the order of the report: first the terms without a
+ * baseline.
+ */
 export function reportWriter() {
   const whole = byteWriter()
   const entries = byteWriter()
@@ -164,7 +171,9 @@ export function reportWriter() {
   }
 
   return {
-    /** Number of bytes of details so far. The next details begin at this position, to which later reports refer. */
+    /**
+     * Number of bytes of details so far. The next details begin at this position. Later reports refer to the position.
+     */
     get detailsBytes(): number {
       return details.length
     },
@@ -180,7 +189,7 @@ export function reportWriter() {
       if (place < 0) place = references.push(details) - 1
       add(place + 1, at, count, baseline, tracked)
     },
-    /** Returns the report, whose bytes are valid until the next report is finished. */
+    /** Returns the report. Its bytes are valid until the next report is finished. */
     finish({ woeid, windowEnd, partition, missing, restNew, restKnown }: ReportHead): RegionReport {
       whole.length = 0
       whole.reserve(MAX_NUMBER_BYTES * (9 + 2 * references.length) + TIME_BYTES + DOUBLE_BYTES + entries.length + details.length)

@@ -2,9 +2,9 @@ import { regionsOf } from './regions-of.ts'
 import { WINDOW_MINUTES } from './time.ts'
 
 /**
- * A repeat is a pair of neighbouring contributions of one user to a term. The number of distinct users in a window is
- * its number of contributions minus the number of repeats with both contributions in the window. This count is exact
- * for any number of users. A term that each user writes only once has nothing to store.
+ * A repeat is a pair of consecutive contributions of one user to a term. The number of distinct users in a window is
+ * the number of contributions in the window, minus the number of repeats with both contributions in the window. This
+ * count is exact for any number of users. A term that each user writes only once has nothing to store.
  */
 export interface Repeat {
   /** The minute of the earlier contribution, since 1970. */
@@ -12,12 +12,11 @@ export interface Repeat {
   /** The minute of the later contribution. */
   readonly later: number
   /**
-   * Number of repeats with these minutes. It is negative after a late contribution has been inserted between two
-   * neighbours.
+   * Number of repeats with these minutes. It is negative if a late contribution has come between two consecutive ones.
    */
   readonly count: number
   /**
-   * The regions in which the two contributions are neighbours. Bit i stands for region i of the path of the cell's
+   * The regions in which the two contributions are consecutive. Bit i stands for region i of the path of the cell's
    * place.
    */
   readonly levels: number
@@ -83,8 +82,8 @@ export type StoredRepeats = number[]
 /** Adds a repeat to the stored repeats. @param oldest the oldest minute of any window */
 export function storeRepeat(stored: StoredRepeats, { earlier, later, count }: Repeat, oldest: number): void {
   if (earlier < oldest) return
-  // A new contribution usually repeats one of the last minutes, whose repeats were added last, so the search begins at
-  // the end.
+  // A new contribution usually repeats a contribution from the last few minutes. The repeats of these minutes were
+  // added last, so the search begins at the end.
   for (let i = stored.length - FIELDS; i >= 0; i -= FIELDS) {
     if (stored[i] !== earlier || stored[i + 1] !== later) continue
     stored[i + 2] += count

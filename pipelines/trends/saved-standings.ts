@@ -16,7 +16,7 @@ export interface LoadedStandings {
   readonly soonKnown: ReadonlyMap<number, Set<string>>
 }
 
-/** A region in full. */
+/** A region that is saved in full. */
 export interface RegionToSave {
   readonly woeid: number
   readonly contenders: Readonly<Record<Kind, { readonly floor: Floor | undefined; names(): string[] }>>
@@ -28,8 +28,8 @@ const CHANGE_PREFIX = 'change:'
 const SOON_PREFIX = 'soon:'
 const NUMBER_DIGITS = 12
 /**
- * Number of characters of the names in a row at which the row is written early, so that it stays below the limit of a
- * record.
+ * Number of characters in the collected names at which their row is written early, so that the row stays below the size
+ * limit of a record.
  */
 const FULL_ROW_CHARS = 262_144
 const HOUR_DIGITS = 8
@@ -39,18 +39,19 @@ const KINDS: readonly Kind[] = ['fresh', 'known']
  * Saves the standings of a partition in a store, so that a worker that starts does not have to visit all terms.
  *
  * Each region has a row with the names of its contenders. Changes are collected and written as one row per commit. The
- * regions are saved in full one after another, and changes that all saved regions contain are deleted. Names that are
- * no longer contenders do no harm, because the next ranking evaluates all loaded names.
+ * regions are also saved in full, one after another. When all of them have been saved, the changes from before this
+ * round are deleted. Names that are no longer contenders do no harm, because the next ranking evaluates all loaded
+ * names.
  */
 export function savedStandings(store: KeyedStore<string, SavedStandings>) {
-  /** By `changeNumber`. */
+  /** The changes since the last row of changes, keyed by `changeNumber`. */
   let changed = new Map<number, SavedContenders>()
   let soon = new Map<number, string[]>()
   let chars = 0
   /** The number that the next change gets. */
   let next = 0
   let oldest = 0
-  /** The number that the next change had when the current round of saving all regions began. */
+  /** The value of `next` when the current round of saving all regions began. */
   let roundBegan = 0
 
   /** Returns the saved standings; undefined if nothing was saved. */

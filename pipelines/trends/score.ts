@@ -20,7 +20,10 @@ export function velocityVsUsual(count: number, usual: number): number {
   return count / divisorOf(usual)
 }
 
-/** Returns count × log2(1 + velocity), which grows with the count: docs/services/trends.md#velocity-score-and-label */
+/**
+ * Returns the score, count × log2(1 + velocity). It grows with the count:
+ * docs/services/trends.md#velocity-score-and-label
+ */
 export function trendScore(count: number, usual: number): number {
   return count * Math.log2(1 + velocityVsUsual(count, usual))
 }

@@ -5,15 +5,15 @@ import { RENEWAL_MS } from './time.ts'
 
 /**
  * Number of renewals after which unchanged details are sent again, so that the third stage need not keep old reports
- * for a single term. Different terms are due after different numbers.
+ * for a single term. The number differs from term to term, so that they are not all due at once.
  */
 const LEAST_RENEWALS = 10
 const FURTHER_RENEWALS = 10
 
 /**
  * Maximum size of the kept reports, as a multiple of the size of the details that are still valid. If the reports are
- * larger, the details in the oldest reports are sent again. In a region whose candidates change all the time, a few
- * that do not change would otherwise keep many reports of outdated details.
+ * larger, the details in the oldest reports are sent again. If most candidates of a region change all the time, the few
+ * unchanged ones would otherwise keep many reports of outdated details.
  */
 const MOST_KEPT = 3
 /** Reports with a smaller total size are kept in any case. */
@@ -36,8 +36,8 @@ interface KeptReport {
 /** The reports of a partition about a region, as long as later reports may refer to their details. */
 export class SentDetails {
   /**
-   * The end of the earliest window to whose report the next report may refer. The third stage forgets reports that are
-   * older than any that the last report referred to.
+   * End of the earliest window whose report the next report may refer to. The third stage forgets all reports that are
+   * older than the ones that the last report referred to.
    */
   #oldest = 0
   /** The reports that the third stage keeps, oldest first. */
@@ -75,7 +75,7 @@ export class SentDetails {
 
   #referenceOf(renewal: number): ReportReference {
     const kept = this.#kept.find(({ reference }) => reference.windowEnd === renewal * RENEWAL_MS)
-    if (kept === undefined) throw new Error('a candidate that was never sent must be complete')
+    if (kept === undefined) throw new Error('a report omits the details of a candidate, but no kept report has them')
     return kept.reference
   }
 

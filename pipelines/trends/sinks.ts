@@ -12,7 +12,9 @@ const output = { ...trendOutput, value: trendListBytes(trendOutput.value) }
 const renewals = { ...trendRenewals, value: output.value }
 const rareVolumes = { ...trendRareVolumes, value: rareVolumeBytes(trendRareVolumes.value) }
 
-/** Sinks of lists and profiles for the API, and of snapshots and counts for analysts. */
+/**
+ * Sinks that write lists and users' interests to views for the API, and snapshots and counts to tables for analysts.
+ */
 export const trendSinks: readonly SinkDeclaration[] = [
   viewSink('trends-view', trendsView, [output, renewals]),
   viewSink('interests-view', interestsView, [userInterests]),

@@ -26,8 +26,8 @@ import { hourOfMinute, WINDOW_MINUTES } from './time.ts'
  */
 const SPARE_SHARE = 0.25
 /**
- * Share of contenders with a baseline to keep beyond the requested number. It is larger than the share above, because
- * their bounds are looser: they are valid for up to two hours.
+ * Share of contenders with a baseline to keep beyond the requested number. It is larger than SPARE_SHARE, because the
+ * bounds of these terms are looser: a bound is valid for up to two hours.
  */
 const SPARE_SHARE_KNOWN = 3
 /** Number of terms visited between two pauses. The pauses let the event loop send heartbeats. */
@@ -55,7 +55,7 @@ export interface StandingsOptions {
   readonly saved: ReturnType<typeof savedStandings>
 }
 
-/** The contents that all reports of a partition about one window have in common. */
+/** The fields that all reports of a partition about one window have in common. */
 export type Ranking = Pick<ReportHead, 'windowEnd' | 'partition' | 'missing'>
 
 const neverDue = () => false
@@ -64,11 +64,11 @@ const neverDue = () => false
  * Tracks the leading terms of a partition in each region. Every change updates the standings, so a renewal does not
  * have to visit all terms. Terms without a baseline are ranked by count, because the divisor that turns their count
  * into a score is the same for all of them and is known only in the third stage. Terms with a baseline are ranked by
- * score. A term's kind changes only with the hour.
+ * score. A term can change its kind only at the beginning of an hour.
  *
  * Baselines change from minute to minute, so a score can rise without a contribution. The bound of a term with a
- * baseline is therefore its score by the lowest baseline up to the end of the next hour, and it must be offered again
- * in each hour (`offerAgain`).
+ * baseline is therefore its score with the lowest baseline up to the end of the next hour, and the term must be offered
+ * again in each hour (`offerAgain`).
  *
  * The standings are in memory and saved with each commit. A worker that starts loads the saved names, and the first
  * ranking evaluates them. If nothing was saved, `prepare` derives the standings from the stored terms.
@@ -81,18 +81,21 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   /** The counts of the rare term that is being visited. */
   const counts = new CellCounts()
   const writer = reportWriter()
-  /** The hour (since 1970) to which the division into terms with and without a baseline applies. */
+  /** The hour (since 1970) for which terms are divided into terms with and without a baseline. */
   let hour = 0
   /** The window's newest bucket at the last ranking. */
   let lastMinute = 0
   /** The last hour for which the bounds of all terms with a baseline are valid. */
   let coveredHour = 0
-  /** Keys of the terms that will have a baseline, by the hour from which they have it. */
+  /** Keys of the terms that will get a baseline, by the hour in which they get it. */
   const soonKnown = new Map<number, TextSet>()
   /** The index of the next region to save. */
   let nextSaved = 0
   const given = new TextBytes()
-  /** The candidates of the region that is being ranked, by number of the term, unless their details were sent. */
+  /**
+   * The candidates of the region that is being ranked, by number of the term. Candidates whose details were already
+   * sent are left out.
+   */
   let candidates = new Map<number, TrendCandidate>()
   load()
 
@@ -172,7 +175,9 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
     }
   }
 
-  /** Offers a term that had no state. It is no contender yet, so it is only compared with the region's floor. */
+  /**
+   * Offers a term that had no state. Such a term is no contender yet, so it is only compared with the region's floor.
+   */
   function offerFirst(term: TermBytes, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of counts.regions()) {
@@ -255,7 +260,7 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
     }
   }
 
-  /** Offers the terms that have had a baseline since this hour. */
+  /** Offers the terms that have a baseline from this hour on. */
   function* offerNewlyKnown(becomesKnown: (term: string) => void): Generator<void, void, void> {
     for (const [from, keys] of soonKnown) {
       if (from > hour) continue
@@ -295,7 +300,10 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
     if (tracked.length > 0) noteTracked(term.record.toString('utf8', term.termStart, term.termEnd), tracked)
   }
 
-  /** Must be called when a region has begun to track a rare term. Nothing changes until the term has a baseline. */
+  /**
+   * Must be called when a region has begun to track a rare term. The standings do not change before the term has a
+   * baseline.
+   */
   function trackedRare(term: string, { woeid, hour: since }: TrackedRegion): void {
     if (!built) return
     noteSoonKnown(knownFrom(since), termKey(woeid, term))
@@ -391,8 +399,8 @@ export function standings({ terms: stored, usualOf, prefetchUsual, perRegion, dr
   }
 
   /**
-   * Returns the evaluation of a rare term, which has no baseline. A term is always stored as frequent before it needs a
-   * baseline.
+   * Returns the evaluation of a rare term. Rare terms have no baseline, because a term always becomes frequent before
+   * it needs one.
    */
   function lookOfOnly(name: string, only: OnlyTweet): Look & { candidate: TrendCandidate } {
     const candidate = candidateOfOnly(name, only, lastMinute)

@@ -7,7 +7,7 @@ import { RareRow, type RareTerm, stateIn } from './rare-terms.ts'
 export interface TermStores {
   /** The rows of rare terms, by term. A row may be a note that its term is frequent. */
   readonly rare: Pick<PackedStore<string, RareTerm>, 'prefetch' | 'loadPrefetched' | 'findKey' | 'get' | 'scan'>
-  /** By region and term. */
+  /** The states of frequent terms, by region and term. */
   readonly frequent: Pick<PackedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
 }
 

@@ -5,11 +5,11 @@ import { CellReader, writeNumber, writeTextBytes } from './packed-cells.ts'
 /** The counts of one worker since its last commit, for the terms of one partition. */
 export interface TermCells {
   /**
-   * The terms with their cells. A term with very many cells may occur in several records. The list is empty in the
-   * record of a sender.
+   * The terms with their cells. A term with very many cells may occur in several records. The sender leaves the list
+   * empty.
    */
   readonly terms: readonly CellsOfTerm[]
-  /** The whole record as bytes. Only the sender sets it, because it writes the record term by term. */
+  /** The whole record as bytes. Only the sender sets this field, because the sender writes the record term by term. */
   readonly encoded?: Buffer
 }
 
@@ -37,7 +37,7 @@ export class CellsOfTerm {
   }
 }
 
-/** The longest number of bytes. */
+/** Maximum size of an encoded number, in bytes. */
 const MAX_NUMBER_BYTES = 5
 
 /** Appends a term with its packed cells to the record in `out`. */
@@ -51,7 +51,7 @@ export function appendTerm(term: Readonly<ByteSpan>, { buffer, start, end }: Rea
 
 const codec: Codec<TermCells> = {
   encode({ encoded }, out) {
-    if (encoded === undefined) throw new CodecError('a record of cells is sent as the bytes that its sender has appended')
+    if (encoded === undefined) throw new CodecError('a decoded record of cells cannot be encoded again')
     out.reserve(encoded.length)
     encoded.copy(out.buffer, out.length)
     out.length += encoded.length

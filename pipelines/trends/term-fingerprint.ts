@@ -7,7 +7,10 @@ const LOW_FACTOR = 0x01000193
 const HIGH_FACTOR = 0x5bd1e995
 const HIGH_ADDEND = 0x1b873593
 
-/** Returns 53 bits that identify a term among those of one user: two variants of FNV-1a over its UTF-16 code units. */
+/**
+ * Returns 53 bits that identify a term among those of one user: two variants of FNV-1a over the term's UTF-16 code
+ * units.
+ */
 export function fingerprintOf(term: string): number {
   let low = LOW_START
   let high = HIGH_START

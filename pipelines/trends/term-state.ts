@@ -136,8 +136,8 @@ export function candidateOf(term: string, state: TermState, count: number, usual
 }
 
 /**
- * Returns the newest bucket of the last window for which `candidateOf` gives the same result if no contribution
- * arrives. The result changes when a bucket enters the window, moves from it into the window an hour before, or leaves
+ * Returns how long `candidateOf` gives the same result if no contribution arrives: the newest bucket of the last such
+ * window. The result changes when a bucket enters the window, moves from it into the window an hour before, or leaves
  * that window, and when the hour ends.
  */
 export function unchangedThrough(state: TermState, lastMinute: number): number {

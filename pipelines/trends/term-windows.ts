@@ -53,14 +53,13 @@ import { hourOfMinute, lastFinalHour, lastMinuteOf, MINUTE_MS, WINDOW_MINUTES } 
 import { type PublishVolume, volumeRounds } from './volumes.ts'
 
 /**
- * Time after which the baseline of a term without contributions is deleted. After four weeks, its means have decayed to
- * a quarter.
+ * How long the baseline of a term without contributions is kept. After four weeks, its means have decayed to a quarter.
  */
 const BASELINE_KEPT_HOURS = 4 * 7 * 24
 /**
- * How long the note that a term is frequent is kept. The note is kept until none of the term's regions has a baseline,
- * so a term without a note has no baseline either. The additional days are necessary because a term can become tracked
- * while it is in a window, and its hours become final only later.
+ * How long the note that a term is frequent is kept. The note outlives the term's baselines in all regions, so a term
+ * without a note has no baseline either. The two additional days are necessary because a region may begin to track a
+ * term while the term is still in a window, and the term's hours become final only later.
  */
 const FREQUENT_KEPT_HOURS = BASELINE_KEPT_HOURS + 2 * DAY_HOURS
 /**
@@ -86,7 +85,7 @@ type RegionStates = Map<number, { readonly key: string; readonly state: TermStat
 
 type Added = ReturnType<typeof addedVolumes>
 
-/** The row of a term without cells. */
+/** The row of a new term, to which cells are appended. */
 const NEW_ROW: ByteSpan = { buffer: UNTRACKED, start: 0, end: UNTRACKED.length }
 const NOWHERE: readonly TrackedRegion[] = []
 
@@ -109,8 +108,9 @@ export function termWindows(options: TermWindowsOptions) {
   /** The hour of the last report. A term is deleted if it was silent for the 24 hours before this hour. */
   let reportedHour = 0
   /**
-   * The newest hour that is final in all partitions of the first stage; 0 after a start, until a window is closed. It
-   * cannot be derived from a term's newest hour, because after a stop the partitions progress at unequal speeds.
+   * The newest hour that is final in all partitions of the first stage; 0 after a start, before the first window is
+   * closed. It cannot be derived from a term's newest hour, because after a stop the partitions progress at unequal
+   * speeds.
    */
   let finalHour = 0
   const saved = savedStandings(options.standings)
@@ -124,7 +124,7 @@ export function termWindows(options: TermWindowsOptions) {
     isExpired: (_key, baseline) => baseline.seen_hour < reportedHour - BASELINE_KEPT_HOURS,
   })
 
-  /** Returns the standings, which are created when the number of partitions is known. */
+  /** Returns the standings. The first call creates them, because the number of partitions is not known earlier. */
   function leadersOf({ partitions }: Context): ReturnType<typeof standings> {
     standing ??= standings({
       terms: stored,
@@ -148,9 +148,9 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Returns a baseline with the hours that are not final because a partition of the first stage is stuck. Without them,
-   * a term would seem to have been silent in these hours. The stuck partition is missing in their counts, but also in
-   * the windows that are compared with them. The stored baseline does not change.
+   * Returns a baseline with the hours that are not final because a partition of the first stage is stuck. Without these
+   * hours, a term would seem to have been silent in them. Their counts lack the stuck partition, but so do the windows
+   * with which they are compared. The stored baseline does not change.
    */
   function withOpenHours(baseline: TermBaseline, state: TermState, upTo: number): TermBaseline {
     const { hours_of_week, means, weeks } = baseline
@@ -166,7 +166,8 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
-    // A term of the list was read when the list was made, so it is still in memory. Nearly all listed terms are rare.
+    // A term of the list was read when the list was made, so it is still in memory. Nearly all listed terms are rare
+    // and need no other row.
     const row = rare.findKey(term)
     if (row === undefined || rareRow.read(row).frequentHour === 0) return
     const key = termKey(woeid, term)
@@ -258,8 +259,8 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Stores the baselines of a rare term. They are computed from its row, which has all contributions since the term was
-   * tracked.
+   * Stores the baselines of a rare term. The baselines are computed from the row, because it has all contributions
+   * since the term was tracked.
    */
   function keepBaselines(term: string, { tracked }: RareTerm): void {
     for (const { woeid, hour } of tracked) {
@@ -429,9 +430,8 @@ export function termWindows(options: TermWindowsOptions) {
       // A silent term can wait, because no window will contain it before its next contribution.
       if (allCounts.readRow(row.packed).newest > lastMinute - WINDOW_MINUTES) becomeFrequent(term, row, [], ctx)
     })
-    // Regions without tweets get an empty list. The partitions divide these regions among themselves, unless a
-    // partition is missing. In that case each region must receive a report from every partition, to know that the list
-    // is incomplete.
+    // Regions without tweets get an empty list. Normally, the partitions divide these regions among themselves. If a
+    // partition is missing, every partition reports to every region, so that every list can be marked as incomplete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
     const silent = new Set(regions.filter((_, index) => isOwn(index)).map((region) => region.woeid))
     yield* leaders.rank(ranking, function emitRegion(report) {
@@ -460,7 +460,7 @@ export function termWindows(options: TermWindowsOptions) {
     return false
   }
 
-  /** Replaces the row of a silent term with its baselines and the note that it has baselines. */
+  /** Replaces the row of a silent term with the term's baselines and a note that the term has baselines. */
   function keepLearned(term: string, row: RareTerm): void {
     noteFrequent(term, hourOfMinute(allCounts.newest))
     keepBaselines(term, row)

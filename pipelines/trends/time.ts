@@ -18,7 +18,7 @@ export const RENEWAL_MS = 30_000
  */
 export const CLOSE_WITHOUT = { share: 0.25, afterMs: MINUTE_MS } as const
 /**
- * Maximum time by which a tweet may be ahead of the clock. Tweets further ahead become dead letters:
+ * How far the time of a tweet may be ahead of the clock. Tweets further ahead become dead letters:
  * docs/services/trends.md#what-counts
  */
 export const MAX_AHEAD_MINUTES = 5

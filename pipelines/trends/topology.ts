@@ -57,7 +57,7 @@ export const trends = topology(
     const frequent = packedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
     const baselines = packedStore('usual', { key: utf8, value: avro('trends/TermBaseline'), cacheBytes: SELDOM_CACHE_BYTES })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
-    // Rows are read only after a start, and are large.
+    // Rows are not cached, because they are large and are read only after a start.
     const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings'), cacheBytes: 0 })
     const topics = { reports, volumes: trendVolumes, rareVolumes: encodedRareVolumes }
     const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })

@@ -1,11 +1,14 @@
 import type { TrendingSince } from '../../schemas/trends/types.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** Number of served terms. A topic is trending while it is among them: docs/services/trends.md#trending-since */
+/**
+ * Number of topics that are served per list. A topic is trending while it is among them:
+ * docs/services/trends.md#trending-since
+ */
 export const SERVED_TERMS = 30
 /**
- * Maximum absence after which a returning term keeps its start time. The last ranks of a list fluctuate, so terms often
- * leave and return.
+ * How long a term may be absent without losing its start time. The last ranks of a list fluctuate, so terms often leave
+ * and return.
  */
 const GAP_MS = 10 * MINUTE_MS
 
@@ -20,8 +23,8 @@ export interface Trend {
 export type TopicTerms = readonly string[]
 
 /**
- * Records which topics are trending. A topic continues as long as one of its terms does. It therefore keeps its start
- * time when its leading term changes, and when two topics merge.
+ * Records which topics are trending. A topic continues as long as one of its terms does. The topic therefore keeps its
+ * start time when its leading term changes, and when two topics merge.
  *   @param served the served topics, best first
  *   @returns the trend of each term of a served topic, and whether there is a change to store
  */

@@ -97,7 +97,7 @@ function checkUtf8(buffer: Buffer, start: number, end: number, field: string): v
   }
 }
 
-/** Returns the value that was read, unless it is malformed. */
+/** Returns the value that was just read. @throws CodecError if the value is malformed */
 function checked<T>(value: T, field: string): T {
   if (cursor.at < 0) throw malformed(field, cursor.why)
   return value

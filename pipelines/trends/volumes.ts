@@ -54,7 +54,7 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
     minutes.push(minute, volume)
   }
 
-  /** Must be called when a minute leaves the state. Publishes its volume unless it was published before. */
+  /** Must be called when a minute leaves the state. Publishes the minute's volume if it has not been published yet. */
   function dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void {
     if (current().unfinished.has(state.volumes_round)) publish(key, minute, volume)
   }

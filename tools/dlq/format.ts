@@ -19,7 +19,7 @@ export function formatDeadLetter(letter: DeadLetterRecord, decode: (value: Buffe
     ['came from', `${plain(source.topic)}-${source.partition} offset ${source.offset}, ${timeText(letter.timestamp)}`],
     ['code', plain(letter.code)],
     ['message', plain(letter.message)],
-    ['processor', letter.processor === '' ? '(none: it was rejected earlier)' : plain(letter.processor)],
+    ['processor', letter.processor === '' ? '(none: the record was rejected before a processor ran)' : plain(letter.processor)],
     ...(letter.replays > 0 ? [['replays', `${letter.replays} before it failed again`] as [string, string]] : []),
     ...(letter.cut === undefined ? [] : [['cut', `it was too large; original size in bytes: ${plain(letter.cut)}`] as [string, string]]),
     ['key', bytesText(letter.key)],

@@ -7,7 +7,7 @@ const CONDITIONS = ['offset', 'code', 'source', 'processor'] as const
 export default command({
   call: 'npm run dlq --',
   description:
-    'Lists dead letters by code, shows their origin and the cause of their failure, or replays them, which sends each of them back once to its source topic. A dead letter must match all given conditions.',
+    'Lists dead letters by code, shows their origin and the cause of their failure, or replays them. A replay sends each dead letter back to its source topic once. A dead letter must match all given conditions.',
   positionals: {
     COMMAND: required(choice('list, show or replay.', ['list', 'show', 'replay'])),
     NAME: text('Name of a topology or sink. Without a name, list shows all of them.'),

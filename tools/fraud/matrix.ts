@@ -4,7 +4,7 @@ import { INPUT_FIELDS, type ModelInput, writeInputs } from '../../schemas/fraud/
 /** A file of float32 rows with all model inputs, in the format that the Python program reads. */
 export interface MatrixFile {
   readonly path: string
-  /** Number of values of a row. */
+  /** Number of values per row. */
   readonly width: number
   readonly count: number
   add(input: ModelInput): void

@@ -7,7 +7,7 @@ import { PROFILE_SHAPES } from '../../schemas/fraud/profile/shape.ts'
 import { foldVerdict } from '../../schemas/fraud/profile/verdicts.ts'
 import type { FraudIpFacts, FraudProfile, FraudRequest } from '../../schemas/fraud/types.ts'
 
-/** Profiles in memory. They are folded and read by the functions that the pipeline and the API use. */
+/** Profiles in memory. The functions of the pipeline and of the API fold and read them. */
 export interface ProfileReplay {
   /**
    * Returns the inputs of models and rules for a transaction, and then adds the transaction. Transactions must be

@@ -13,7 +13,7 @@ export interface Person {
   readonly name: string
   readonly birthDate: string
   readonly gender: 'm' | 'f'
-  /** Empty: everybody. */
+  /** Empty if the user seeks everybody. */
   readonly seekingGender: readonly string[]
   readonly minAge: number
   readonly maxAge: number

@@ -2,7 +2,7 @@ import { type Random, seededRandom } from '../random/random.ts'
 import { weightedPick } from '../random/weighted.ts'
 import { readCsv } from '../replay/csv.ts'
 
-/** The data of a row of the public dating profiles that the match feed can use. */
+/** The part of a public dating profile that the match feed can use. */
 export interface ProfileRow {
   /** Whole years, at least 18. */
   readonly age: number

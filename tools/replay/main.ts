@@ -62,7 +62,7 @@ await runStreamCommand(async function replay({ say, stopped, pause, produce }) {
       if (stopped()) break
     }
   }).finally(() => clearInterval(reporting))
-  say(`${sent} tweets sent${bad > 0 ? `, ${bad} rows skipped that are not tweets` : ''}`)
+  say(`${sent} tweets sent${bad > 0 ? `, ${bad} rows skipped because they are not tweets` : ''}`)
 })
 
 /** Groups rows into batches, so that at most one batch is in memory. */

@@ -4,7 +4,7 @@ import { type CityPick, cities, citiesOf, cityPick } from '../tweets/places.ts'
 import { readCsv } from './csv.ts'
 import { extractTerms } from './extract.ts'
 
-/** The required data of a row. */
+/** The data of a row that a replay needs. */
 export interface RecordedTweet {
   readonly tweet_id: bigint
   /** Epoch ms. */

@@ -10,7 +10,7 @@ export interface DevelopmentAuth {
 
 /**
  * Reads the settings of development tokens.
- * @throws Error in production, which has no development key
+ * @throws Error in production, because production has no development key
  */
 export function readDevelopmentAuth(env: Environment = process.env): DevelopmentAuth {
   const development = { ...env, AUTH_JWKS_URL: undefined, AUTH_JWKS_FILE: undefined, NODE_ENV: 'development' }

@@ -1,6 +1,6 @@
 /**
- * Start of the time in tweet ids, which have the platform's format: milliseconds since this time, followed by 22 bits.
- * Ids exceed 2^53.
+ * Epoch of tweet ids. The ids have the platform's format: milliseconds since this epoch, followed by 22 bits for a
+ * sequence number. Ids exceed 2^53.
  */
 const EPOCH_MS = 1_288_834_974_657
 const LOW_BITS = 22n

@@ -22,7 +22,7 @@ interface PlaceKey {
 }
 
 interface RankKey extends PlaceKey {
-  /** Sorts as the sales do. */
+  /** The product's `sales_log`, made `sortable`. */
   readonly sales: bigint
 }
 
@@ -36,7 +36,7 @@ const rankKey = compositeKey<RankKey>({ category: u32Part, sales: idPart, produc
 const MOST_LEADERS = 12
 
 /**
- * Ranks the products of each category by their sales. Publishes the best sellers, and gives the first of them a badge.
+ * Ranks the products of each category by their sales. Publishes the best sellers, and gives a badge to the best one.
  */
 export function declareCategories(
   t: TopologyBuilder,
@@ -107,8 +107,8 @@ export function declareCategories(
 }
 
 /**
- * Returns an integer that sorts in the same order as the given double. The values are not negative, because they are
- * logarithms of sales after 1970.
+ * Returns an integer that sorts in the same order as the given double. This works only for doubles that are not
+ * negative. The `sales_log` of sales after 1970 is positive.
  */
 function sortable(sales: number): bigint {
   return new BigUint64Array(Float64Array.of(Math.max(sales, 0)).buffer)[0]

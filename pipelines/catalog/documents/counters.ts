@@ -4,8 +4,8 @@ import type { DocumentCounters, DocumentStock, InventoryChange } from '../../../
 const STAR_KINDS = 5
 
 /**
- * Adds a movement of stock.
- *   @param known the row before the movement; undefined before the first movement
+ * Applies a movement of stock to the counters of its product.
+ *   @param known the stock row before the movement; undefined if the row did not exist
  *   @returns undefined for a movement that is not newer than the row
  */
 export function withMovement(
@@ -26,7 +26,7 @@ function withAvailable(stock: DocumentCounters['stock'], variantId: number, chan
 }
 
 /**
- * Adds a review.
+ * Counts the stars of a review, in place of the stars of the same user's previous review.
  *   @param before the stars of the same user's previous review; undefined if the user has no previous review
  */
 export function withStars(counters: DocumentCounters, before: number | undefined, stars: number): DocumentCounters {
@@ -36,7 +36,7 @@ export function withStars(counters: DocumentCounters, before: number | undefined
   return { ...counters, stars: counts }
 }
 
-/** Returns true if a review has a valid number of stars, so that it can be counted. */
+/** Returns whether a review may give this number of stars. */
 export function isStars(stars: number): boolean {
   return Number.isInteger(stars) && stars >= 1 && stars <= STAR_KINDS
 }

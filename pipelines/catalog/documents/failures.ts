@@ -1,5 +1,5 @@
 /**
- * Policy for records on which a processor fails. The records are skipped, so that they do not stop the records of all
+ * Policy for records on which a processor fails. They become dead letters, so that one bad record does not hold up all
  * other products and sellers.
  */
 export const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const

@@ -42,7 +42,7 @@ const reviewKey = compositeKey<{ readonly product: number; readonly user: bigint
  */
 const SALES_EVERY_MS = 60_000
 const SALES_TICK_MS = 1_000
-/** Documents that one tick writes. */
+/** Maximum number of documents that one tick writes. */
 const SALES_PER_TICK = 500
 
 const WRONG_KEY = deadLetter('wrong_key', 'The key is not the id of the product.')
@@ -63,8 +63,8 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
   const stock = keyedStore('stock', { key: stockKey, value: avro('catalog/DocumentStock') })
   const stars = keyedStore('stars', { key: reviewKey, value: avroValue<number>('int') })
   /**
-   * Time of each review whose stars are counted, in epoch ms. A repeated request publishes the review with its original
-   * time.
+   * Time of each review whose stars are counted, in epoch ms. Needed because a repeated request publishes its review
+   * again, with the original time, and may then be older than the user's latest review.
    */
   const reviewTimes = keyedStore('review-times', { key: reviewKey, value: avroValue<number>('long') })
   /** For each product, the time at which new sales must be written into its document. */
@@ -73,7 +73,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
   const images = keyedStore('images', { key: utf8, value: avro('catalog/ImageReferences') })
   const stores = [documents, counters, stock, stars, sales, images]
 
-  /** Maps each product whose document may change with the next commit to its document before the change. */
+  /** The products whose documents may change with the next commit. Each is mapped to its document before the change. */
   let touched = new Map<string, CatalogDocument | undefined>()
 
   function prefetch(key: string): void {
@@ -98,7 +98,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     const { key } = ctx
     const known = countersOf(key)
     if (parseProductId(key) !== product.product_id) return WRONG_KEY
-    if (product.category_id < 0) return deadLetter('bad_category', 'Ids of categories are not negative.')
+    if (product.category_id < 0) return deadLetter('bad_category', 'The category id is negative.')
     if (product.revision <= known.revision) return drop('old_revision')
     touch(key)
     documents.put(key, productPart(product))
@@ -137,7 +137,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
 
   function takeReview({ product_id, user_id, stars: given, at }: Review, { key }: RecordContext<string>) {
     if (parseProductId(key) !== product_id) return WRONG_KEY
-    if (!isStars(given)) return deadLetter('not_stars', 'A review has 1 to 5 stars.')
+    if (!isStars(given)) return deadLetter('not_stars', 'The number of stars is not from 1 to 5.')
     const place = { product: product_id, user: user_id }
     if (at < (reviewTimes.get(place) ?? at)) return drop('older_review')
     reviewTimes.put(place, at)
@@ -154,7 +154,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     touch(key)
     if (kind === 'SELLER') counters.put(key, { ...known, seller_rating })
     else if (leads) counters.put(key, { ...known, leads: category_id })
-    // In the meantime, the product may have become the best seller of another category.
+    // If the product now leads another category, it keeps that lead.
     else if (known.leads === category_id) counters.put(key, { ...known, leads: null })
   }
 

@@ -28,13 +28,13 @@ interface SellerProductKey {
 const sellerProductKey = compositeKey<SellerProductKey>({ seller: idPart, product: u64Part })
 
 /**
- * Minimum change of a seller's rating factor after which the documents are updated. A smaller change has little effect:
- * 0.05 changes the relevance by only half a percent.
+ * How much a seller's rating factor must change before the documents of the seller's products are updated. A smaller
+ * change has little effect: 0.05 changes the relevance by only half a percent.
  */
 const FACTOR_STEP = 0.05
 /**
  * Maximum number of products per second and partition that get a new rating. The limit prevents a seller with a million
- * products from delaying others.
+ * products from delaying other sellers.
  */
 const PRODUCTS_PER_TICK = 1_000
 const SPREAD_EVERY_MS = 1_000
@@ -43,7 +43,10 @@ const SPREAD_EVERY_MS = 1_000
 export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, DocumentNote>): void {
   const ratings = keyedStore('sellers', { key: utf8, value: avro('catalog/SellerRating') })
   const products = keyedStore('seller-products', { key: sellerProductKey, value: avroValue<boolean>('boolean') })
-  /** Maps each seller whose rating has changed to the next product that will get the new rating. */
+  /**
+   * The sellers whose new ratings are still being passed on. Each is mapped to the next product that will get the
+   * rating.
+   */
   const spreading = keyedStore('spreading', { key: utf8, value: avroValue<number>('long') })
   const stores = [ratings, products, spreading]
 
@@ -53,7 +56,7 @@ export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, Docu
 
   function rate(seller: Seller | null, { key }: RecordContext<string>) {
     if (!isSellerKey(key)) return deadLetter('wrong_key', 'The key is not the id of a seller.')
-    if (seller !== null && !isRating(seller)) return deadLetter('bad_rating', 'A rating is from 1 to 5, and its count is not negative.')
+    if (seller !== null && !isRating(seller)) return deadLetter('bad_rating', 'The rating is not from 1 to 5, or its count is negative.')
     const seller_rating = sellerRating(seller)
     const known = ratings.get(key)?.seller_rating ?? null
     if (!hasMoved(known, seller_rating)) return drop('same_factor')
@@ -121,7 +124,7 @@ export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, Docu
   )
 }
 
-/** Reads a key of `seller-products`; undefined if the text is not such a key. */
+/** Parses a key of `seller-products`. Returns undefined if the text is not such a key. */
 function sellerProductOf(key: string): SellerProductKey | undefined {
   const [seller, product, ...more] = key.split(':')
   const id = parseProductId(product ?? '')

@@ -8,8 +8,8 @@ import type { SinkContext, SinkDeclaration } from '../../sinks.ts'
 
 const NAME = 'catalog-images-smaller'
 /**
- * Limits of a batch. They bound the number of images between two commits of the position. After a restart, the images
- * since the last commit are read again, and each costs a look-up in the store.
+ * Limits of a batch. Batches are small, because the sink commits its offset only between batches. After a restart, the
+ * sink looks up all images since the last commit in the store.
  */
 const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
 /**
@@ -41,9 +41,9 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
     for (const width of IMAGE_WIDTHS) {
       const form = { name: imageForm(width), width }
       if ((await store.smaller.get(hash, form.name)) !== undefined) continue
-      // The library is imported only here. It takes 20 MB, which workers without new images do not need.
+      // The library is imported only here, because it takes 20 MB. Workers without new images do not need it.
       const { makeSmaller } = await import('../../../state/blobs/resize.ts')
-      // The original may be gone, because it is removed a few days after the last product has dropped it.
+      // The original may be gone, because originals are removed a few days after the last product stopped using them.
       if ((await makeSmaller(store, hash, form)) === undefined) return
     }
   }
@@ -62,7 +62,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
     name: 'smaller images',
     limits: LIMITS,
     collectMs: COLLECT_MS,
-    // If the log ends before the position, the topic was recreated, and the position belongs to the old topic.
+    // If the log ends before the committed offset, the topic was recreated, and the offset belongs to the old topic.
     open: async (_partition, { committed, end }) => (committed !== undefined && committed.offset <= end ? committed.offset : undefined),
     prepare({ records }) {
       const hashes = (records as readonly { readonly key: unknown; readonly value: unknown }[]).flatMap(({ key, value }) =>

@@ -12,8 +12,8 @@ const NAME = 'catalog-images-sweep'
 const HOUR_MS = 3_600_000
 const EVERY_MS = HOUR_MS
 /**
- * How long an image that belongs to no product is kept after its last upload. This is far longer than the lag of the
- * topology that counts the references, because an image that is removed too early is lost.
+ * How long an image that belongs to no product is kept after its last upload. An image that is removed too early is
+ * lost, so the time is far longer than the lag of the topology that counts the references.
  */
 const UNTOUCHED_MS = 72 * HOUR_MS
 

@@ -35,8 +35,8 @@ function releasePart(reservationId: string, read: StockReader, ledger: StockLedg
 }
 
 /**
- * Finds a warehouse for each line, or the first line that has too little stock. Lines that name a warehouse are served
- * first, so that lines without one choose from the remaining stock.
+ * Finds a warehouse for each line. If no warehouse has enough stock for a line, returns a refusal that names the line.
+ * Lines that name a warehouse are served first, so that lines without one choose from the remaining stock.
  */
 function chooseWarehouses(wanted: readonly WantedLine[], ledger: StockLedger): StockLine[] | OutOfStock {
   const taken = new Map<string, StockLine>()

@@ -56,7 +56,7 @@ function answerOf(command: InventoryCommand, facts: InventoryFacts, read: StockR
 
 /**
  * Returns the line with its warehouse.
- * @throws RangeError for a line without a warehouse, which only carts may contain
+ * @throws RangeError for a line without a warehouse; only commands about carts may contain such lines
  */
 function inWarehouse({ variant_id, warehouse_id, quantity }: WantedLine): StockLine {
   if (warehouse_id === null) throw new RangeError(`the line of variant ${variant_id} names no warehouse`)
@@ -92,7 +92,8 @@ function reserve(
 ): InventoryAnswer {
   const before = ledger.row(line)
   const reservation_id = reservationIdOf(commandId)
-  // A reservation that lasts a day is still open when its command is no longer remembered.
+  // A repeated command may find its own reservation here. A reservation that lasts a day is still open when its command
+  // is no longer remembered.
   const open = read.reservation(reservation_id)
   if (open !== undefined)
     return { outcome: 'done', row: before, reservations: [{ reservation_id, quantity: open.lines[0].quantity, ends_at: open.ends_at }] }
@@ -103,8 +104,8 @@ function reserve(
 }
 
 /**
- * Returns the id of a command's reservation, which is the same for every repetition of the command. The prefix shows
- * that the id belongs to a reservation and not to a cart.
+ * Returns the id of the reservation that a command opens. Repetitions of the command get the same id. The prefix
+ * distinguishes ids of reservations from ids of carts.
  */
 function reservationIdOf(commandId: string): string {
   return `r-${commandId}`
@@ -130,13 +131,16 @@ function endNamed(
   return { outcome: 'done', row: ledger.row(line), reservations: [{ reservation_id, quantity: line.quantity, ends_at }] }
 }
 
-/** Ends units of a row's reservations that are open at the time of the command, oldest first. */
+/**
+ * Ends units of a row's reservations, oldest first. Reservations that are no longer open at the time of the command are
+ * left out.
+ */
 function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const before = ledger.row(line)
   if (before.reserved < line.quantity) return { outcome: 'reservation_ended', row: before }
   const { taken, refusal } = oldestUnits(line, read.openFrom(line, Math.max(now, before.first_end)))
-  // Deleted rows stay in the database for a while, and scans still visit them. This record spares later commands that
-  // scan.
+  // Records the earliest end of an open reservation, so that later scans begin there. Otherwise they would visit the
+  // deleted rows, which stay in the database for a while.
   if (refusal !== undefined) {
     ledger.passOver(line, taken.length === 0 ? NOTHING_OPEN : taken[0].ends_at)
     return { outcome: refusal, row: ledger.row(line) }

@@ -22,7 +22,7 @@ export interface StockChanges {
   /** The changed rows after the decision, including rows in which only `first_end` has changed. */
   readonly rows: readonly StockRow[]
   readonly reservations: readonly ReservationChange[]
-  /** In their order. */
+  /** In the order in which they happened. */
   readonly movements: readonly InventoryChange[]
 }
 
@@ -47,12 +47,15 @@ export interface StockLedger {
   passOver(key: StockKey, before: number): void
   /** Ends some units of a reservation that has one line. */
   endUnits(reservation: StockReservation, quantity: number, how: Ending): void
-  /** Moves the end of a reservation. */
+  /** Sets a new end time for a reservation. */
   extend(reservation: StockReservation, endsAt: number): void
   readonly changes: StockChanges
 }
 
-/** Maximum number of a row's units. It fits into an Avro int, even when every reservation is released. */
+/**
+ * Maximum number of units of a row, available and reserved together. Each of the two numbers is an Avro int. It must
+ * not overflow even when all reserved units become available.
+ */
 export const MOST_UNITS = 2 ** 31 - 1
 /** A time after the end of any reservation, epoch ms. It marks rows without open reservations. */
 export const NOTHING_OPEN = 8_640_000_000_000_000

@@ -20,7 +20,7 @@ export interface OpenReservation {
   readonly ends_at: number
 }
 
-/** The facts of a command about stock. */
+/** What a decision about stock needs to know about a command apart from its content. */
 export interface InventoryFacts {
   readonly productId: number
   /** The time at which the broker appended the command, epoch ms. */

@@ -11,9 +11,9 @@ import { avro, type KeyedStore, keyedStore, type Rows, type TimerStore, timerSto
 import { NOTHING_OPEN } from './ledger.ts'
 import type { StockReader } from './stock.ts'
 
-/** The stores of the partition that decides about stock. */
+/** The stores of a partition of the inventory topology. */
 export interface StockStores {
-  /** By `rowName`. */
+  /** The rows, keyed by `rowName`. */
   readonly stock: KeyedStore<string, StockRow>
   readonly reservations: KeyedStore<ReservationKey, StockReservation>
   /** The open reservations that are not parts of carts, keyed by row and end. */

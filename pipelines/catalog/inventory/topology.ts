@@ -26,13 +26,13 @@ import { stockReader, stockStores } from './stores.ts'
  */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of reservations that one tick ends. Ending this many takes tens of milliseconds, during which commands
- * wait; the next tick continues. A partition receives only half as many new reservations per second.
+ * Maximum number of reservations that one tick ends. Ending this many takes tens of milliseconds, and commands wait
+ * meanwhile. The next tick continues. A partition receives only half as many new reservations per second.
  */
 const EXPIRED_PER_TICK = 1_000
 /**
- * Policy for records on which a processor fails. The records are skipped, so that a single bad record does not stop all
- * changes of stock.
+ * Policy for records on which a processor fails. They become dead letters, so that a single bad record does not stop
+ * all changes of stock.
  */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
@@ -79,7 +79,8 @@ export const inventory = topology(
       move(outcome.product_id, ctx.timestamp, ctx, (ledger, read) => {
         isKnown = followCart(outcome, read, ledger)
       })
-      // A missing part expired before its cart ended. This happens only if no cart was decided for a minute.
+      // If the part is missing, it expired before its cart ended. This happens only if no cart was decided for a
+      // minute.
       return isKnown ? undefined : drop('outcome_without_part')
     }
 

@@ -22,8 +22,8 @@ export interface Cause {
 }
 
 /**
- * The causes of the price changes of single variants, by the index of the variant. Variants with the same cause refer
- * to the same object and share a record.
+ * The causes of the price changes of individual variants, by the index of the variant. Variants with the same cause
+ * refer to the same object and share a record.
  */
 export type VariantCauses = ReadonlyMap<number, Cause>
 
@@ -65,7 +65,7 @@ function priceChanges(earlier: CatalogProduct | undefined, product: CatalogProdu
   })
 }
 
-/** A product uses the skus of all its variants, even inactive variants, until it is deleted. */
+/** A product uses the skus of all its variants, even inactive variants, until the product is deleted. */
 function usesOf(earlier: CatalogProduct | undefined, { product_id, status, variants }: CatalogProduct): Emission[] {
   const isDeleted = status === 'DELETED'
   const changed = isDeleted ? variants : variants.slice(earlier?.variants.length ?? 0)

@@ -54,7 +54,8 @@ export function runPeriods(state: CatalogProductState, now: number): RunPeriods 
 }
 
 /**
- * Returns the changes that a due timer of a product causes.
+ * Begins and ends the periods of a product whose timer is due. Returns the changed product and the records about the
+ * change.
  *   @param now epoch ms
  */
 export function takePeriods(

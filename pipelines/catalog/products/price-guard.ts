@@ -18,7 +18,7 @@ export function passesGuard(accepted: AcceptedPrices, cents: number): boolean {
   return cents >= lowest_cents && cents <= highest_cents
 }
 
-/** Returns the range after one more price was accepted. */
+/** Extends the range of accepted prices by one more price. */
 export function accepting<P extends AcceptedPrices>(pricing: P, cents: number): P {
   return {
     ...pricing,

@@ -12,7 +12,7 @@ import { done, type ProductDecision, type ProductFacts, revised } from './decisi
 import { runPeriods } from './periods.ts'
 import { accepting, outOfRange, passesGuard } from './price-guard.ts'
 
-/** A variant and its pricing, which consists of the data on which its prices depend. */
+/** A variant and its pricing: its regular price, its price periods and the range of accepted prices. */
 export interface Priced {
   readonly variant: CatalogVariant
   readonly pricing: CatalogPricing

@@ -1,7 +1,7 @@
 import type { CatalogProductCommand, CatalogProductState, CatalogProductStatus } from '../../../schemas/catalog/types.ts'
 import { done, type ProductDecision, type ProductFacts, revised } from './decision.ts'
 
-/** docs/services/catalog.md#states */
+/** The statuses to which each status may change. See docs/services/catalog.md#states */
 const NEXT: Readonly<Record<CatalogProductStatus, readonly CatalogProductStatus[]>> = {
   DRAFT: ['ACTIVE', 'DELETED'],
   ACTIVE: ['INACTIVE', 'DELETED'],
@@ -24,7 +24,7 @@ export function setStatus(state: CatalogProductState, { actor, status }: Catalog
   return done(state, after === 'DELETED' ? emptied(changed) : changed, cause)
 }
 
-/** Returns a deleted product, which keeps only the data to which its stock and its history refer. */
+/** Removes all data from a deleted product, except for the data to which its stock and its history refer. */
 function emptied({ product, pricing }: CatalogProductState): CatalogProductState {
   return {
     product: { ...product, description: '', images: [] },

@@ -45,7 +45,7 @@ function done(cart: Cart): CartDecision {
   return { answer: { outcome: 'done', cart }, state: cart }
 }
 
-/** Returns a cart that has ended at `now`, because its time is over. */
+/** Returns the cart as it is after it has expired at `now`. */
 export function expired(cart: Cart, now: number): Cart {
   return { ...cart, status: 'EXPIRED', ended_at: now }
 }
@@ -56,7 +56,7 @@ const OUTCOMES: Readonly<Record<Exclude<Cart['status'], 'OPEN'>, CartEnd>> = {
   EXPIRED: 'EXPIRED',
 }
 
-/** Returns the outcomes that a change of a cart has for the stock of its products. */
+/** Returns what a change of a cart means for stock: one outcome for each product in the cart. */
 export function outcomesOf(before: Cart | undefined, after: Cart, at: number): CartOutcome[] {
   if (before === undefined) return []
   const { reservation_id, ends_at, status } = after

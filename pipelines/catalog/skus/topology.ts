@@ -36,7 +36,7 @@ export const skus = topology(
       flow: skuFlow,
       store: owners,
       decide: decider.decide,
-      // Clients read nothing but answers.
+      // The view stays empty, because clients read only the answers.
       view: () => null,
       rows: { stores: [owners, ends], reads: ({ skus: asked }, _key, rows) => asked.forEach((sku) => void rows.prefetch(owners, sku)) },
       judgedBy: 'append-time',
@@ -53,8 +53,8 @@ export const skus = topology(
       for (const { key } of ends.due(now, ENDED_PER_TICK)) deciding.apply(key, decider.end(key), ctx)
     }
 
-    // On the caught-up clock, a claim ends only after every use that was recorded before its end has been processed,
-    // even after a long downtime.
+    // On the caught-up clock, all uses that were recorded before the end of a claim are processed before the claim
+    // ends. This holds even after a long downtime.
     deciding.stream.tick('end-claims', { everyMs: END_EVERY_MS, clock: 'caught-up', stores, emits }, endClaims)
     t.source(skuUses).process('take-use', { reads: (_use, sku) => owners.prefetch(sku), stores, emits }, takeUse)
   },

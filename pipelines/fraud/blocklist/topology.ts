@@ -16,7 +16,10 @@ const EXPIRED_PER_TICK = 500
 /** The actor in the audit record when an expired entry is removed. */
 const SYSTEM = 'system'
 
-/** The only topology that changes the blocklist. An entry, its record and its audit are written in one transaction. */
+/**
+ * The only topology that changes the blocklist. An entry, its record for readers and its audit record are written in
+ * one transaction.
+ */
 export const fraudBlocklistTopology = topology(
   'fraud-blocklist',
   function declareBlocklist(t) {

@@ -53,7 +53,7 @@ export function openedCase(transaction: FraudReview, { now, newId }: CaseFacts):
   }
 }
 
-/** Decides a request of an analyst. If there is no case yet, it is created from the transaction in the request. */
+/** Decides a request from an analyst. If there is no case yet, it is created from the transaction in the request. */
 export function decideCase(known: FraudCase | undefined, command: FraudCaseCommand, facts: CaseFacts): CaseDecision {
   const before = known ?? restoredCase(command) ?? (command.transaction === null ? undefined : openedCase(command.transaction, facts))
   if (before === undefined) return { answer: { outcome: 'not_found' } }
@@ -77,8 +77,8 @@ function verdictOf({ status }: FraudCaseCommand): FraudVerdict | undefined {
 }
 
 /**
- * Returns the archived case from a request. A closed case is removed from the state after a while, and the request then
- * contains the case.
+ * Returns the archived case that a request contains. Closed cases are removed from the state after a while, so a later
+ * request about such a case contains the case itself.
  */
 function restoredCase({ archived }: FraudCaseCommand): FraudCase | undefined {
   return archived === null ? undefined : { ...(JSON.parse(archived) as FraudCase), is_archived: false }
@@ -150,7 +150,7 @@ function refused(outcome: 'no_transition' | 'needs_note' | 'other_version', befo
   return { answer: { outcome, found: answered(before) } }
 }
 
-/** Returns the case without its history, because the answer is stored for repeated requests. */
+/** Returns the case without its history. Answers are stored for repeated requests, so they have to be small. */
 function answered({ history: _history, ...rest }: FraudCase): AnsweredCase {
   return rest
 }

@@ -16,14 +16,15 @@ const ARCHIVE_EVERY_MS = 1_000
 const ARCHIVED_PER_TICK = 200
 
 /**
- * Policy for records on which a processor fails. The records are skipped, so that a single bad record does not stop all
- * cases.
+ * Policy for records on which a processor fails. They become dead letters, so that a single bad record does not stop
+ * all cases.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 const LAST_ID = 'last'
 
 /**
- * Makes one case per transaction, from transactions to review and from requests of analysts, and emits the feedback.
+ * Keeps one case per transaction. A transaction that needs a review, or a request from an analyst, opens the case.
+ * Verdicts are emitted as feedback.
  */
 export const fraudCasesTopology = topology(
   'fraud-cases',
@@ -62,7 +63,7 @@ export const fraudCasesTopology = topology(
     })
     const { stores, emits } = deciding
 
-    /** Emits a last record, which marks the case as archived in the table, and then forgets the case. */
+    /** Emits a last record and then forgets the case. The record marks the case as archived in the table. */
     function archive(now: number, ctx: Context): void {
       for (const { key } of closing.takeDue(now, ARCHIVED_PER_TICK)) {
         const found = cases.get(key)

@@ -16,7 +16,7 @@ export interface ChangedEntities extends FraudChangedEntities {
    * record.
    */
   readonly keys: readonly string[]
-  /** The key of the user of each row. Derived from the record. */
+  /** The user's key for each row. Derived from the record. */
   readonly users: readonly string[]
 }
 
@@ -36,7 +36,7 @@ export const changedEntities: ValueFormat<ChangedEntities> = {
         cursor.at = 0
         const key = () => {
           const text = readString(entities, cursor.at, entities.length)
-          if (cursor.at < 0) throw new CodecError(`the keys of entities: ${cursor.why}`)
+          if (cursor.at < 0) throw new CodecError(`a key of an entity cannot be decoded: ${cursor.why}`)
           return text
         }
         for (let at = 0; at < rows.length; at += ROW_BYTES) {

@@ -10,7 +10,7 @@ import type { Context } from '../../engine/index.ts'
 import type { ChangedEntities } from './changed-entities.ts'
 
 /**
- * Collects the changes of entities until the commit, as bytes. All entities of a partition share records, and the
+ * Collects, as bytes, the changes of entities since the last commit. All entities of a partition share records, and the
  * entities of a transaction share a row. A record for each entity would cost more than the update of its profile.
  */
 export interface EntityChanges {
@@ -30,19 +30,22 @@ interface OpenRecord {
 }
 
 /**
- * Maximum number of transactions and verdicts in a record. Processing such a record takes some milliseconds, and the
- * engine reads the clock only between records.
+ * Maximum number of transactions and verdicts in a record. Processing such a record takes some milliseconds. A larger
+ * record could delay the commit, because the engine reads the clock only between records.
  */
 const MOST_PARTS = 1_000
-/** Size at which a record is sent. The API limits the length of ids, but other producers may send longer ids. */
+/**
+ * Size at which a record is sent. The limit on parts does not bound the size: the API limits the length of ids, but
+ * other producers may send longer ids.
+ */
 const FULL_BYTES = 512 * 1_024
 const UNUSED = { keys: [], users: [] }
 
 export function entityChanges(topic: Topic<string, ChangedEntities>): EntityChanges {
   const records: OpenRecord[] = []
-  /** The row of the transaction in hand. */
+  /** The row of the transaction that is being added. */
   const row = Buffer.alloc(ROW_BYTES)
-  /** The records that have it already. */
+  /** The records to which this row has already been added. */
   const having: OpenRecord[] = []
 
   function recordFor(entity: string, ctx: Context): OpenRecord {
@@ -111,6 +114,6 @@ function isFull({ rows, entities, judged }: OpenRecord): boolean {
 
 function appendText(out: ByteWriter, text: string): void {
   const end = writeString(out, out.length, text)
-  if (end < 0) throw new CodecError(`${JSON.stringify(text)} cannot be written`)
+  if (end < 0) throw new CodecError(`${JSON.stringify(text)} cannot be encoded`)
   out.length = end
 }

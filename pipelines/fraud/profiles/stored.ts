@@ -3,11 +3,11 @@ import { newPacked, type PackedProfile, packedFormat } from '../../../schemas/fr
 import type { EntityVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
 import { StateCorrupted } from '../../../state/stores/errors.ts'
 
-/** A profile in the store, with the changes that the next commit folds. */
+/** A profile in the store, with the changes that the next commit will fold into it. */
 export interface StoredProfile extends PackedProfile {
   /** Positions of transactions in the rows of the commit; undefined if nothing has changed since the last commit. */
   rows: number[] | undefined
-  /** Some of the rows were counted before. */
+  /** True if some of the rows belong to transactions that were counted before. */
   hasRepeated: boolean
   verdicts: EntityVerdict[] | undefined
 }

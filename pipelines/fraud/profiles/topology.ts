@@ -19,7 +19,7 @@ import { newProfile, readingState, type StoredProfile, storedProfiles } from './
 import { type CountedTransaction, countedTransactions } from './transaction.ts'
 
 /**
- * Policy for records on which a processor fails. The records are skipped, so that they do not stop the records of all
+ * Policy for records on which a processor fails. They become dead letters, so that one bad record does not hold up all
  * other entities.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
@@ -44,13 +44,16 @@ const PROFILES_PER_TICK = 200
 const MOST_INCLUDED = 50_000
 
 /**
- * Several transactions of one entity share a commit, because each commit has a fixed cost for worker and broker. Until
- * the commit, the transactions remain in flight, so no score misses one of them. Each of the two stages waits for one
- * interval, so a profile is in Redis after about half a second. It must be there within five seconds.
+ * Commit interval. It lets several transactions of one entity share a commit, because each commit has a fixed cost for
+ * worker and broker. Until the commit, the transactions remain in flight, so no score misses one of them. Each of the
+ * two stages waits for one interval, so a profile is in Redis after about half a second. The limit is five seconds.
  */
 const COMMIT_INTERVAL_MS = 250
 
-/** The changelog of the store, to which included transactions that do not fit into one record are sent separately. */
+/**
+ * The changelog of the profiles, as a topic to emit to. If a list of included transactions does not fit into one
+ * record, parts of the list are emitted separately.
+ */
 const shownProfiles: Topic<string, StoredProfile> = { ...fraudProfiles, value: storedProfiles }
 
 const NO_ROWS: readonly number[] = []
@@ -74,8 +77,8 @@ export const fraudProfilesTopology = topology(
       function spread(scored: CountedTransaction, ctx: RecordContext<string>) {
         const { request } = scored
         // Only a few transactions have a case. They are selected here, so that the workers that decide about cases do
-        // not have to read all other transactions. Every event of a transaction is checked, because only one of two
-        // answers may be REVIEW.
+        // not have to read all other transactions. Every event of a transaction is checked: if a transaction was scored
+        // twice, perhaps only one of the two answers is REVIEW.
         if (scored.decision === 'REVIEW') ctx.emit(fraudReviews, request.transaction_id, reviewOf(scored))
         const reason = whyNotCountable(request, ctx.now)
         if (reason !== undefined) return deadLetter('not_countable', reason)
@@ -132,7 +135,7 @@ export const fraudProfilesTopology = topology(
         const profile = profiles.get(entity) ?? newProfile()
         if (profile.rows === undefined) {
           profile.rows = row === undefined ? [] : [row]
-          // The store encodes the profile when it is folded.
+          // The store encodes the profile after `fold` has changed it.
           profiles.put(entity, profile)
           changed.push({ entity, profile })
         } else if (row !== undefined) profile.rows.push(row)
@@ -160,10 +163,10 @@ export const fraudProfilesTopology = topology(
       }
 
       /**
-       * Folds the changes of each entity, and lists the transactions that its profile includes since the last commit.
-       * The view follows the changelog of the profiles, so a commit normally writes a profile once. If a profile
-       * includes too many transactions for one record, further records precede it and list all but the last
-       * transactions.
+       * Folds the changes of each entity into its profile, and lists in the profile the transactions that were included
+       * since the last commit. The view reads the changelog of the profiles, so one record per profile and commit is
+       * normally enough. If the list is too long for one record, additional records with the earlier parts of the list
+       * precede it.
        */
       function fold(ctx: Context): void {
         const transactions = { bytes: rows.buffer, userOf: (at: number) => users[at / ROW_BYTES].slice(USER_PREFIX.length) }
@@ -171,7 +174,7 @@ export const fraudProfilesTopology = topology(
           const { kind } = parseEntityKey(entity)
           const all = profile.rows!
           const counted = profile.hasRepeated ? all.filter((at) => !isRepeatedAt(rows.buffer, at)) : all
-          // Nothing about merchants is in flight.
+          // Transactions in flight are not recorded for merchants.
           const included = kind === 'merchant' ? NO_ROWS : all
           foldRows(profile, ENTITY_KINDS.indexOf(kind), transactions, counted, included)
           for (const verdict of profile.verdicts ?? []) foldPackedVerdict(profile, kind, verdict)

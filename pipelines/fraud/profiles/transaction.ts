@@ -25,7 +25,7 @@ const FIELDS = [
   'scored_at',
 ]
 
-/** `txn.scored` without the features and all other fields that no profile needs. */
+/** The topic `txn.scored`, without the fields that neither profiles nor cases need. */
 export const countedTransactions: Topic<string, CountedTransaction> = {
   ...txnScored,
   value: projection<CountedTransaction>(txnScored.value, FIELDS),

@@ -14,7 +14,7 @@ import type { CommandFacts, Decided } from '../../engine/index.ts'
 import { decideModels } from './models.ts'
 import { decideRules } from './rules.ts'
 
-/** The settings, apart from the one to be changed, on which a decision depends. */
+/** What a decision depends on, apart from the setting to be changed. */
 export interface OtherSettings {
   readonly counts: FraudSettingsCounts
   /** The current rules. */

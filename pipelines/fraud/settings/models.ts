@@ -3,7 +3,7 @@ import { initialModels } from '../../../schemas/fraud/settings/initial.ts'
 import { KEPT_CHAMPIONS, TRIAL_MS } from '../../../schemas/fraud/settings/limits.ts'
 import type { FraudModels, FraudPolicy, FraudSettingsCommand } from '../../../schemas/fraud/types.ts'
 
-/** The models after a command, or the reason why it is refused. */
+/** The models after a command, or the reason for refusing the command. */
 export type ModelsDecision = { readonly next: FraudModels } | { readonly refused: FraudSettingsAnswer }
 
 /**

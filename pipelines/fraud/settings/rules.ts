@@ -15,7 +15,7 @@ export type RulesDecision =
 /**
  * Decides a command about the rules.
  *   @param stored undefined until the first change; until then the seeded rules apply
- *   @param restorable returns a version of the rule set if it is one of the last versions
+ *   @param restorable returns an earlier version of the rule set; undefined if that version is no longer kept
  */
 export function decideRules(
   stored: FraudRuleSet | undefined,
@@ -85,7 +85,7 @@ function nextVersion(
 
 /**
  * Returns the rules of an earlier version. A rule that differs from the current version gets the current time as its
- * date, because the roll-back is its most recent change.
+ * `updated_at`, because the roll-back is the rule's most recent change.
  */
 function restored(current: readonly FraudRule[], target: readonly FraudRule[], now: number): FraudRule[] {
   const known = new Map(current.map((rule) => [rule.rule_id, rule]))

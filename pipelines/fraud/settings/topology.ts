@@ -21,8 +21,8 @@ const BY_TIME: Author = { actor: 'millrace', action: 'expire_snooze' }
 const NO_COUNTS: FraudSettingsCounts = { revision: 0, lists: 0, snoozes: 0 }
 
 /**
- * The only topology that changes the settings of fraud scoring. A decision, the settings that follow from it and the
- * audit are written in one transaction.
+ * The only topology that changes the settings of fraud scoring. A decision, the changed settings and their audit record
+ * are written in one transaction.
  */
 export const fraudSettingsTopology = topology(
   'fraud-settings',

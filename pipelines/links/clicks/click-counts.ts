@@ -10,8 +10,8 @@ import { addVisitors, noVisitors } from './visitors.ts'
 
 export interface ClickCountsOptions {
   /**
-   * Returns the reader of clicks. It is called only when records arrive, because a topology that is only declared has
-   * no reader.
+   * Returns the reader of clicks. Called only when records arrive, because a process that only declares the topology
+   * has no reader.
    */
   readonly reader: () => ClickReader
   readonly totals: KeyedStore<string, ClickTotals>
@@ -25,9 +25,9 @@ export interface ClickCounts {
   count(click: Click, ctx: RecordContext<string>): Outcome
   /** Must be called when the next commit includes every click that was in the source at `time`. */
   caughtUp(time: number): void
-  /** Applies the combined clicks to the state and emits statistics. */
+  /** Applies the collected clicks to the state, and emits statistics. */
   apply(ctx: Context): void
-  /** Deletes the clicks of a link, including those that clients can read. */
+  /** Deletes the statistics of a link from the state and from the view. */
   forget(code: string, ctx: Context): void
 }
 

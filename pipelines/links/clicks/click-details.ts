@@ -5,14 +5,14 @@ import type { ClickSettings } from './settings.ts'
 import { userAgentReader } from './user-agent.ts'
 import { visitorHasher } from './visitor.ts'
 
-/** The settings of clicks, including the visitor secret that is in use. */
+/** The settings for reading clicks, including the visitor secret that is in use. */
 export interface ClickReaderOptions extends ClickSettings {
   readonly visitorSecret: string
 }
 
 /**
- * Derives the details of a click. They do not contain the visitor's address. @param time the click's timestamp, epoch
- * ms
+ * Derives the details of a click. They contain the visitor's address only if `keepAddresses` is set. @param time the
+ * click's timestamp, epoch ms
  */
 export type ClickReader = (click: Click, time: number) => ClickDetails
 

@@ -1,17 +1,15 @@
 /**
  * Number of registers of a HyperLogLog (Flajolet et al. 2007) over 64-bit hashes. With 8,192 registers of one byte, the
- * standard error is 1.04 / sqrt(8192) = 1.15 %. The estimator is Ertl's ("New cardinality estimation algorithms
- * for HyperLogLog sketches", 2017, algorithm 6), which needs no bias tables and covers the whole range with one
+ * standard error is 1.04 / sqrt(8192) = 1.15 %. The estimator is Ertl's ("New cardinality estimation algorithms for
+ * HyperLogLog sketches", 2017, algorithm 6). This estimator needs no bias tables and covers the whole range with one
  * formula.
  */
 export const REGISTERS = 8_192
 
 const INDEX_BITS = 13
-/** Number of bits of a hash that follow the bits for the number of the register. */
+/** Number of bits of a hash that follow the register number. */
 const RANK_BITS = 64 - INDEX_BITS
-/**
- * The greatest value of a register. A register has this value if all bits that follow the number of the register are 0.
- */
+/** The greatest value of a register. A register has this value if all bits after the register number are 0. */
 const MAX_RANK = RANK_BITS + 1
 const HIGH_REST_BITS = 32 - INDEX_BITS
 const HIGH_REST_MASK = (1 << HIGH_REST_BITS) - 1

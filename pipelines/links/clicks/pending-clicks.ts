@@ -1,11 +1,11 @@
 import type { ClickDetails } from '../../../schemas/links/types.ts'
 import { HOUR_MS } from './time.ts'
 
-/** Combined clicks of one link. */
+/** The clicks of one link since the last commit, added up. */
 export interface ClickBatch {
   total: number
   bots: number
-  /** All clicks by hour since 1970. */
+  /** Counts of all clicks, by hours since 1970. */
   readonly hours: Map<number, number>
   /** The following fields exclude bots. */
   readonly referrers: Map<string, number>

@@ -5,7 +5,7 @@ import { UNKNOWN } from './user-agent.ts'
 /** The value for clicks without a referrer. */
 const DIRECT = 'direct'
 
-/** Form of the referrers of mobile apps, which name the app's package instead of a host. */
+/** Form of a referrer from a mobile app. It names the app's package instead of a host. */
 const APP = /^(?:android|ios)-app:\/\/([\w.-]+)/
 /** Maximum length of a referrer; longer referrers are ignored. Browsers truncate referrers to 4,096 characters. */
 const MAX_LENGTH = 4_096

@@ -2,20 +2,21 @@ import { createHmac, hash } from 'node:crypto'
 import { DAY_MS } from './time.ts'
 
 /**
- * Number of hexadecimal digits of a hash, which has 64 bits. With a billion visitors of a link, the probability of any
- * collision is three percent.
+ * Number of hexadecimal digits of a hash; 16 digits are 64 bits. If a link has a billion visitors, the probability of
+ * any collision is three percent.
  */
 const HASH_DIGITS = 16
 /**
- * Number of cached salts. There is one salt per day; clicks around midnight arrive in any order, and a backlog covers
- * only a few days.
+ * Number of cached salts. There is one salt per day. Clicks around midnight arrive in any order, so at least two salts
+ * are in use then, and a backlog covers a few days.
  */
 const KEPT_SALTS = 8
 
 /**
  * Identifies visitors without storing addresses. The same address and browser have the same hash for one UTC day, and a
  * different hash on the next day. The salt of a day is HMAC-SHA-256(secret, day), so all workers derive the same salt,
- * and a replay gives the same hashes. Without the secret, nobody can test addresses or follow a visitor past midnight.
+ * and a replay gives the same hashes. Without the secret, nobody can test whether a hash belongs to an address, or
+ * recognise a visitor on the next day.
  *   @returns 16 hexadecimal digits
  */
 export function visitorHasher(secret: string): (time: number, ip: string, userAgent: string) => string {

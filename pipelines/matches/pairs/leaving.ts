@@ -1,5 +1,5 @@
 /**
- * The position up to which the pairs of a deleted user have been cleared. It is stored as the key of a timer, so that
+ * How far the pairs of a deleted user have been cleared. This position is stored as the key of a timer, so that
  * clearing continues after a crash.
  */
 export interface Leaving {

@@ -62,7 +62,7 @@ export function ended(row: PairRow, now: number): PairRow {
   return isMatched(row) ? { ...row, ended_at: now } : row
 }
 
-/** Adds a block, which ends the match and takes back the likes of both users. */
+/** Adds a block. The block ends the match and takes back the likes of both users. */
 export function withBlock(row: PairRow, side: SideName, now: number): PairRow {
   if (row[side].blocks) return row
   const forgotten = withoutLikes(ended(row, now), now)
@@ -77,15 +77,16 @@ export function blockedAt(row: PairRow, side: SideName): number {
   return row[side].blocked_at || row.counts_from
 }
 
-/** Lifts a block. Likes from before the lifting have no effect, even if they arrive later. */
+/** Lifts a block. Likes from before `now` have no effect, even if they arrive later. */
 export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow {
   if (!row[side].blocks) return row
   return { ...row, counts_from: now, [side]: { ...row[side], blocks: false, blocked_at: 0 } }
 }
 
 /**
- * Removes the swipes, blocks and match of a deleted user up to the deletion, and the other user's swipe, but not the
- * other user's block. Actions of a new profile with the same id stay, so the removal may run late and more than once.
+ * Applies the deletion of one user to the pair. Removes the match, the swipes of both users and the deleted user's
+ * block. The other user's block stays. Everything after the deletion also stays, because it belongs to a new profile
+ * with the same id. The removal may therefore run late and more than once.
  * @returns the same row if it has nothing to remove
  */
 export function withoutUser(row: PairRow, side: SideName, deletedAt: number): PairRow {
@@ -105,8 +106,8 @@ export function withoutUser(row: PairRow, side: SideName, deletedAt: number): Pa
 }
 
 /**
- * Removes swipes from before a time. A match remains, with its own time in place of the times of the swipes, because a
- * later deletion must find it.
+ * Removes swipes from before a time. A match stays, and its time replaces the times of its swipes, so that a later
+ * deletion still finds the match.
  * @returns the same row if it has nothing to remove
  */
 export function withoutOldSwipes(row: PairRow, before: number): PairRow {
@@ -120,7 +121,7 @@ export function withoutOldSwipes(row: PairRow, before: number): PairRow {
 const NO_MATCH = { match_id: null, matched_at: null, ended_at: null }
 
 /**
- * Returns whether a row may be deleted, because it contains nothing that is still needed.
+ * Returns whether a row contains nothing that is still needed, so that it may be deleted.
  * @param until swipes up to this time have no effect anyway
  */
 export function isBlank({ a, b, match_id, counts_from }: PairRow, until: number): boolean {

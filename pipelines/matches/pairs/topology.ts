@@ -26,17 +26,20 @@ import { canTakeEffect, EMPTY_PAIR, isBlank, isMatched, sideOf, withoutOldSwipes
 import { isSameRelation, nothingOf, type Related, relationOf } from './relation.ts'
 
 /**
- * A deleted user may have many pairs. The pairs are cleared in steps, so that swipes need not wait until all pairs are
- * cleared.
+ * Interval between ticks that clear pairs of deleted users. A user may have many pairs, and swipes must not wait for
+ * all of them to be cleared.
  */
 const LEAVE_EVERY_MS = 1_000
 const PAIRS_PER_TICK = 500
 /**
- * Must be more than one, because each step starts with the last pair of the previous step and would otherwise not
- * advance.
+ * Number of pairs that one scan reads. Must be more than one, because each scan starts with the last pair of the
+ * previous scan and would otherwise not advance.
  */
 const PAIRS_PER_STEP = 100
-/** A scan that finds no pairs counts as this number of cleared pairs, because it takes as long as clearing them. */
+/**
+ * A scan that finds no pairs counts as this number of cleared pairs, because such a scan takes as long as clearing this
+ * many pairs.
+ */
 const PAIRS_PER_SCAN = 5
 /**
  * Number of pairs that each tick checks for old swipes. It is limited, because swipes and commands wait while a tick
@@ -56,7 +59,7 @@ const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
 interface Times {
   /** When the former match ended. */
   readonly endedAt: number
-  /** See `counts_from` of the changed row. */
+  /** The `counts_from` of the changed row. */
   readonly countsFrom: number
 }
 
@@ -106,7 +109,7 @@ export const matchPairs = topology(
       return ofB === undefined ? left : withoutUser(left, 'b', ofB.deleted_at)
     }
 
-    /** Emits the relation of each user that a change of the pair affects. */
+    /** Emits the relations that a change of the pair has changed: of one user, of both or of none. */
     function relateBoth({ a, b }: Pair, before: PairRow, after: PairRow, conversationId: string | null, ctx: Context): void {
       for (const userId of [a, b]) {
         const people = { userId, otherId: userId === a ? b : a }
@@ -123,10 +126,11 @@ export const matchPairs = topology(
     }
 
     /**
-     * Returns the times up to which a change lifts the API's notes about a block or an ended match of two users. Later
-     * notes are about later decisions and stay. An API process may store the note about a block only after the block
-     * was lifted, so the time must stay with the notes. When a user is deleted, only this record can lift the notes of
-     * the other user, because the deletion itself is processed in the partition of the deleted user.
+     * A change of a pair may lift the API's notes about a block or an ended match. Returns the times up to which notes
+     * are lifted. Later notes stay, because they are about later decisions. An API process may store the note about a
+     * block only after the block was lifted, so the time must stay with the notes. When a user is deleted, only this
+     * record can lift the notes of the other user, because the deletion itself is processed in the partition of the
+     * deleted user.
      */
     function liftedBy(former: MatchRelation, relation: MatchRelation | null, { userId, otherId }: Related, { endedAt, countsFrom }: Times) {
       const isReopened = former.has_ended && !relation?.has_ended
@@ -213,8 +217,8 @@ export const matchPairs = topology(
     }
 
     /**
-     * Clears some pairs of deleted users. Every partition receives every deletion, although most users have few pairs
-     * in it.
+     * Clears some pairs of deleted users. Every partition receives every deletion, so for most users a partition has
+     * few pairs or none.
      */
     function leave(now: number, ctx: Context): void {
       for (let left = PAIRS_PER_TICK; left > 0; ) {

@@ -9,7 +9,7 @@ const ACTIVITY_STEP_MS = 6 * 3_600_000
 
 /**
  * Returns the user's member of the candidate index after a change; null if nobody may find the user. The member changes
- * only if a value that the filters or the ranking use changes.
+ * only with the values that the filters or the ranking use.
  * @param before the user before the change, if known. Most changes leave the entry as it is, and comparing the two
  *   states costs a tenth of formatting the entry again.
  */
@@ -39,8 +39,9 @@ export function indexEntry(userId: string, user: MatchUser, now: number, before?
 }
 
 /**
- * Returns the end of the step in which a user was last active. If it returned the beginning, searches would stop
- * finding the user up to a step too early. The timers of inactive users remove the entry in time.
+ * Returns the end of the step in which a user was last active. With the beginning of the step, searches would stop
+ * finding the user up to a step too early. The end does no harm, because the timers of inactive users remove the entry
+ * in time.
  */
 function activityStep(lastActiveAt: number): number {
   return lastActiveAt - (lastActiveAt % ACTIVITY_STEP_MS) + ACTIVITY_STEP_MS

@@ -1,7 +1,7 @@
 import type { LocationUpdate, MatchUser } from '../../../schemas/matches/types.ts'
 import { cellOf, geohashOf, type Place } from '../../../state/views/matches/candidates/cells.ts'
 
-/** Time for which further places in the same cell are ignored. */
+/** How long further places in the same cell are ignored. */
 const SAME_CELL_MS = 600_000
 const CELL_PRECISION = 6
 const MAX_LATITUDE = 90

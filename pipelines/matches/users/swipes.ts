@@ -32,7 +32,7 @@ export function applySwipe(known: SwipeRow | undefined, { swipe_id, direction, t
   if (direction === 'REWIND') {
     // A rewind leaves the score and `scored_direction` unchanged, so a repeated swipe does not change the score again.
     const row = { swipe_id, direction, ts, scored_direction: known?.scored_direction ?? null, earlier_ids }
-    // The rewound swipe may still wait in the spool of another API process.
+    // If no swipe is known, the rewound swipe may still wait in the spool of another API process.
     const counts = known !== undefined && known.direction !== 'REWIND'
     return { row, counts, concernsPair: wasLike, scores: undefined }
   }

@@ -48,14 +48,14 @@ import { applySwipe } from './swipes.ts'
 import { isShown, isVoid, NEW_USER, selfOf, withoutOldSwipes, withProfile } from './user-state.ts'
 
 /**
- * Policy for records of clients. A swipe or place on which a processor fails is skipped, so that it does not block the
- * records of other users.
+ * Policy for records from clients. A swipe or place on which a processor fails becomes a dead letter, so that it does
+ * not block the records of other users.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** Policy for records that the topology itself writes. A bad record there is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
-const BAD_ID = deadLetter('bad_user_id', 'a user id is not a UUID in lower case, or not the key of its record')
+const BAD_ID = deadLetter('bad_user_id', 'a user id is not a lower-case UUID, or differs from the key of its record')
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 
@@ -70,8 +70,8 @@ const WALK_EVERY_MS = 3_600_000
 
 /**
  * How long a swipe waits for the profile of its swiper. The API accepts a swipe without a check while Redis does not
- * respond, so a user without a profile may have made it. A worker may also read a swipe before the profile that was
- * created just before it, because the two are in different topics.
+ * respond, so a user without a profile may have made the swipe. A worker may also read a swipe before the profile of
+ * the swiper, although the profile was created first, because the two are in different topics.
  */
 const WAIT_FOR_PROFILE_MS = 600_000
 
@@ -80,8 +80,8 @@ const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
 /**
- * The interval is long, so that several swipes at one target and several changes of a user's pages share a commit. Only
- * pushes about matches wait for the commit.
+ * Commit interval. It is long, so that several swipes at one target and several changes of a user's pages share a
+ * commit. Only pushes about matches wait for the commit.
  */
 const COMMIT_INTERVAL_MS = 200
 
@@ -108,7 +108,7 @@ export const matchUsers = topology(
 
     t.source(locationUpdates, { onError: SKIPPED }).process('locate', { emits: [located] }, function locate(update, ctx) {
       if (!isUserId(update.user_id)) return BAD_ID
-      if (!isPlaceOrNone(update)) return deadLetter('bad_place', 'the place is not on earth, or only half of it is given')
+      if (!isPlaceOrNone(update)) return deadLetter('bad_place', 'the coordinates are out of range, or only one of them is given')
       ctx.emit(located, update.user_id, update)
     })
 
@@ -201,7 +201,7 @@ export const matchUsers = topology(
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
       if (isVoid(swiper, ts)) {
-        // The API may have noted this swipe for a new profile. The note stays until a record includes the swipe.
+        // The API may have noted this swipe for a new profile. It keeps the note until a record includes the swipe.
         show(swiper_id, event)
         return drop('before_deletion')
       }
@@ -219,7 +219,7 @@ export const matchUsers = topology(
       // Rows of a deleted profile are removed in steps, so an old row may still be there.
       const effect = applySwipe(known !== undefined && isVoid(swiper, known.ts) ? undefined : known, event)
       if (effect === undefined) {
-        // The API's note of this swipe stays until a record includes the swipe.
+        // The API keeps its note of this swipe until a record includes the swipe.
         show(swiper_id, event)
         return drop('swipe_without_effect')
       }
@@ -292,7 +292,7 @@ export const matchUsers = topology(
       if (keys.length < SWEPT_PER_TICK) waitingUsers.cancel(first.key)
     }
 
-    /** Emits one record per commit, user and changed page, regardless of how many swipes changed it. */
+    /** Emits one record per commit, user and changed page, regardless of how many swipes changed the page. */
     function showChanges(ctx: Context): void {
       for (const { key: userId, page, bytes } of seen.takeChanges()) {
         const value = bytes === undefined ? null : { page: bytes, swipes: [], self: null }

@@ -32,8 +32,8 @@ export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
 }
 
 /**
- * Returns whether an event of a user must be ignored, because it is from before the user's deletion, or because the
- * deleted user has no new profile. An API may accept such an event while it cannot check the profile, and the event
+ * Returns whether an event from a user must be ignored: the event is from before the user's deletion, or the deleted
+ * user has no new profile. The API may accept such an event while it cannot check the profile, and applying the event
  * would store removed data again.
  */
 export function isVoid({ deleted_at, has_profile }: MatchUser, ts: number): boolean {
@@ -45,7 +45,7 @@ export function isShown({ has_profile, deleted_at }: MatchUser): boolean {
   return has_profile || deleted_at === null
 }
 
-/** Returns the part of a user that the API reads. */
+/** Returns the part of a user's state that the API reads. */
 export function selfOf({ elo_score, lat, lon, location_updated_at, last_active_at, exceptions, last_swipe }: MatchUser): MatchSelf {
   const targets = exceptions.map(({ target_id }) => target_id)
   return { elo_score, lat, lon, location_updated_at, last_active_at, exceptions: targets, last_swipe }

@@ -6,13 +6,13 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 import type { Topic } from '../../../schemas/topic.ts'
 import { avro, avroValue, type Context, decimalInt, drop, keyedStore, type TopologyBuilder, utf8 } from '../../engine/index.ts'
 
-/** Maximum depth of categories. Without this limit, a cycle would stop the worker. */
+/** Maximum depth of categories. Without this limit, a cycle would keep the worker in an endless loop. */
 const MAX_DEPTH = 20
 const RETRIED_PER_TICK = 500
 const RETRY_EVERY_MS = 10_000
 
 /**
- * Turns products into items, and writes only when a field of the item changes. A product whose category is not known
+ * Turns products into items. Emits an item only if one of its fields has changed. A product whose category is not known
  * yet becomes an item without a path. The path is added when the category arrives.
  */
 export function declareCatalogItems(
@@ -28,7 +28,8 @@ export function declareCatalogItems(
   const known = keyedStore<string, RecommendationItem>('catalog-items', { key: utf8, value: avro('recommendations/RecommendationItem') })
   const tree = keyedStore<number, Category>('category-tree', { key: decimalInt, value: avro('catalog/Category') })
   /**
-   * The category for which each product waits. It is the product's newest category; older categories may arrive late.
+   * The category for which each product waits. It is the product's newest category, so the late arrival of an older
+   * category has no effect.
    */
   const awaited = keyedStore('awaited-categories', { key: utf8, value: avroValue<number>('int') })
   const stores = [known, tree, awaited]

@@ -23,9 +23,9 @@ export function withTrainedInForce(models: ModelHistory, version: ModelVersion, 
 }
 
 /**
- * Carries out a request of an operator. Returns undefined when the request is not possible or changes nothing.
- * @param byTraining the version in force, if a training run has put it in force and no operator has chosen it since
- * then
+ * Carries out a request from an operator. Returns undefined if the request is not possible or changes nothing.
+ * @param byTraining the version in force, if a training run has put it in force and no operator has chosen a version
+ * since then
  */
 export function withRequest(
   models: ModelHistory,
@@ -51,10 +51,10 @@ export function withRequest(
 }
 
 /**
- * Takes a version out of force. If a training run has just replaced that version, the caller did not know the new
- * version yet, so the request is treated as if it had come first: the version before the named version answers again,
- * and the new version is kept like any version that was trained in the meantime.
- * @param version null in requests of earlier releases, which meant whichever version was in force
+ * Takes a version out of force. If a training run has just replaced that version, the operator did not know the new
+ * version yet. The request is then treated as if it had come before the end of the training: the predecessor of the
+ * named version answers again, and the new version is kept without going into force.
+ * @param version null in requests from earlier releases; it means the version in force
  */
 function rolledBackFrom(
   history: VersionHistory<ModelVersion>,

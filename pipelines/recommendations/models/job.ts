@@ -15,10 +15,7 @@ export interface ModelJobDeps {
   readonly runtime: Pick<Runtime, 'now' | 'id' | 'log'>
 }
 
-/**
- * Delay of the first training run after the start, because a system that has just been started has no data to learn
- * from.
- */
+/** Delay of the first training run. A system that has just been started has no data to learn from. */
 const FIRST_AFTER_MS = 15 * MINUTE_MS
 /**
  * How long the loop waits for a request during a training run. The wait is short, because the loop must notice the end
@@ -27,7 +24,7 @@ const FIRST_AFTER_MS = 15 * MINUTE_MS
 const WAIT_WHILE_TRAINING_MS = 500
 const LONGEST_WAIT_MS = 60_000
 
-/** How long all runs are urgent after a run did not end in time. */
+/** If a run does not end in time, all runs are urgent for this long. */
 const URGENT_FOR_MS = DAY_MS
 
 type Turn = JobTurn<string, ModelRequest>
@@ -44,7 +41,7 @@ interface Running {
 
 /**
  * Trains models every few hours and on request, and decides which model is used for answers. Only the process that owns
- * the job does this. Every change is one record, which an earlier owner can no longer write.
+ * the job does this; an earlier owner can no longer publish changes.
  */
 export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps): GroupJob<string, ModelRequest> {
   async function run(turn: Turn): Promise<void> {
@@ -62,7 +59,9 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     let lateAt = runs
       .filter(({ reason }) => reason === TOOK_TOO_LONG)
       .reduce((newest, { ended_at }) => Math.max(newest, ended_at ?? newest), Number.NEGATIVE_INFINITY)
-    /** The version that a training run of this turn has put in force, until an operator chooses a version. */
+    /**
+     * The version that a training run of this turn has put in force; undefined after an operator has chosen a version.
+     */
     let byTraining: string | undefined
 
     function firstDue(last: number): number {
@@ -108,7 +107,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     }
 
     /**
-     * Makes the next run urgent, after a run did not end in time. If that run was not urgent, the next run begins at
+     * Makes the next run urgent, because a run did not end in time. If that run was not urgent, the next run begins at
      * once.
      */
     function tryAgain(): void {

@@ -18,7 +18,7 @@ export interface TrainingPlace extends RecommendationsTrainingSettings {
 }
 
 /**
- * How long files of models that no record names are kept. This is far longer than it takes to write the record of a new
+ * How long model files are kept if no record names them. This is far longer than it takes to write the record of a new
  * model.
  */
 const KEPT_UNNAMED_MS = Math.max(DAY_MS, UNTOUCHED_MS)

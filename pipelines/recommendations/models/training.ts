@@ -15,14 +15,14 @@ export interface TrainingOrder {
   /** The version with which the candidate is compared; undefined to compare it with the rules. */
   readonly inForce: ModelVersion | undefined
   /**
-   * Whether the run has the same priority as the worker, because an earlier run at the lowest priority did not end in
-   * time. If all cores of a machine are always busy, a run at the lowest priority gets hardly any CPU time.
+   * Whether the run gets the same CPU priority as the worker, because an earlier run at the lowest priority did not end
+   * in time. If all cores of a machine are always busy, a run at the lowest priority gets hardly any CPU time.
    */
   readonly isUrgent: boolean
   readonly signal: AbortSignal
 }
 
-/** Error for a run that was ended at its time limit. Its message is reported as the reason of the failed run. */
+/** Error for a run that was ended at its time limit. Its message is reported as the reason why the run failed. */
 export class TrainingTimeoutError extends Error {
   override readonly name = 'TrainingTimeoutError'
   constructor() {
@@ -30,7 +30,7 @@ export class TrainingTimeoutError extends Error {
   }
 }
 
-/** The reason of a run that was ended at its time limit. */
+/** The reason that is reported for a run that was ended at its time limit. */
 export const TOOK_TOO_LONG = 'the training took too long'
 
 const metrics = z.record(z.string(), z.number())
@@ -46,10 +46,10 @@ const resultSchema = z.discriminatedUnion('state', [
     files: z.array(z.object({ name: z.string(), hash: z.string(), bytes: z.int() })),
   }),
 ])
-/** The result of a training run. If its version may be used, its files are stored. */
+/** The result of a training run. If the trained version may be used, its files are in the blob store. */
 export type TrainingResult = z.infer<typeof resultSchema>
 
-/** Trains a version. Rejects with the reason when the training fails or when `signal` fires. */
+/** Trains a version. Rejects with the reason when the training fails or when `signal` is aborted. */
 export type Train = (order: TrainingOrder) => Promise<TrainingResult>
 
 export interface TrainingProgramOptions {

@@ -2,7 +2,7 @@ import { isViewed } from '../../../schemas/recommendations/events/weights.ts'
 import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { ItemActivity, ItemSignals, ItemStats } from '../../../schemas/recommendations/types.ts'
 
-/** Share of new events at which an item's statistics are published again. */
+/** Share of an item's events that must be new before its statistics are published again. */
 const PUBLISHED_SHARE = 0.02
 
 const MONTH = HALF_LIFE_MS.neighbours
@@ -65,7 +65,7 @@ function newestOf(before: number, events: ItemActivity['events'], entered: reado
   return newest
 }
 
-/** Returns the counts with their decay up to a later time. */
+/** Decays the counts to a later time. */
 function decayed(before: ItemSignals, at: number): ItemSignals {
   const week = decay(at - before.at, WEEK)
   const month = decay(at - before.at, MONTH)

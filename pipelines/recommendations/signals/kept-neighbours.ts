@@ -1,9 +1,9 @@
 import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 
 /**
- * The format of an item's neighbours. Each neighbour has 20 bytes: 8 bytes id, 8 bytes weight and 4 bytes epoch seconds
- * of the last pair. Weights are relative to the row's `reference_at`. A newer pair adds a weight above 1, so no old
- * weight has to be rewritten as time passes.
+ * The format of an item's neighbours. Each neighbour takes 20 bytes: 8 for the id, 8 for the weight and 4 for the time
+ * of the last pair in epoch seconds. Weights are relative to the row's `reference_at`. A newer pair adds a weight above
+ * 1, so no old weight has to be rewritten as time passes.
  */
 const HIGH_OFFSET = 4
 const WEIGHT_OFFSET = 8

@@ -23,7 +23,7 @@ export interface KnownItems {
   has(itemId: bigint): boolean
   /**
    * Keeps the activity of an unknown item until the item is known, because an event may arrive before its item.
-   * @returns whether there was room for it
+   * @returns whether there was room for the activity
    */
   park(itemId: bigint, activity: ItemActivity, now: number): boolean
 }

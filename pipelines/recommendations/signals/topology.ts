@@ -11,8 +11,8 @@ import { byGroup } from './trend-groups.ts'
 import { declareTrending, TRENDING_EVERY_MS } from './trending.ts'
 
 /**
- * Commit interval. Activities of a hot item share a commit. No request waits for this topology, because a different
- * topology computes the features of users.
+ * Commit interval. It is long, so that the activities of a hot item share a commit. No request waits for this topology,
+ * because a different topology computes the features of users.
  */
 const COMMIT_INTERVAL_MS = 500
 /** How long a list of trending items waits for records that are still on their way. */
@@ -22,8 +22,8 @@ const TRENDING_DELAY_MS = 1_000
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 /**
- * Computes neighbours and statistics of items, and trending items, from the activities of items. Turns products into
- * items.
+ * Computes three things from the activities of items: their neighbours, their statistics and the trending items. Also
+ * turns products of the catalogue into items.
  */
 export const itemSignals = topology(
   'item-signals',

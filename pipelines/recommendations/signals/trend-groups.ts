@@ -27,8 +27,8 @@ export function byGroup(itemId: bigint, events: readonly ItemEvent[]): Map<strin
 }
 
 /**
- * Adds an amount to a sum whose log2 is stored. The stored value does not depend on the time of the call and never
- * overflows.
+ * Adds an amount to a decayed sum. Only the log2 of the sum is stored, so the stored value does not change as time
+ * passes and never overflows.
  */
 export function addToLog(log: number | undefined, amount: number, at: number): number {
   const added = Math.log2(amount) + at / HALF_LIFE
@@ -37,7 +37,7 @@ export function addToLog(log: number | undefined, amount: number, at: number): n
   return high + Math.log2(1 + 2 ** (low - high))
 }
 
-/** Returns the value of a sum at a given time. */
+/** Returns the decayed sum at a given time. */
 export function amountOf(log: number, at: number): number {
   return 2 ** (log - at / HALF_LIFE)
 }

@@ -7,7 +7,10 @@ import { addToLog, amountOf } from './trend-groups.ts'
 
 export const TRENDING_EVERY_MS = 30_000
 const MAX_TRENDING = 500
-/** Amount below which an item can be forgotten. A single view falls below this amount after two days. */
+/**
+ * An item can be forgotten when its amount is below this limit. The amount of a single view falls below it after two
+ * days.
+ */
 const FORGOTTEN_BELOW = 2 ** -8
 const SWEPT_PER_TIME = 1_000
 const WALK_EVERY_MS = 24 * 3_600_000
@@ -32,8 +35,8 @@ const ranked = avroValue<Ranked[]>({
 })
 
 /**
- * Ranks the items of each group of users, all items of a group in one partition, and publishes the lists that have
- * changed.
+ * Ranks the items of each group of users, and publishes the lists that have changed. One partition receives all items
+ * of a group.
  */
 export function declareTrending(t: TopologyBuilder, trends: Topic<string, TrendEvents>): void {
   const amounts = keyedStore('amounts', { key: compositeKey({ group: textPart, itemId: idPart }), value: avroValue<number>('double') })

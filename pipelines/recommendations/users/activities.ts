@@ -7,7 +7,7 @@ export interface Activities {
   /**
    * Adds an interaction.
    * @param before,after the user before and after the interaction
-   * @param followsList whether the event names a list that its user got
+   * @param followsList whether the event names a list that was served to the same user
    */
   addInteraction(event: Interaction, before: UserState, after: UserState, followsList: boolean): void
   addShown(itemId: bigint, at: number): void
@@ -32,8 +32,8 @@ export function activities(): Activities {
   }
 
   /**
-   * Counts the pairs of an item that enters the last views. An item that is already among the last views has been
-   * paired with all of them, so repetitions add no pairs.
+   * Pairs an item that joins the last views with each of the others. An item that is already among the last views has
+   * been paired with all of them, so repetitions add no pairs.
    */
   function addPairs(itemId: bigint, at: number, before: UserState, after: UserState): void {
     const place = placeOf(after.viewed, itemId)
@@ -52,8 +52,8 @@ export function activities(): Activities {
     addInteraction(event, before, after, followsList) {
       const { item_id, event_type, timestamp, rating } = event
       const { country, age_bucket } = after
-      // When the user chooses a shown item, it is removed from the shown items, so that one list cannot cause many
-      // choices of the item.
+      // An item that the user chooses is removed from the shown items, so one list causes at most one choice of the
+      // item.
       const is_chosen = followsList && isViewed(event_type) && placeOf(before.shown, item_id) >= 0
       of(item_id).events.push({ event_type, at: timestamp, weight: weightOf(event), is_chosen, rating, country, age_bucket })
       if (isViewed(event_type)) addPairs(item_id, timestamp, before, after)

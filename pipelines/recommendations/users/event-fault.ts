@@ -2,7 +2,8 @@ import type { Interaction } from '../../../schemas/recommendations/types.ts'
 import { MINUTE_MS } from '../../../schemas/retention.ts'
 
 /**
- * Maximum time by which an event may be ahead of its arrival. It is twice the limit of the API, because clocks differ.
+ * How far the timestamp of an event may be ahead of its arrival. This is twice the limit of the API, because clocks
+ * differ.
  */
 const MAX_AHEAD_MS = 10 * MINUTE_MS
 const MOST_STARS = 5

@@ -1,6 +1,8 @@
 import { hashItem } from '../../../state/stores/seen-set/item-hash.ts'
 
-/** The format of the `request_id`s of the last lists that a user got, newest last: a hash of 8 bytes each. */
+/**
+ * The format of the `request_id`s of the last lists that were served to a user, newest last. Each is a hash of 8 bytes.
+ */
 const HALF_HASH_BYTES = 4
 const ENTRY_BYTES = 8
 /**
@@ -8,7 +10,7 @@ const ENTRY_BYTES = 8
  */
 const MAX_LISTS = 20
 
-/** Adds a list. @returns undefined if it is already known, because all pages of a list have the same id */
+/** Adds a list. @returns undefined if the list is already known; all pages of a list have the same id */
 export function withList(known: Uint8Array | undefined, requestId: string): Buffer | undefined {
   if (isOwnList(known, requestId)) return undefined
   const bytes = known ?? Buffer.alloc(0)

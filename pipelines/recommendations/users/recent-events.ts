@@ -11,8 +11,8 @@ const HASH_BYTES = 8
 const ENTRY_BYTES = 12
 const MS_PER_SECOND = 1_000
 /**
- * Maximum number of events that are remembered per user, which bounds a row to 48 KB. No person sends more in a day.
- * For programs that do, repetitions are recognised for a shorter time.
+ * Maximum number of events that are remembered per user. A row thus has at most 48 KB. No person sends more events in a
+ * day. For programs that do, repetitions are recognised for a shorter time.
  */
 const MAX_EVENTS = 4_096
 
@@ -36,10 +36,7 @@ export function withEvent(known: Uint8Array | undefined, eventId: string, arrive
   return out
 }
 
-/**
- * Returns the time (epoch ms) after which a repetition of the newest event would be counted again. There must be an
- * event.
- */
+/** Returns until when (epoch ms) a repetition of the newest event is recognised. `known` must contain an event. */
 export function rememberedUntil(known: Uint8Array): number {
   const bytes = Buffer.from(known.buffer, known.byteOffset, known.byteLength)
   return (bytes.readUInt32LE(bytes.length - ENTRY_BYTES + HASH_BYTES) + 1) * MS_PER_SECOND + DAY_MS

@@ -47,8 +47,8 @@ import {
 } from './user-state.ts'
 
 /**
- * Policy for records that a processor cannot handle. The records are skipped, so that they do not stop the records of
- * all other users.
+ * Policy for records on which a processor fails. They become dead letters, so that one bad record does not hold up all
+ * other users.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 
@@ -115,8 +115,8 @@ export const userFeaturesTopology = topology(
     }
 
     /**
-     * Sets the timer of a user who has no events, but about whom other data is kept: the ids of events, or lists that
-     * the user got.
+     * Sets the timer of a user without events for whom other data is kept: ids of events, or lists that were served to
+     * the user.
      */
     function forgetLater(userId: bigint, user: UserState, at: number): void {
       if (user.last_event_at === null && idle.dueTime(userId) === undefined) idle.schedule(userId, at + FORGET_AFTER_MS)
@@ -135,8 +135,8 @@ export const userFeaturesTopology = topology(
     }
 
     /**
-     * Forgets the remembered events of a user a day after the last of them arrived. An event's own time may be much
-     * older.
+     * Forgets the remembered events of a user a day after the last of them arrived. The time of arrival counts, because
+     * an event's own time may be much older.
      */
     function forgetEvents(userId: bigint, now: number): void {
       const events = recent.get(userId)

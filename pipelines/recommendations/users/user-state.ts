@@ -18,7 +18,7 @@ const MAX_HIDDEN = 1_000
 /** Number of shown items that are remembered: those of the last five answers of 20 items. */
 const MAX_SHOWN = 100
 const SESSION_GAP_MS = 30 * 60_000
-/** Time without an event after which the session and the last views are forgotten. */
+/** How long after a user's last event the session and the last views are forgotten. */
 export const FORGET_AFTER_MS = 7 * DAY_MS
 
 export const NEW_USER: UserState = {
@@ -82,7 +82,7 @@ export function withHidden(user: UserState, { item_id, timestamp, withdrawn }: I
   return { ...user, through_offset: offset, hidden }
 }
 
-/** What counts of an answer. */
+/** The part of a served list that the state of its user needs. */
 interface ServedItems extends Pick<ServedRecommendations, 'served_at'> {
   readonly items: readonly Pick<ServedRecommendations['items'][number], 'item_id'>[]
 }

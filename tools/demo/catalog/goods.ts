@@ -19,7 +19,7 @@ interface DemoVariant {
   readonly weight_grams: number
 }
 
-/** A product as `POST /api/v1/seller/products` takes it. */
+/** A product in the format of `POST /api/v1/seller/products`. */
 export interface DemoProduct {
   readonly title: string
   readonly description: string
@@ -110,7 +110,7 @@ const KINDS: readonly Kind[] = [
 ]
 
 const BRANDS = ['Aldwin', 'Borea', 'Corvane', 'Delmar', 'Everin', 'Fjordby']
-/** Prices end with 99 cents. */
+/** Prices are one cent below a multiple of this number, so they end with 99 cents. */
 const CENTS_PER_UNIT = 100
 const ON_SALE = 0.25
 const USUAL_PRICE = 1.25

@@ -62,7 +62,7 @@ function fate(random: Random): 'DEDUCT' | 'RELEASE' | 'left' {
   return chance < 0.75 ? 'DEDUCT' : chance < 0.9 ? 'RELEASE' : 'left'
 }
 
-/** The square prefers the first variants. */
+/** Squaring the random number makes the first variants the most popular. */
 function popular(random: Random, offered: readonly OfferedVariant[]): OfferedVariant {
   return offered[Math.floor(random() ** 2 * offered.length)]
 }

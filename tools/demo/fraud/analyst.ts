@@ -3,14 +3,14 @@ import type { DemoClient } from '../http/client.ts'
 import type { Count } from '../http/play-requests.ts'
 
 const ANALYST = { subject: 'demo-analyst', scope: 'fraud:analyst' }
-/** The newest cases stay for people. */
+/** The demo's analyst judges only the oldest of this many newest cases. All others are left for people. */
 const OLDEST_OF = 20
 
 interface OpenCase {
   readonly transaction_id: string
 }
 
-/** Gives the verdict about one open case of the demo. The id of its transaction shows whether it is a fraud. */
+/** Gives the verdict about one open case of the demo. The id of the transaction shows whether the case is a fraud. */
 export async function judgeOne(client: DemoClient, count: Count): Promise<void> {
   const listed = await client.ask(ANALYST, 'GET', `/api/v1/cases?status=OPEN&limit=${OLDEST_OF}`)
   if (listed.code !== '') return count(listed.code)

@@ -6,7 +6,7 @@ import type { DemoService } from '../service.ts'
 import { judgeOne } from './analyst.ts'
 import { type DemoPayment, demoPayments } from './stream.ts'
 
-/** Payments per second. */
+/** Maximum number of payments per second. */
 const GREATEST_RATE = 5
 /** Number of payments between two verdicts of the demo's analyst. At the greatest rate, this is 40 seconds. */
 const PAYMENTS_PER_VERDICT = 200
@@ -14,8 +14,8 @@ const PAYMENTS_PER_VERDICT = 200
 const GATEWAY = { subject: 'demo-payments', scope: 'internal' }
 
 /**
- * A demo with payments by generated people, some of which are fraudulent, and with an analyst who gives verdicts on
- * some of the cases.
+ * A demo with payments by generated people. Some of the payments are fraudulent, and an analyst gives verdicts on some
+ * of the cases.
  */
 export const fraudDemo: DemoService = {
   name: 'fraud',

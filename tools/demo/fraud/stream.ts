@@ -31,12 +31,12 @@ const LONGEST_FRAUD_MS = 90 * SECOND_MS
  */
 const MOST_KNOWN = 1_000
 
-/** A payment at its time. */
+/** A payment, and the time at which it is sent. */
 export interface DemoPayment {
-  /** Epoch ms at which it is sent. */
+  /** Time at which the payment is sent, epoch ms. */
   readonly at: number
   readonly body: ReturnType<typeof requestBody>
-  /** Undefined: nothing is wrong with it. */
+  /** The pattern of the fraud to which the payment belongs; undefined for an ordinary payment. */
   readonly pattern: Pattern | undefined
 }
 

@@ -8,13 +8,13 @@ const MS_PER_SECOND = 1_000
 export interface Reply {
   /** 0 if the API did not answer. */
   readonly status: number
-  /** The error code of a refusal. */
+  /** The error code of a request that failed; empty if the request succeeded. */
   readonly code: string
   // biome-ignore lint/suspicious/noExplicitAny: bodies of several operations
   readonly body: any
 }
 
-/** Whose token a request has. */
+/** The user whose token a request carries. */
 export interface DemoCaller {
   readonly subject: string
   readonly scope?: string

@@ -10,7 +10,7 @@ import { type DemoMatchEvent, type DemoMatches, demoMatches } from './stream.ts'
  * Maximum number of events per second. Each event is one or more HTTP requests, and each request makes several records.
  */
 const GREATEST_RATE = 10
-/** Likes that a user answers at once. */
+/** Maximum number of likes that a user answers at once. */
 const ANSWERED = 3
 const PREFIX = '/v1/'
 

@@ -22,7 +22,10 @@ const MAX_DRAWS = 30
 /** Share of likes among the swipes on the least popular users, and among those on the most popular users. */
 const LEAST_LIKED = 0.2
 const MOST_LIKED = 0.8
-/** Share of likes for users who are not part of the demo, so that visitors of the page see matches. */
+/**
+ * Share of likes among the swipes on users who are not part of the demo. It is high, so that visitors of the page see
+ * matches.
+ */
 const VISITOR_LIKED = 0.7
 const SUPER_LIKED = 0.05
 

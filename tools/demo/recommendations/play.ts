@@ -5,7 +5,7 @@ import { servedClient } from '../http/served.ts'
 import type { DemoService } from '../service.ts'
 import { type VisitEvent, visitStream } from './stream.ts'
 
-/** Events per second. Each is one request. */
+/** Maximum number of events per second. Each event is one request. */
 const GREATEST_RATE = 5
 const ANYBODY = { subject: '91001' }
 const PRODUCTS = 100

@@ -11,7 +11,7 @@ const LONGEST_MS = 25 * MINUTE_MS
 /** Bounds of a burst's share of all tweets at its peak. */
 const SMALLEST_PEAK = 0.01
 const GREATEST_PEAK = 0.06
-/** Share of a burst's duration in which it rises. In the remaining time it fades. */
+/** Share of a burst's duration during which the burst rises. In the remaining time it fades. */
 const RISE_SHARE = 0.25
 const CITY_SHARE = 0.5
 const COUNTRY_SHARE = 0.85
@@ -31,7 +31,7 @@ export interface Burst {
   readonly peak: number
 }
 
-/** Creates a sequence of bursts, which the seed determines. */
+/** Creates a sequence of bursts. Equal random numbers give equal bursts. */
 export function bursts(random: Random, startAt: number) {
   let all: Burst[] = [newBurst(random, startAt)]
   let next = startAt + gap()
@@ -62,7 +62,7 @@ export function bursts(random: Random, startAt: number) {
   return { at, active }
 }
 
-/** Returns the burst's share of all tweets, which rises quickly to the peak and fades slowly. */
+/** Returns the burst's share of all tweets. The share rises quickly to the peak and fades slowly. */
 function shareAt({ begins, ends, peak }: Burst, time: number): number {
   const progress = (time - begins) / (ends - begins)
   return peak * (progress < RISE_SHARE ? progress / RISE_SHARE : ((1 - progress) / (1 - RISE_SHARE)) ** 2)

@@ -4,7 +4,7 @@ import { duration, required, text } from '../../../scripts/command-line/option.t
 export default command({
   call: 'npm run fraud:evaluate --',
   description:
-    "Trains a model on recorded payments and reports how well it finds the frauds among later ones, compared with a logistic regression on the same inputs. The payments pass through the service's own profiles and features. As with an analyst's verdict, the label of a payment becomes known only after a delay. The model does not learn from payments whose labels are unknown when the test begins. Needs Python 3; its packages are installed into a separate environment on first use.",
+    "Trains a model on recorded payments and reports how well it finds the frauds among later payments, compared with a logistic regression on the same inputs. The payments pass through the service's own profiles and features. As with an analyst's verdict, the label of a payment becomes known only after a delay. The model does not learn from payments whose labels are unknown when the test begins. Needs Python 3; its packages are installed into a separate environment on first use.",
   options: {
     train: required(
       text('CSV file, optionally gzipped, with the columns of the payments data set, ordered by time.', { placeholder: 'FILE' }),
@@ -18,7 +18,7 @@ export default command({
     'train-to': text('Learns from payments before this day. Default: --test-from.', { placeholder: 'DAY' }),
     'test-from': text('Tests on payments from this day on. Default: the first day of the test file.', { placeholder: 'DAY' }),
     'test-to': text('Tests on payments before this day. Default: to the end of the test file.', { placeholder: 'DAY' }),
-    'label-delay': duration('Time after which a label is known.', { default: '7d' }),
+    'label-delay': duration('How long after a payment its label becomes known.', { default: '7d' }),
   },
   check({ train, test, 'test-from': testFrom, ...days }) {
     if (train === test && testFrom === undefined) return '--test-from is missing: one file needs a day that divides it'

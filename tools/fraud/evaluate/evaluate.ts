@@ -68,8 +68,8 @@ async function evaluate(payments: AsyncIterable<LabelledPayment>, periods: Perio
     const own = [...parts.keys()].filter((row) => parts[row] === part)
     const frauds = own.filter((row) => scenarios[row] > 0).length
     if (frauds === 0 || frauds === own.length)
-      throw new Error(`the ${name} payments must include both fraudulent and legitimate ones: choose other days`)
-    print(`${name}: ${own.length} payments, ${frauds} frauds, whose labels are known ${days} days later`)
+      throw new Error(`the ${name} period has no fraudulent or no legitimate payments: choose other days`)
+    print(`${name}: ${own.length} payments, ${frauds} frauds; labels become known after ${days} days`)
   }
   await writeFile(path('parts'), parts)
   await writeFile(path('scenarios'), scenarios)

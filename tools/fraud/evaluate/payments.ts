@@ -3,11 +3,11 @@ import { createInterface } from 'node:readline'
 import { createGunzip } from 'node:zlib'
 import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 
-/** A payment of a file with its label. */
+/** A payment from a file, with its label. */
 export interface LabelledPayment {
   readonly request: FraudRequest
   readonly isFraud: boolean
-  /** The kind of fraud, as the number that the file gives it; 0 for a legitimate payment. */
+  /** The number with which the file marks the kind of fraud; 0 for a legitimate payment. */
   readonly scenario: number
 }
 

@@ -22,7 +22,7 @@ const TRIPS_PER_DAY = 1 / 80
  */
 const BURST_SHARE = 0.01
 const MOST_IN_BURST = 5
-/** Airports and waiting included. */
+/** Average speed of a journey, including the time at airports. */
 const JOURNEY_KM_PER_HOUR = 600
 const LEAST_JOURNEY_HOURS = 4
 const TRIP_DAYS = [2, 8] as const

@@ -1,4 +1,4 @@
-/** A place where people of the generated traffic live or travel. */
+/** A place where people in the generated traffic live, or to which they travel. */
 export interface City {
   /** ISO 3166-1 alpha-2. */
   readonly country: string

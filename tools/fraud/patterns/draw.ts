@@ -1,6 +1,6 @@
 import type { Random } from '../../random/random.ts'
 
-/** Draws a number of low to high. */
+/** Draws a number from `low` (inclusive) to `high` (exclusive). */
 export function between(random: Random, low: number, high: number): number {
   return low + random() * (high - low)
 }

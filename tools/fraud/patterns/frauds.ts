@@ -9,14 +9,14 @@ const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** What a fraud is drawn from. */
+/** The circumstances from which a fraud is generated. */
 interface Scene {
   readonly random: Random
   readonly world: World
-  /** Precedes all ids of this fraud. */
+  /** Prefix of all ids of this fraud. */
   readonly name: string
   readonly at: number
-  /** Somebody with a history. */
+  /** A person with a history of payments. */
   readonly victim: Person
 }
 

@@ -18,7 +18,7 @@ import { type GeneratedPayment, PATTERNS, type Pattern } from './payment.ts'
 export interface RuledPayment {
   readonly payment: GeneratedPayment
   readonly input: ModelInput
-  /** Of the winning rule. */
+  /** The action of the winning rule; undefined if no rule matches. */
   readonly action: RuleAction | undefined
   /**
    * False for normal payments of a person after an unconfirmed fraud. Such payments look suspicious, for example
@@ -32,11 +32,11 @@ export interface RuledPayment {
 export interface TrafficReport {
   /** Share of all payments that are blocked, calculated for the assumed share of frauds. */
   readonly blocked: number
-  /** Of all normal payments: reviewed or blocked. */
+  /** Share of all normal payments that are reviewed or blocked. */
   readonly falsePositives: number
   /**
-   * Share of false positives among the normal payments for which `isCounted` is true. This share is lower than the
-   * complete share, so it must not be reported alone.
+   * Share of false positives among the normal payments for which `isCounted` is true. It is lower than
+   * `falsePositives`, so it must not be reported alone.
    */
   readonly falsePositivesWithoutVictims: number
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>
@@ -48,7 +48,7 @@ export interface TrafficReport {
  */
 export const FRAUD_SHARE = 0.005
 
-/** Frauds are confirmed after this time, ms. */
+/** How long after a fraud an analyst confirms it, ms. */
 const CONFIRMED_AFTER_MS = 3 * 86_400_000
 const TWO_TO_32 = 2 ** 32
 
@@ -86,7 +86,7 @@ export function* ruledTraffic(payments: readonly GeneratedPayment[]): Generator<
 }
 
 /**
- * Judges the decisions on payments.
+ * Measures the quality of the decisions on payments.
  * @param scores the models' scores, in the order of the payments
  */
 export function judge(ruled: readonly RuledPayment[], scores: readonly ModelScores[], policy: Policy): TrafficReport {

@@ -45,7 +45,7 @@ export interface PaymentParts {
 }
 
 const DAY_MS = 86_400_000
-/** Callers leave out optional fields. */
+/** Share of the optional fields that callers leave out. */
 const MISSING_SHARE = 0.12
 /** Range of a place's random offset from the city's centre, in degrees. */
 const PLACE_SPREAD = 0.05

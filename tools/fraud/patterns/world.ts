@@ -63,7 +63,7 @@ const SPARSE_SHARE = 0.08
 const BUSINESS_SHARE = 0.02
 /** Share of people who share a device with other people of their household. */
 const FAMILY_SHARE = 0.15
-/** Share of people whose second IP address is that of an office, which many other people share. */
+/** Share of people whose second IP address is an office address that many other people share. */
 const OFFICE_SHARE = 0.2
 const PEOPLE_PER_OFFICE = 25
 const FEW_PAYMENTS_PER_DAY = 0.3
@@ -113,7 +113,7 @@ export function createWorld(random: Random, { people: count, startAt, endAt, nam
   }
 }
 
-/** Draws a public address of version 4. */
+/** Draws a public IPv4 address. */
 export function addressOf(random: Random): string {
   return `${integerBetween(random, 20, 99)}.${integer(random, 256)}.${integer(random, 256)}.${integerBetween(random, 1, 254)}`
 }

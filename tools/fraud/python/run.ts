@@ -13,7 +13,7 @@ const PASSIVE = 'PASSIVE'
 const OUTPUT_BYTES = 16 * 1024 * 1024
 
 export interface PythonJob {
-  /** A program in this folder, which reads its job from a JSON file. */
+  /** A program in this folder. The program reads its job from a JSON file. */
   readonly program: 'train' | 'evaluate'
   readonly job: object
   /** A folder for the job's files. */

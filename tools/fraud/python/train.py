@@ -1,4 +1,4 @@
-"""Trains one model per entry of the job and writes it as ONNX, with vectors whose scores every runtime must repeat."""
+"""Trains one model per entry of the job and writes it as ONNX, with vectors whose scores every runtime must reproduce."""
 
 import json
 
@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 OPSET = 15
 GOLDEN_VECTORS = 12
 TREES, LEAVES, RATE, LEAST_ROWS = 80, 15, 0.1, 40
-# The converted model rounds thresholds to float32, which may move few rows to the other side of a split.
+# The converted model rounds thresholds to float32. This may move a few rows to the other side of a split.
 LARGEST_MEAN_DIFFERENCE = 1e-4
 
 
@@ -68,7 +68,7 @@ def main():
 
 
 def nulls(vectors):
-    """JSON has no NaN."""
+    """Replaces NaN with None, because JSON has no NaN."""
     return [[None if numpy.isnan(value) else float(value) for value in vector] for vector in vectors]
 
 

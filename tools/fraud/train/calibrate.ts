@@ -4,11 +4,11 @@ import { judge, type RuledPayment } from '../patterns/judge.ts'
 /** Maximum shares of normal payments that one model alone may raise to HIGH and to MEDIUM. */
 const HIGH_SHARE = 0.0005
 const MEDIUM_SHARE = 0.005
-/** Share of all payments that are blocked. */
+/** Intended share of blocked payments among all payments. */
 const BLOCKED_SHARE = 0.003
 /**
- * Minimum probability of the HIGH threshold. A payment with a lower probability is far more likely to be normal,
- * however rare such scores are.
+ * Lower bound of the HIGH threshold. A payment with a lower probability is far more likely to be normal, however rare
+ * such scores are.
  */
 const LEAST_HIGH = 0.2
 const DECIMALS = 1e5

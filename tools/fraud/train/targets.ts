@@ -1,7 +1,7 @@
 import type { ModelName } from '../../../schemas/fraud/decision/policy.ts'
 import type { Pattern } from '../patterns/payment.ts'
 
-/** What each model shall find. */
+/** The patterns of fraud that each model is trained to find. */
 export const TARGETS: Readonly<Record<ModelName, readonly Pattern[]>> = {
   account_takeover: ['account_takeover', 'impossible_travel', 'velocity'],
   payment_fraud: ['card_testing', 'velocity', 'new_account', 'device_farm', 'account_takeover', 'impossible_travel'],

@@ -23,7 +23,7 @@ import declaration from './train.command.ts'
 
 type Options = ValuesOf<typeof declaration>
 
-/** What Python says about a trained model. */
+/** What the Python program reports about a trained model. */
 interface Trained {
   readonly name: ModelName
   readonly auc: number
@@ -82,7 +82,7 @@ async function main(): Promise<void> {
     print(`thresholds: ${JSON.stringify(alone)}`)
     print(`rules and models on the unseen seed ${options.seed + 2}:`)
     printReport(unseen)
-    print('the same with as few frauds as real traffic has:')
+    print('the same, with as few frauds as in real traffic:')
     printReport(realistic)
 
     async function judged(given: Options): Promise<JudgedTraffic> {
@@ -160,7 +160,7 @@ function printReport({ fraudShare, blocked, falsePositives, falsePositivesWithou
   const percent = (share: number) => `${(share * 100).toFixed(2)} %`
   print(`${percent(fraudShare)} frauds; ${percent(blocked)} would be blocked if ${percent(FRAUD_SHARE)} were frauds`)
   print(`${percent(falsePositives)} false positives among all normal payments`)
-  print(`${percent(falsePositivesWithoutVictims)} without the payments of victims whose fraud nobody has confirmed`)
+  print(`${percent(falsePositivesWithoutVictims)} without the payments of victims of unconfirmed frauds`)
   print('pattern | occurrences found | payments found')
   for (const pattern of PATTERNS) {
     print(`${pattern} | ${percent(patterns[pattern].occurrences)} | ${percent(patterns[pattern].payments)}`)

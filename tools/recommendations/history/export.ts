@@ -8,9 +8,9 @@ import { type History, historyBuilder } from './history.ts'
  */
 const MOST_INTERACTIONS = 10_000_000
 /**
- * Maximum number of interactions of one user in the table, which is 550 a day for 90 days. Training leaves out users
- * with more interactions. Otherwise, a program that posts events could displace the interactions of all other users
- * within a few days.
+ * Maximum number of interactions of one user in the table: 550 a day for 90 days. Training leaves out users with more
+ * interactions. Otherwise, a program that posts events could displace the interactions of all other users within a few
+ * days.
  */
 const MOST_OF_USER = 50_000
 const QUERY_SECONDS = 600
@@ -24,7 +24,10 @@ const COLUMNS =
 export interface ExportOptions {
   /** Only interactions before this time are read, epoch ms. */
   readonly before: number
-  /** Returns whether an item exists. Callers may send any id, and made-up ids would get vectors in the model. */
+  /**
+   * Returns whether an item exists. Interactions with other ids are left out: callers may send any id, and made-up ids
+   * would get vectors in the model.
+   */
   isKnown(itemId: bigint): boolean
   /** Users with more interactions are left out. Default: MOST_OF_USER. */
   readonly mostOfUser?: number

@@ -17,7 +17,7 @@ export interface History {
   readonly itemIds: BigInt64Array
   /** Epoch ms. */
   readonly times: Float64Array
-  /** How much each interaction says: see weights.ts. */
+  /** The weight of each interaction as a sign of interest: see weights.ts. */
   readonly weights: Float32Array
   at(index: number): PastInteraction
   /** Returns the index of the same user's next interaction; -1 if there is none. */

@@ -5,13 +5,13 @@ export interface ShownList {
   readonly userId: bigint
   /** Epoch ms. */
   readonly at: number
-  /** In the order of their positions. */
+  /** The items in the order of their positions. */
   readonly itemIds: BigInt64Array
 }
 
 /**
- * Maximum number of lists, which take about 80 MB. It equals the maximum number of interactions in a replay. Older
- * lists hardly affect the statistics.
+ * Maximum number of lists. This many lists take about 80 MB. The number equals the maximum number of interactions in a
+ * replay. Older lists hardly affect the statistics.
  */
 const MOST_LISTS = 300_000
 const QUERY_SECONDS = 600

@@ -8,7 +8,7 @@ import scipy.linalg
 import scipy.sparse
 from implicit.cpu.als import AlternatingLeastSquares
 
-# Token weights are regularised so strongly that a token of few items stays near zero.
+# Token weights are regularised so strongly that the vector of a token that few items have stays near zero.
 TOKEN_REGULARIZATION = 5.0
 # Number of rows that are converted to doubles at a time, 128 MB.
 ROWS_AT_ONCE = 65_536
@@ -50,7 +50,7 @@ def main(path):
     model.fit(matrix, show_progress=False)
     halves = model.item_factors.astype("<f2")
     if not numpy.isfinite(halves).all():
-        raise SystemExit("the factors hold something that is no number")
+        raise SystemExit("the factors contain a value that is not a finite number")
     del model
     # All other results are computed from the rounded factors, because serving uses these.
     factors = halves.astype("f4")

@@ -1,4 +1,4 @@
-"""Computes what the tests of the model compare with: users folded in by implicit, and scores of LightGBM's trees.
+"""Computes the expected values in the tests of the model: users folded in by implicit, and scores of LightGBM's trees.
 
 Run it with the environment of requirements.txt: python fixtures.py tests/api/recommendations/model/fixtures
 """

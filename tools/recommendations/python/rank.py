@@ -1,4 +1,4 @@
-"""Learns to rank lists that were shown, with what their positions add to the clicks taken out."""
+"""Learns to rank from lists that were shown. Corrects for positions, because items at the top get more clicks anyway."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ def main(path):
     labels = numpy.fromfile(f"{folder}/labels.u8", dtype="u1")
     groups = numpy.fromfile(f"{folder}/groups.u32", dtype="<u4")
     if not numpy.isfinite(rows).all():
-        raise SystemExit("the lists hold something that is no number")
+        raise SystemExit("the lists contain a value that is not a finite number")
     data = lightgbm.Dataset(rows, labels, group=groups, feature_name=columns)
     if job["positions"]:
         data.set_position(numpy.fromfile(f"{folder}/positions.u32", dtype="<u4").astype("i4"))

@@ -24,15 +24,15 @@ export interface PythonPlace {
 }
 
 export interface PythonProgram extends PythonPlace {
-  /** A program in this folder, which reads its job from a JSON file and works only with files. */
+  /** A program in this folder. The program reads its job from a JSON file and works only with files. */
   readonly program: 'factorise' | 'rank'
   readonly job: { readonly folder: string }
   readonly signal?: AbortSignal
 }
 
 /**
- * Runs a Python program, in an environment that is created on first use. It has the priority of this process, and no
- * time limit of its own: `signal` ends it.
+ * Runs a Python program, in an environment that is created on first use. The program has the priority of this process,
+ * and no time limit of its own: `signal` ends the program.
  * @throws Error with the program's standard error
  */
 export async function runPython({ program, job, tools, python, signal }: PythonProgram): Promise<void> {

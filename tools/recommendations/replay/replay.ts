@@ -29,7 +29,7 @@ export interface Replay {
   readonly catalogue: Catalogue
   /** Lists that users were shown, in chronological order. */
   readonly shown: readonly ShownList[]
-  /** Range of interactions, by index, before which lists are requested; `to` is exclusive. */
+  /** Range of interactions, by index, that provide the test cases; `to` is exclusive. */
   readonly from: number
   readonly to: number
   /** Maximum number of test cases. They are spread evenly over the range. */
@@ -38,7 +38,8 @@ export interface Replay {
 }
 
 /**
- * Time after a list within which a chosen item counts as a success of the list: half an hour, the length of a session.
+ * How soon after a list the user must choose an item so that it counts as a success of the list: within half an hour,
+ * the length of a session.
  */
 export const FOLLOWED_MS = 30 * 60_000
 /** Maximum number of interactions in a replay. Older interactions would cost time but hardly affect the statistics. */
@@ -66,7 +67,7 @@ export async function replay(
     if (due.has(index) && !world.hasWatched(userId, history.itemIds[index], now)) {
       const chosen = chosenFrom(history, index, to)
       // The interaction may have followed a list that was shown only a moment ago. When the user requested that list,
-      // it did not count as shown yet.
+      // it did not count as shown yet, so lists from the last half hour are ignored.
       const shownUntil = now - FOLLOWED_MS
       const ask = (model: RecommendationModel | undefined) => world.ask(userId, now, model, shownUntil)
       onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask })

@@ -11,14 +11,14 @@ export interface IndexBuild {
   /** The greatest length of an item's factors. */
   readonly greatestLength: number
   readonly threads: number
-  /** Called after each piece. */
+  /** Called after each batch of rows, with the number of rows added so far. */
   onRows?(added: number): void
 }
 
 /** Number of rows that are read and added at a time, 8 MB of floats. */
 const ROWS_AT_ONCE = 8_192
 
-/** Builds the index of a bundle from its factors, which are read in parts. */
+/** Builds the index of a bundle from its factors. The factors are read in parts. */
 export async function buildIndex({ folder, items, greatestLength, threads, onRows }: IndexBuild): Promise<void> {
   const index = newVectorIndex(DIMENSIONS)
   const file = openSync(join(folder, 'items.f16'), 'r')

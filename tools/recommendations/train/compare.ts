@@ -21,7 +21,7 @@ export interface Comparison {
 
 export interface Compared extends Replay {
   readonly candidate: RecommendationModel
-  /** Undefined for the rules. */
+  /** The model in force; undefined if lists are made by rules. */
   readonly inForce: RecommendationModel | undefined
   readonly seed: number
 }

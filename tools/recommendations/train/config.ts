@@ -2,7 +2,10 @@ import { type KafkaSettings, kafkaSettings } from '../../../kafka/settings.ts'
 import { type Environment, readSettings } from '../../../settings/read.ts'
 import { type StateSettings, stateSettings } from '../../../state/settings.ts'
 
-/** Settings with which the training program finds its data. The worker that starts it has the same environment. */
+/**
+ * The settings that the training program needs to find its data. The program inherits the environment of the worker
+ * that starts it.
+ */
 export interface TrainingConfig {
   readonly kafka: KafkaSettings
   readonly state: StateSettings

@@ -20,7 +20,7 @@ const BYTES_PER_HALF = 2
 
 /**
  * Returns all rows in an order in which vectors with similar directions are close together. If vectors are inserted
- * into an index in this order, successive insertions visit the same part of the graph, which is then in the CPU's
+ * into an index in this order, successive insertions visit the same part of the graph, so this part is in the CPU's
  * caches: docs/adr/0063-vectors-are-indexed-in-groups.md
  */
 export function insertionOrder(factors: FactorFile, threads: number): Uint32Array {
@@ -38,7 +38,7 @@ export function insertionOrder(factors: FactorFile, threads: number): Uint32Arra
 
 /**
  * Divides rows into groups. Evenly spaced rows are the centres, and each row joins the group whose centre has the
- * greatest cosine with it.
+ * greatest cosine similarity to the row.
  */
 function groupsOf(factors: FactorFile, rows: Uint32Array, threads: number): Uint32Array[] {
   if (rows.length <= GROUPS) return [rows]

@@ -27,7 +27,7 @@ export interface VersionTraining extends PythonPlace {
   readonly catalogue: Catalogue
   /** Lists that users were shown, in chronological order. */
   readonly shown: readonly ShownList[]
-  /** Undefined for the rules. */
+  /** The model in force; undefined if lists are made by rules. */
   readonly inForce: ModelInForce | undefined
   /**
    * Returns lists that were shown before a time, with the users' choices after them. If there are too few of these
@@ -69,8 +69,7 @@ const ENOUGH_SERVED = 10_000
  */
 const NEWEST_SHARE = 0.1
 /**
- * Share of the training data with which the ranker is trained. The vectors that the ranker sees are trained only on
- * earlier data.
+ * Share of the training data that trains the ranker. The vectors that the ranker sees are trained only on earlier data.
  */
 const LISTED_SHARE = 0.2
 const MOST_LISTS = 8_000
@@ -131,7 +130,7 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
 
 /**
  * Trains on the first interactions of a history, and writes the files to `BUNDLE_FOLDER`.
- * @returns the number of lists from which the ranker learned, and no version if there were too few
+ * @returns the number of lists from which the ranker learned; `version` is undefined if there were too few lists
  */
 export async function trainCandidate(
   training: Omit<VersionTraining, 'inForce'>,
