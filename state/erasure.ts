@@ -3,14 +3,14 @@
  * consistent when an operator changes that time (see docs/operations.md).
  */
 export interface ErasureTimes {
-  /** How long the last read of burnt content can be repeated. */
+  /** How long the last read of content can be repeated, if reading has burnt the content. */
   readonly repeatableMs: number
   /**
    * Time without a touch after which an unreferenced blob is removed. It is longer than any command takes, and longer
-   * than the time for which a last read can be repeated.
+   * than `repeatableMs`.
    */
   readonly untouchedMs: number
-  /** Interval of the removal of such blobs. */
+  /** Interval between sweeps, which remove such blobs. */
   readonly sweepEveryMs: number
   /**
    * Interval at which old versions of rows are removed from state and tables. Removing them takes some time, and the

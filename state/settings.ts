@@ -73,7 +73,7 @@ export const stateSettings = settingsFragment({
     /** Name of the cluster in ClickHouse's configuration; undefined for a single server. */
     clickhouseCluster: env.CLICKHOUSE_CLUSTER,
     opensearchUrl: env.OPENSEARCH_URL,
-    /** Of new indexes. */
+    /** Layout of new indexes. */
     opensearchLayout: { shards: env.OPENSEARCH_SHARDS, replicas: env.OPENSEARCH_REPLICAS },
     blobs: { url: env.BLOBS_URL ?? folderUrl(home, 'blobs'), s3Endpoint: env.BLOBS_ENDPOINT },
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },

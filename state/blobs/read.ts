@@ -9,12 +9,12 @@ import { PLAIN_MAGIC, STAMP_BYTES } from './draft.ts'
 export class BlobCorruptError extends Error {
   override readonly name = 'BlobCorruptError'
   constructor(hash: string, cause?: unknown) {
-    super(`blob ${hash} is damaged: restore it from a backup, or put the same content again after removing it`, { cause })
+    super(`blob ${hash} is damaged: restore it from a backup, or remove it and put the same content again`, { cause })
   }
 }
 
 /**
- * Maximum size of content that is unpacked in one call. This takes a fraction of a millisecond. Longer content is
+ * Content up to this size is unpacked in one call. The call takes a fraction of a millisecond. Longer content is
  * streamed.
  */
 const AT_ONCE_BYTES = 262_144

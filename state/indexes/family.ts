@@ -3,7 +3,7 @@ import { NOT_FOUND, OK, requireSuccess } from './answers.ts'
 import { pathPart, type SearchClient } from './client.ts'
 import { definitionOf, type Index, type IndexForm, POSITION_FIELD } from './search-index.ts'
 
-/** What a concrete index says about itself. */
+/** What a concrete index was built from, as recorded in the index itself. */
 export interface IndexOrigin {
   /** `definitionOf` the index. */
   readonly definition: string
@@ -49,13 +49,16 @@ export interface IndexFamily {
   publish(index: string, token: string, former: string | undefined): Promise<boolean>
   remove(index: string): Promise<void>
   /**
-   * Makes the server retry shards that it has given up on, for example because the disk was full. The server would not
-   * retry them by itself.
+   * Makes the server retry failed shard allocations, which it does not do by itself once it has given up, for example
+   * after the disk was full.
    */
   retryFailedShards(): Promise<void>
 }
 
-/** Returns the alias under which sinks write to a searched index. The alias moves together with the index's name. */
+/**
+ * Returns the alias under which sinks write to the index that searches use. `publish` moves it together with the alias
+ * for searches.
+ */
 export function sinkAlias(index: string): string {
   return `${index}.sink`
 }
@@ -78,7 +81,8 @@ const CREATE_TIMEOUT_MS = 60_000
 const DELETIONS_REMEMBERED = '1h'
 
 /**
- * Settings that spread an index over the machines of a cluster. They do not determine whether an index must be rebuilt.
+ * Settings that spread an index over the machines of a cluster. A change to them does not require a rebuild of existing
+ * indexes.
  */
 export interface IndexLayout {
   readonly shards: number
@@ -157,7 +161,7 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
   }
 
   const addition = (of: string, alias: string) => ({ add: { index: of, alias } })
-  /** Without its alias, the whole change fails. */
+  /** Makes the whole change fail if the index does not have the alias. */
   const removal = (of: string, alias: string) => ({ remove: { index: of, alias, must_exist: true } })
 
   async function publish(complete: string, token: string, former: string | undefined): Promise<boolean> {
@@ -194,7 +198,7 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
       const health = await client.call({ method: 'GET', path: '/_cluster/health?filter_path=status&timeout=0s' })
       if (health.body.status !== 'red') return
       const answer = await client.call({ method: 'POST', path: '/_cluster/reroute?retry_failed=true&metric=none' })
-      requireSuccess(answer, 'trying failed shards again')
+      requireSuccess(answer, 'retrying failed shards')
     },
     async remove(of) {
       const answer = await client.call({ method: 'DELETE', path: `/${pathPart(of)}` })
@@ -204,8 +208,8 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
 }
 
 /**
- * Throws if a shard could not be refreshed, for example because its disk is full. Its documents would be missing from
- * searches.
+ * Throws if a shard could not be refreshed, for example because its disk is full. The documents of that shard would be
+ * missing from searches.
  */
 function requireAllShards(shards: { readonly successful: number; readonly failed: number } | undefined, index: string): void {
   if (shards === undefined || (shards.failed === 0 && shards.successful > 0)) return

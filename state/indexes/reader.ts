@@ -3,7 +3,7 @@ import { NOT_FOUND, reasonOf, requireSuccess } from './answers.ts'
 import { pathPart, type SearchAnswer, type SearchClient } from './client.ts'
 import { isUnavailable } from './unavailable.ts'
 
-/** Result of a search when the index has not been filled yet or was deleted. */
+/** Result of a search in an index that has not been filled yet or was deleted. */
 export const NOT_COMPLETE = Symbol('index not complete')
 
 export interface SearchOptions {
@@ -75,7 +75,7 @@ interface SingleAnswer {
 }
 
 /**
- * Checks one of several answers. @throws TargetUnavailableError for every status that makes the client throw it after a
+ * Checks one of several answers. @throws TargetUnavailableError for the statuses for which the client throws it after a
  * single search
  */
 function requireAvailable(index: string, body: SingleAnswer): SearchAnswer {

@@ -31,7 +31,7 @@ export async function readHashes(redis: CommandClient, keys: readonly string[]):
   return found.map(fieldsOf)
 }
 
-/** @param reply fields and values in turn */
+/** @param reply field names and values, alternating */
 function fieldsOf(reply: readonly string[]): Record<string, string> {
   // A field may have any name, even one that all objects inherit, such as `constructor`.
   const fields: Record<string, string> = Object.create(null)

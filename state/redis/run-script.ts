@@ -5,7 +5,7 @@ export interface RedisScript {
   /** Names the script in messages. */
   readonly name: string
   readonly source: string
-  /** True if the script returns text as bytes. */
+  /** True if the text that the script returns is needed as bytes, in a Buffer. */
   readonly returnsBytes?: boolean
 }
 

@@ -28,11 +28,11 @@ export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'rol
    * @returns its bytes, valid until the next use of the store; undefined if there is none
    */
   find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined
-  /** Looks for a row. The key is not encoded. */
+  /** Like `find`, but encodes the key itself. */
   findKey(key: K): Readonly<ByteSpan> | undefined
   /** Replaces a row with these bytes, which must be an encoded value. */
   write(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan>): void
-  /** Replaces a row with these bytes. The key is not encoded. */
+  /** Like `write`, but encodes the key itself. */
   writeKey(key: K, value: Readonly<ByteSpan>): void
 }
 
@@ -57,7 +57,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   let young = new PackedRows()
   let old = new PackedRows()
   const announced = new PackedRows()
-  /** A row that was not announced, so that it is read on its own. */
+  /** The key of a row that was not announced and is therefore read on its own. */
   const single = new PackedRows()
   /** The row that was found last. */
   const found: ByteSpan = { buffer: changed.buffer, start: 0, end: 0 }
@@ -72,7 +72,10 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   /** The ids of the schemas whose values can be decoded. */
   const readable = new Set<number>()
 
-  /** @returns `unknown` if the cache does not show whether the key has a row; after `row`, `found` is the row */
+  /**
+   * @returns `row` if the key has a row, to which `found` then refers; `none` if it has no row; `unknown` if the cache
+   * does not show this
+   */
   function locate(key: Uint8Array, start: number, end: number, hash: number): 'row' | 'none' | 'unknown' {
     let row = changed.count === 0 ? -1 : changed.find(key, start, end, hash)
     if (row >= 0) return at(changed, row)

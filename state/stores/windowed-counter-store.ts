@@ -29,9 +29,10 @@ export interface WindowedCounterStore<K> extends EngineStore {
   /**
    * Adds `by` (an integer, default 1) to the bucket of `time`. A bucket after the key's newest bucket advances the
    * key's ring.
-   * @returns false when the time is before the ring, in which case nothing is counted. This also applies to a key that
-   * is new or was trimmed, because its older windows are already closed.
-   * @throws RangeError when `by` is no integer or `time` is no time, because such a count would spoil the state
+   * @returns false when the time is before the ring. Then nothing is counted. A key that is new or was trimmed has a
+   * ring too: it ends at the bucket of stream time.
+   * @throws RangeError when `by` is not an integer or `time` is not a time, because such a count would corrupt the
+   * state
    */
   add(key: K, time: number, by?: number): boolean
   /** Returns the sum of the buckets that begin at or after `from` and before `to`. */

@@ -18,13 +18,13 @@ export interface InsertSource {
 }
 
 /**
- * Rows of one insert in ClickHouse's RowBinary: the values of each row, one after another, in the order of the
+ * Rows of one insert in ClickHouse's RowBinary format: the values of each row, one after another, in the order of the
  * declared columns. `endRow` adds the columns that every table has. Numbers are little-endian.
  */
 export class RowBinary {
   readonly source: InsertSource
   readonly values = new PlainValues(byteWriter())
-  /** The columns of topic and partition. */
+  /** The encoded values of the columns for topic and partition. */
   readonly #place: Buffer
   /** The offset of the first record with a row. */
   firstOffset = -1
@@ -49,7 +49,7 @@ export class RowBinary {
     this.count++
   }
 
-  /** Removes rows and values that were added since the rows had this state. */
+  /** Removes rows and values that were added after this state was saved. */
   restore({ size, firstOffset, lastOffset, count }: RowBinaryState): void {
     this.values.truncate(size)
     this.firstOffset = firstOffset
@@ -109,7 +109,7 @@ export class PlainValues {
     this.raw(bytes, start, end)
   }
 
-  /** Begins an array. */
+  /** Begins an array. Its items must follow. */
   length(length: number): void {
     const out = this.#out
     out.reserve(MAX_LENGTH_BYTES)

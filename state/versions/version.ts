@@ -10,7 +10,7 @@ export interface FileVersion {
 export interface VersionFile {
   /** The file's name in the folder of the version. */
   readonly name: string
-  /** SHA-256 of the content, under which the blob store stores it. */
+  /** SHA-256 of the content, which is the name of its blob. */
   readonly hash: string
   readonly bytes: number
 }

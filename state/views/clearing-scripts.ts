@@ -10,8 +10,8 @@ export const CLEARING_FIELD = ':clearing'
 const CLEARED_FIELD = ':cleared'
 
 /**
- * Begins a clearing, unless another process has begun one, or the positions have changed since the sink read them. The
- * request may be late, and must not clear what another process has filled in the meantime. KEYS: 1 the positions, from
+ * Begins a clearing, unless another process has begun one, or the positions have changed since the sink read them. A
+ * request that arrives late must not clear what another process has filled in the meantime. KEYS: 1 the positions, from
  * 2 on caught-up flags. ARGV: 1 the mark, 2 the topic, 3 and 4 its next offset and time, both empty if the sink found
  * no positions.
  */

@@ -126,9 +126,9 @@ export interface ProductSource
   readonly price_band: string
   /** Mean number of stars as shown, with one decimal; 0 if there are no reviews. */
   readonly rating: number
-  /** Mean number of stars including prior reviews, by which lists are sorted. */
+  /** Mean number of stars including prior reviews. Lists are sorted by this mean. */
   readonly rating_mean: number
-  /** The whole stars of `rating`. */
+  /** `rating`, rounded down to whole stars. */
   readonly rating_band: string
   readonly quality: number
   readonly ceiling: number
@@ -194,7 +194,7 @@ function shownRating(sum: number, count: number): number {
   return count === 0 ? 0 : Math.round((sum / count) * DECIMALS) / DECIMALS
 }
 
-/** Returns the brand unless the title starts with it, so that the brand is not counted twice. */
+/** Returns nothing if the title already contains the brand, so that the brand is not counted twice. */
 function brandPart(brand: string | null, title: string): string {
   return brand === null || title.toLowerCase().includes(brand.toLowerCase()) ? '' : `${brand} `
 }

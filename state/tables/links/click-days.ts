@@ -3,13 +3,14 @@ import { type ClusterOptions, ddlParts, engineOf } from '../table.ts'
 /** Retention in years. Three years allow comparisons of a season with the same season of previous years. */
 const RETENTION_YEARS = 3
 /**
- * Maximum delay in days of clicks that are added to daily totals. Later clicks are stored only in `clicks`. The limit
- * is below the 90 days of raw clicks, so that no day is recomputed after some of its clicks have expired.
+ * Maximum delay, in days, with which a click is still added to the daily totals. Later clicks are stored only in
+ * `clicks`. The limit is below the 90 days for which raw clicks are kept, so that no day is recomputed after some of
+ * its clicks have expired.
  */
 const RENEWED_DAYS = 30
 /**
- * Overlap of two successive computations in minutes. A row becomes visible later than its `inserted_at`, but an insert
- * takes at most one minute.
+ * Overlap of two successive computations, in minutes. They must overlap because a row becomes visible later than its
+ * `inserted_at`. An insert takes at most one minute.
  */
 const OVERLAP_MINUTES = 10
 

@@ -25,7 +25,7 @@ interface ExistenceReader {
 }
 
 /**
- * Returns the given images to which a product of any partition refers.
+ * Returns those of the given images that a product in any partition references.
  * @throws Error when a partition has not caught up, because it may still lack a reference
  */
 export async function referencedImages(reader: ExistenceReader, partitions: number, hashes: readonly string[]): Promise<Set<string>> {

@@ -7,7 +7,7 @@ import { type NOT_CAUGHT_UP, type ViewOperation, type ViewReader, viewTag, withC
  *
  * | key | value |
  * |---|---|
- * | `{catalog-products:<p>}:offer:<product_id>` | JSON: numbers of the variants, true if for sale |
+ * | `{catalog-products:<p>}:offer:<product_id>` | JSON object: variant number → true if the variant is for sale |
  */
 type Offer = Readonly<Record<string, boolean>>
 

@@ -20,7 +20,7 @@ import {
  * | `{fraud-blocklist:<p>}:entry:<entry_id>` | the entry as JSON |
  * | `{fraud-blocklist:<p>}:entries:<entity_type>` | sorted set with equal scores: places of entries, newest first |
  *
- * The place of an entry is `<time that decreases, 16 digits>-<entry_id>`.
+ * The place of an entry is `<16 digits that decrease with creation time>-<entry_id>`, so lexical order is newest first.
  */
 export const FRAUD_BLOCKLIST_VIEW = blocklistFlow.name
 
