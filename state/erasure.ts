@@ -3,7 +3,7 @@
  * consistent when an operator changes that time (see docs/operations.md).
  */
 export interface ErasureTimes {
-  /** How long the last read of content can be repeated, if reading has burnt the content. */
+  /** How long a read that has burnt its content can be repeated. */
   readonly repeatableMs: number
   /**
    * Time without a touch after which an unreferenced blob is removed. It is longer than any command takes, and longer

@@ -20,8 +20,8 @@ export interface BlobSettings {
 }
 
 /**
- * A touch is skipped if the blob was touched more recently than this. The time must be short, because the last read of
- * a blob must protect the blob for as long as that read can be repeated.
+ * A blob that was touched within this time is not touched again. The time must be short, because the last read of a
+ * blob must protect the blob for as long as that read can be repeated.
  */
 const RENEW_AFTER_MS = 60_000
 /**

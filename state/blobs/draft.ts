@@ -101,7 +101,7 @@ export function openDraft(folder: string, { compresses }: DraftOptions): BlobDra
       return bytes
     },
     packed() {
-      if (result === undefined) throw new Error('the draft is not finished')
+      if (result === undefined) throw new Error('the draft was used before it was finished')
       return result
     },
     async discard() {

@@ -17,7 +17,7 @@ export interface SearchCall {
 }
 
 export interface SearchAnswer {
-  /** 2xx, or 400 to 499 except 429. */
+  /** HTTP status: 200 to 299, or 400 to 499 except 429. */
   readonly status: number
   /** The parsed body. Its structure depends on the endpoint. */
   // biome-ignore lint/suspicious/noExplicitAny: the callers know the form of their endpoint's answer

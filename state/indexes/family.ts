@@ -5,7 +5,7 @@ import { definitionOf, type Index, type IndexForm, POSITION_FIELD } from './sear
 
 /** What a concrete index was built from, as recorded in the index itself. */
 export interface IndexOrigin {
-  /** `definitionOf` the index. */
+  /** The result of `definitionOf` for the index. */
   readonly definition: string
   /** Id of the topic that the index is filled from. A topic that was deleted and created again has a different id. */
   readonly topicId: string
@@ -32,7 +32,7 @@ export interface IndexFamily {
   /** Returns the index that searches use; undefined when there is none. */
   current(): Promise<ConcreteIndex | undefined>
   /**
-   * Creates an empty index that only the holder of the token can write.
+   * Creates an empty index to which only the holder of the token can write.
    * @param now epoch ms, which becomes the number in the name of the index
    */
   create(origin: IndexOrigin, token: string, now: number): Promise<string>
@@ -122,8 +122,9 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
 
   async function create(origin: IndexOrigin, token: string, now: number): Promise<string> {
     const greatest = Math.max(0, ...(await list()).map((each) => numberOf(each.name)))
-    // The number must never have been used before. A counter would start from the beginning if the server lost all
-    // data, and a sink that has not noticed the loss would then write to a new index of the same name.
+    // The number must never have been used before, so it is a time and not a counter. If the server lost all data, a
+    // counter would start from the beginning, and a sink that has not noticed the loss would write to a new index of
+    // the same name.
     const created = `${name}-${Math.max(now, greatest + 1)}`
     const answer = await client.call({
       method: 'PUT',

@@ -32,7 +32,7 @@ export interface BoundedScriptsOptions {
   readonly redis: ScriptClient
   /** Time limit of a call, ms. */
   readonly timeoutMs: number
-  /** Monotonic ms. */
+  /** Returns the time of a monotonic clock, ms. */
   monotonic(): number
   /** @default the timers of this machine */
   readonly timers?: PatientTimers

@@ -37,7 +37,7 @@ const LONGEST_PAUSE_MS = 200
  */
 const LATE_FOR_MS = 20
 
-/** @param monotonic ms */
+/** @param monotonic returns the time of a monotonic clock, ms */
 export function circuit(monotonic: () => number): Circuit {
   let isOpen = false
   let isProbing = false

@@ -24,7 +24,7 @@ export function oneBucket(bucket: number, count: number): Buckets {
 }
 
 /**
- * Adds to a bucket and drops buckets whose numbers are at least `keep` below the number of the newest bucket.
+ * Adds a count to a bucket. Drops the buckets that are at least `keep` buckets older than the newest bucket.
  * @param onDrop called for each bucket before the bucket is dropped
  * @returns the bucket's new count; 0 when the bucket itself is too old to keep
  */

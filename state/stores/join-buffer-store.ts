@@ -147,8 +147,8 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   /**
-   * Returns the number of the part that receives the next value once the first part is full. The search doubles its
-   * steps to read few parts, because reading a part may require decoding it.
+   * Returns the number of the part that receives the next value once the first part is full. An exponential search
+   * reads few parts, because reading a part may require decoding it.
    */
   function openPart(key: string): number {
     return firstAfter(0, (part) => {
@@ -279,7 +279,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   })
 }
 
-/** Returns the first number after `from` for which a condition holds. The search doubles its steps. */
+/** Returns the first number after `from` for which a condition holds, by exponential search. */
 function firstAfter(from: number, holds: (number: number) => boolean): number {
   let below = from
   let step = 1

@@ -20,7 +20,7 @@ export interface KeyFilter<K> {
 const HASH_BITS = 0x3fff_ffff
 /** Number of removed keys up to which the filter is never stale. */
 const REMOVED_KEPT = 1_000
-/** Maximum number of hashes. This number takes about 200 MB. A Set throws an error beyond 16.7 million. */
+/** Maximum number of hashes. They take about 200 MB. A Set cannot contain more than 16.7 million. */
 const MAX_HASHES = 8_000_000
 
 export function keyFilter<K>(keys: Codec<K>, maxHashes = MAX_HASHES): KeyFilter<K> {

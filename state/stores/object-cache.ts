@@ -11,7 +11,10 @@ export interface ObjectCache<K, E> {
   set(key: K, entry: E): void
   /** The number of the young generation. An entry that was set in this generation need not be set again. */
   readonly generation: number
-  /** Adds the change in weight of an entry that has become heavier, or lighter (negative), since it was set. */
+  /**
+   * Must be called when an entry has become heavier since it was set, with the difference (negative if it has become
+   * lighter).
+   */
   grew(weight: number): void
   clear(): void
 }

@@ -26,7 +26,7 @@ const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
 /** A table counts as hardly used if its rows fill less than 1/`SMALL_USE` of its memory. */
 const SMALL_USE = 4
 /**
- * A table returns memory after it was hardly used before this number of consecutive clears. If tables never returned
+ * A table returns memory if it was hardly used before each of this many consecutive clears. If tables never returned
  * memory, a burst, such as the first lists or a backlog, would leave large tables in every store and partition forever.
  * At one commit per second, this number covers two renewals of the trends, so a table does not shrink after one renewal
  * only to grow at the next.
@@ -100,7 +100,7 @@ export class PackedRows {
     return this.#used + this.#count * ROW_BYTES
   }
 
-  /** Size of the memory of the table, in bytes. */
+  /** Memory that the table has allocated, in bytes. */
   get capacity(): number {
     return this.#bytes.length + this.#fields.byteLength + this.#slots.byteLength
   }

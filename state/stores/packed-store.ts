@@ -11,15 +11,15 @@ import { storeGuard } from './store-guard.ts'
 export interface PackedStoreOptions<K, V> {
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Memory for cached rows, per task. The default is the worker's setting. 0 suits rows that are not read again. */
+  /** Memory for cached rows, per task. The default is the worker's setting. Use 0 for rows that are not read again. */
   readonly cacheBytes?: number
 }
 
 /**
  * A keyed store that keeps its rows in memory as bytes. It suits very many small rows that are mostly written once and
- * never read again, and rows whose decoded objects are large. Each `get` decodes a row and each `put` encodes it,
- * so values are not shared. The decoded objects therefore die young, which costs the garbage collector much less than
- * cached objects that die later. The methods for bytes take encoded keys with their `keyHash`.
+ * never read again, and rows whose decoded objects are large. Each `get` decodes a row and each `put` encodes it, so
+ * callers never share an object. The decoded objects therefore die young, which costs the garbage collector much less
+ * than cached objects that die later. The methods for bytes take encoded keys with their `keyHash`.
  */
 export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'roll'> {
   prefetchBytes(key: Uint8Array, start: number, end: number, hash: number): void

@@ -16,7 +16,7 @@ const APART = 'erasable'
 /** Share of the memory budget for the database of the erasable stores. These stores are small. */
 const APART_SHARE = 1 / 4
 
-/** Opens one or two databases. */
+/** Opens the main database, and a second one if some stores are erasable. */
 async function openState({ apartOf, ...options }: StateOptions): Promise<StateBackend> {
   const { folder, memoryBudgetBytes = DEFAULT_MEMORY_BUDGET_BYTES } = options
   if (apartOf === undefined) return await openRocksdbBackend(options)

@@ -220,7 +220,7 @@ function readOrCreateDirectory(binding: RocksdbBinding, live: LiveDatabase, fold
       binding.batch_put(own, ...formatEntry(), undefined)
       binding.batch_write(live.current, own, undefined)
     } else if (directory.format !== FORMAT_VERSION) {
-      throw new StateCorrupted(`the state in ${folder} has format ${directory.format}, this version reads ${FORMAT_VERSION}`)
+      throw new StateCorrupted(`the state in ${folder} has format ${directory.format}, but this version reads format ${FORMAT_VERSION}`)
     }
     for (const space of directory.deleted.splice(0)) deleteRows(binding, live, space)
     return directory

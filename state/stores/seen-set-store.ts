@@ -185,7 +185,8 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
    */
   function isOnlyOne(key: K, first: Buffer | undefined): boolean {
     if (first !== undefined && isOnlyPage(first)) return true
-    // The scan omits uncommitted pages, because including them would require sorting all changes.
+    // These sets list the uncommitted pages. The scan below omits them, because including them would require sorting
+    // all changes.
     if (added.has(idOf(key)) || flushed.has(idOf(key))) return false
     for (const [row] of rows.scan({ prefix: pagesOfSet(rowCodec, key), limit: 2, omitsNew: true })) {
       if (pageOf(row).page !== FIRST_PAGE) return false
@@ -374,6 +375,6 @@ function copyOf(runs: Page): Page {
 
 /** Returns the page of a row. Rows that only bound scans are never stored. */
 function pageOf<K>(row: SeenSetRow<K>): { readonly key: K; readonly page: number } {
-  if (row.kind === 'due-from') throw new Error('a bound was read as a row')
+  if (row.kind === 'due-from') throw new Error('unexpected: the store contains a scan bound as a row')
   return { key: row.key, page: row.page }
 }

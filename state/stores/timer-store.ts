@@ -134,7 +134,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     return list.sort((a, b) => Buffer.compare(a.row, b.row))
   }
 
-  /** Returns the earliest due time among changed rows that are not in the column yet. */
+  /** Returns the earliest due time of the rows of pending timers. Some of these rows are not in the column yet. */
   function firstWritten(pending: ReadonlySet<Entry<K, TimerState>>): number {
     let first = Infinity
     for (const { value } of pending) first = Math.min(first, value?.written ?? Infinity)

@@ -84,7 +84,7 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
     add(key: K, time: number, by = 1) {
       const bucket = Math.floor(time / bucketMs)
       if (!Number.isSafeInteger(by) || !Number.isSafeInteger(bucket))
-        throw new RangeError(`store ${name}: cannot add ${by} at time ${time}`)
+        throw new RangeError(`store ${name}: ${by} is not an integer, or ${time} is not a time in epoch ms`)
       const counter = counters.get(key)
       if (isLate(bucket, counter === undefined ? -Infinity : newestOf(counter))) return false
       if (counter === undefined) counters.put(key, oneBucket(bucket, by))

@@ -26,7 +26,7 @@ export class RowBinary {
   readonly values = new PlainValues(byteWriter())
   /** The encoded values of the columns for topic and partition. */
   readonly #place: Buffer
-  /** The offset of the first record with a row. */
+  /** The offset of the first record that has a row; -1 if there are no rows. */
   firstOffset = -1
   lastOffset = -1
   /** Number of rows. */
@@ -63,7 +63,7 @@ export class RowBinary {
 }
 
 type RowBinaryState = Pick<RowBinary, 'firstOffset' | 'lastOffset' | 'count'> & {
-  /** Number of bytes. */
+  /** Number of bytes written. */
   readonly size: number
 }
 
@@ -79,12 +79,12 @@ export class PlainValues {
     return this.#out.buffer.subarray(0, this.#out.length)
   }
 
-  /** Number of bytes. */
+  /** Number of bytes written. */
   get size(): number {
     return this.#out.length
   }
 
-  /** Removes the bytes from this position on. */
+  /** Removes all bytes after the first `size` bytes. */
   truncate(size: number): void {
     this.#out.length = size
   }
@@ -131,7 +131,7 @@ export class PlainValues {
     out.buffer[out.length++] = number >>> 8
   }
 
-  /** Also writes Int32. */
+  /** Writes a UInt32 or an Int32. */
   uint32(number: number): void {
     const out = this.#out
     out.reserve(4)
@@ -143,7 +143,7 @@ export class PlainValues {
   }
 
   /**
-   * Also writes Int64 and DateTime64(3).
+   * Writes a UInt64, an Int64 or a DateTime64(3).
    * @param number an integer that a double represents exactly
    */
   uint64(number: number): void {

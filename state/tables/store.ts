@@ -198,6 +198,6 @@ async function asking<T>(question: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof ClickHouseError && !PASSING.has(error.code)) throw error
     if (error instanceof TypeError || error instanceof RangeError) throw error
-    throw new TargetUnavailableError(`ClickHouse did not accept the rows: ${(error as Error).message}`, { cause: error })
+    throw new TargetUnavailableError(`a request to ClickHouse failed: ${(error as Error).message}`, { cause: error })
   }
 }

@@ -25,7 +25,7 @@ ENGINE = ${engine}
 ORDER BY (table_name, identity, kafka_topic, kafka_partition)`
 }
 
-/** Replaces an earlier id. */
+/** Records the id of a topic. It replaces an earlier id. */
 export async function recordTopicId(
   client: ClickHouseClient,
   { table, identity, topic, partition, id }: FilledFrom & { readonly id: string },

@@ -54,7 +54,8 @@ export function localVersions({ blobs, folder, now }: LocalVersionsOptions): Loc
         if (written > bytes) break
         await file.writeFile(piece)
       }
-      if (written !== bytes) throw new VersionRefusedError(`The file ${name} does not have the ${bytes} bytes that its version names.`)
+      if (written !== bytes)
+        throw new VersionRefusedError(`The file ${name} does not have the length of ${bytes} bytes that its version declares.`)
       await file.sync()
     } finally {
       blob.close()

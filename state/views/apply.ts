@@ -247,6 +247,6 @@ async function asking<T>(command: () => Promise<T>): Promise<T> {
     return await command()
   } catch (error) {
     if (!isPassingError(error as Error)) throw error
-    throw new TargetUnavailableError(`Redis did not apply the view's changes: ${(error as Error).message}`, { cause: error })
+    throw new TargetUnavailableError(`a request to Redis failed: ${(error as Error).message}`, { cause: error })
   }
 }

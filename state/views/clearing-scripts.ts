@@ -28,14 +28,14 @@ redis.call('HSET', KEYS[1], '${CLEARING_FIELD}', ARGV[1])
 return 1
 `
 
-/** KEYS: from 2 on, the keys to remove. ARGV[1]: the mark. */
+/** Removes keys during a clearing. KEYS: from 2 on, the keys to remove. ARGV: 1 the mark. */
 export const REMOVE_WHILE_CLEARING = `
 if redis.call('HGET', KEYS[1], '${CLEARING_FIELD}') ~= ARGV[1] then return 0 end
 for index = 2, #KEYS do redis.call('UNLINK', KEYS[index]) end
 return 1
 `
 
-/** ARGV: 1 the mark. */
+/** Ends a clearing. ARGV: 1 the mark. */
 export const END_CLEARING = `
 if redis.call('HGET', KEYS[1], '${CLEARING_FIELD}') ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[1])

@@ -20,7 +20,7 @@ export interface ConnectionOptions extends RedisPlace {
   readonly onEviction: (fault: string | undefined) => void
 }
 
-/** A logger whose first parameter is the fields and whose second is the event name, as in pino. */
+/** A logger that takes the fields first and then the event name, as pino does. */
 interface SinkLog {
   warn(fields: object, event: string): void
   info(fields: object, event: string): void

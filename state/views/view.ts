@@ -37,7 +37,7 @@ export type ViewOperation =
       readonly op: 'removeRows'
       readonly key: string
       readonly rowBytes: number
-      /** At least one. */
+      /** At least one item. */
       readonly items: readonly RowItem[]
       readonly counters: string
     }
@@ -52,7 +52,7 @@ export type ViewOperation =
 
 /** An item of a `removeRows` operation. */
 export interface RowItem {
-  /** The bytes with which the item's row begins. Their number is the same for all items. */
+  /** Prefix of the item's row. All prefixes have the same length. */
   readonly start: Buffer
   /** The fields of counters that may include the item, the most likely one first. */
   readonly counters: readonly string[]
@@ -168,7 +168,7 @@ export interface ScoredMember {
 export interface ScoreReader {
   /** Returns members with their scores, otherwise like `zrevrange`. */
   zrevrangeWithScores(key: string, start: number, stop: number): Promise<ScoredMember[]>
-  /** Returns the scores of members, in their order; null for members that the set lacks. */
+  /** Returns the scores in the order of the members; null for members that the set lacks. */
   zmscore(key: string, members: readonly string[]): Promise<(number | null)[]>
 }
 
@@ -195,7 +195,7 @@ export const NOT_CAUGHT_UP = Symbol('not caught up')
 
 /**
  * Reads a value together with the caught-up flag, without which a missing value means nothing. The value is requested
- * first: if Redis is emptied between the two replies, the flag is gone as well.
+ * first: if it is missing because Redis was emptied, the flag is missing too.
  */
 export async function withCaughtUp<T>(
   reader: Pick<ViewReader, 'get'>,

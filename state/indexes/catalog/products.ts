@@ -121,7 +121,7 @@ export interface ProductSource
   > {
   readonly is_public: true
   readonly category: string
-  /** In decimal. */
+  /** The seller's id in decimal. */
   readonly seller_id: string
   readonly price_band: string
   /** Mean number of stars as shown, with one decimal; 0 if there are no reviews. */
@@ -194,7 +194,10 @@ function shownRating(sum: number, count: number): number {
   return count === 0 ? 0 : Math.round((sum / count) * DECIMALS) / DECIMALS
 }
 
-/** Returns nothing if the title already contains the brand, so that the brand is not counted twice. */
+/**
+ * Returns the text to put before the title: the brand, or nothing if the title already contains it. The brand is thus
+ * not counted twice.
+ */
 function brandPart(brand: string | null, title: string): string {
   return brand === null || title.toLowerCase().includes(brand.toLowerCase()) ? '' : `${brand} `
 }

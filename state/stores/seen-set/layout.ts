@@ -69,8 +69,8 @@ const LAST_LAYER_FACTOR = 2
  */
 const ROOM = 1.5
 /**
- * The first layer's share of the error rate. Most sets have only this page, so its share is large and its fingerprints
- * are short.
+ * The first layer's share of the error rate. Most sets have only this page, so its share is large, which keeps its
+ * fingerprints short.
  */
 const FIRST_LAYER_ERRORS = 0.6
 const MAX_FINGERPRINT_BITS = 32
@@ -148,7 +148,10 @@ function bitsForFurther(errorRate: number, layers: number): number {
   return bitsFor((errorRate * (1 - FIRST_LAYER_ERRORS)) / Math.max(1, layers - 1))
 }
 
-/** Returns the length of the shortest fingerprints with which a full page has no more false positives than `errors`. */
+/**
+ * Returns the smallest number of bits per fingerprint with which the false-positive rate of a full page is at most
+ * `errors`.
+ */
 function bitsFor(errors: number): number {
   return Math.ceil(Math.log2(MAX_PAGE_ENTRIES / errors))
 }

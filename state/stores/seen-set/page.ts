@@ -104,7 +104,8 @@ export function withoutMark(bytes: Buffer): Buffer {
 
 /** @throws MalformedPageError */
 export function decodePage(bytes: Uint8Array, fingerprintBits: number): Page {
-  if (bytes[0] !== VERSION && bytes[0] !== ONLY_PAGE_VERSION) throw new MalformedPageError(`version ${bytes[0]} of the page is unknown`)
+  if (bytes[0] !== VERSION && bytes[0] !== ONLY_PAGE_VERSION)
+    throw new MalformedPageError(`the page has the unknown format version ${bytes[0]}`)
   const page: Page = []
   const reader: BitReader = { bytes, at: BITS_PER_BYTE }
   let before: number | undefined

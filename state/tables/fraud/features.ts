@@ -24,7 +24,7 @@ export const FEATURE_NAMES: readonly (keyof FraudFeatures)[] = FEATURES.map(({ n
 
 /**
  * All features of scored transactions and the basis of each decision, kept for 30 days. Back-tests and training read
- * only this table, and features are never computed again. Fed by `txn.scored`. If a transaction was answered several
+ * features from this table, and never compute them again. Fed by `txn.scored`. If a transaction was answered several
  * times, the table keeps the first answer. Read it with FINAL.
  */
 export const fraudFeaturesTable: Table<string, TxnScored> = {

@@ -15,7 +15,7 @@ export const IS_TRANSACTION = 'cityHash64(transaction_id) = cityHash64({id:Strin
 
 /**
  * Version column that is greatest in the first answer to a transaction, so that only the first answer is kept. A
- * transaction has several answers if its caller repeats it while the stored answers are unavailable.
+ * transaction has several answers if its caller repeats the request while the stored answers are unavailable.
  */
 export const EARLIEST = 'earliest'
 const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(9223372036854775807 - toUnixTimestamp64Milli(scored_at))`

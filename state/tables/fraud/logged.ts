@@ -12,7 +12,7 @@ export interface LoggedTransaction
   readonly verdict: FraudVerdict | null
 }
 
-/** Which transactions a back-test reads. */
+/** Selects the transactions that a back-test reads. */
 export interface LoggedQuery {
   /** Epoch ms; included. */
   readonly from: number

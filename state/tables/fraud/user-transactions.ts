@@ -1,6 +1,6 @@
 import { readRows, type TableReader } from '../reader.ts'
 
-/** A transaction of a user, in short. */
+/** Summary of a user's transaction. */
 export interface UserTransaction {
   readonly transaction_id: string
   /** Epoch ms. */

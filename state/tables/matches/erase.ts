@@ -17,8 +17,8 @@ const USERS_AT_ONCE = 1_000
 /** How long each deletion is repeated. Rows may arrive late when their sink is behind. */
 const LATE_MS = 24 * 3_600_000
 /**
- * The first run repeats the deletions of the last eight days, because an earlier process may not have finished them and
- * the topics keep events for seven days.
+ * The first run repeats the deletions of the last eight days. An earlier process may not have finished them, and rows
+ * may arrive for as long as the topics keep events, which is seven days.
  */
 const LATE_AT_FIRST_MS = 8 * 24 * 3_600_000
 

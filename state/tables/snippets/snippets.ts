@@ -42,7 +42,9 @@ export const snippetsTable: Table<string, SnippetText> = {
   partitionOf: (_id, { created_at }) => isoMonth(created_at),
 }
 
-/** A deleted or expired snippet has a new row without any of its data. The new row erases the earlier row. */
+/**
+ * When a snippet is deleted or expires, it gets a new row without any of its data. The new row erases the earlier row.
+ */
 export const snippetsPurge: Purge = { table: snippetsTable.name, key: 'paste_id', erases: 'is_deleted OR expires_at <= now64(3)' }
 
 /** ClickHouse aborts searches that take longer than this, and the API responds with 503. */

@@ -89,7 +89,7 @@ export async function readBlocklist(
   return { entries, next: sorted.length > limit ? page.at(-1)?.place : undefined }
 }
 
-/** Returns whether a string has the form of a place at which a page can end. */
+/** Returns whether a string has the form of an entry's place. */
 export function isBlocklistPlace(text: string): boolean {
   return PLACE.test(text)
 }

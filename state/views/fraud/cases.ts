@@ -100,7 +100,7 @@ export async function listCases(
   const keys = places.flatMap((partition) => statuses.map((status) => listKey(partition, status, assignedTo)))
   const [lists, ...flags] = await Promise.all([
     Promise.all(keys.map(async (key) => ({ total: await reader.zcard(key), ids: await reader.zrevrange(key, 0, count - 1) }))),
-    // The flags are requested last: if Redis is emptied in between, the flags are gone too.
+    // The flags are requested last: if cases are missing because Redis was emptied, the flags are missing too.
     ...places.map((partition) => reader.get(caughtUpKey(FRAUD_CASES_VIEW, partition))),
   ])
   if (flags.includes(null)) return NOT_CAUGHT_UP

@@ -124,7 +124,7 @@ const MINUTE_MS = 60_000
 
 /** An entity to look up. Without an event, no transaction is added to the entity. */
 export interface EnrichedEntity {
-  /** The key of its profile: `<kind>:<id>` */
+  /** The key of the entity's profile: `<kind>:<id>` */
   readonly entity: string
   readonly event: FraudEvent | undefined
 }

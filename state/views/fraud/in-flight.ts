@@ -25,7 +25,7 @@ import { readUint48, writeUint48 } from '../../../schemas/fraud/profile/uint48.t
  * both since 1970. The value of a counter is `<transactions> <amount>`.
  */
 export const FLIGHT_BYTES = 51
-/** Offset within a row at which the time of its addition begins. */
+/** Offset, within a row, of the time at which the row was added. */
 export const ADDED_AT = 6
 export const MOST_IN_FLIGHT = 256
 /** Number of counters above which seconds are joined into minutes. */

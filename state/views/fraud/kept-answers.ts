@@ -58,12 +58,12 @@ export function answerBytes(scored: TxnScored): Buffer {
   return Buffer.concat([Buffer.of(ANSWER), scoredBytes(scored)])
 }
 
-/** @returns undefined for anything other than an answer of this version */
+/** @returns undefined for anything other than an answer in the format of this version */
 export function answerFromBytes(bytes: Buffer): TxnScored | undefined {
   return bytes[0] === ANSWER ? scoredFromBytes(bytes.subarray(KIND_BYTES)) : undefined
 }
 
-/** Returns whether the bytes are a claim of this request. */
+/** Returns whether the bytes are a claim for this request. */
 export function isClaimOf(bytes: Buffer, request: FraudRequest): boolean {
   return bytes.length === CLAIM_BYTES && bytes.equals(claimBytes(request))
 }

@@ -39,7 +39,7 @@ export function jumpKeys({ jumps, recent }: UserKeys): string[] {
   return [jumps, recent]
 }
 
-/** Arguments of COUNT_JUMP. */
+/** Returns the arguments of COUNT_JUMP. */
 export function jumpArguments(now: number, member: string, isFirstPlace: boolean): (string | number)[] {
   return [now, WINDOW_MS, MAX_JUMPS, member, isFirstPlace ? 1 : 0]
 }
