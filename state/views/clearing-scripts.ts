@@ -11,9 +11,9 @@ const CLEARED_FIELD = ':cleared'
 
 /**
  * Begins a clearing, unless another process has begun one, or the positions have changed since the sink read them. A
- * request that arrives late must not clear what another process has filled in the meantime. KEYS: 1 the positions, from
- * 2 on caught-up flags. ARGV: 1 the mark, 2 the topic, 3 and 4 its next offset and time, both empty if the sink found
- * no positions.
+ * request that arrives late must not clear what another process has filled in the meantime.
+ * KEYS: 1 the positions, from 2 on caught-up flags.
+ * ARGV: 1 the mark, 2 the topic, 3 and 4 its next offset and time, both empty if the sink found no positions.
  */
 export const BEGIN_CLEARING = `
 if redis.call('HEXISTS', KEYS[1], '${CLEARING_FIELD}') == 1 then return 0 end

@@ -16,14 +16,14 @@ import {
  *
  * | bytes | content |
  * |---|---|
- * | 1 | version of the format: 1, or 2 in a store, for the only page of a set |
+ * | 1 | version of the format: 1; in a store, 2 marks the only page of a set |
  * | the rest | runs, newest first |
  *
  * A run contains the fingerprints of items that were last added within a short time. It begins at a whole byte:
  *
  * | part | content |
  * |---|---|
- * | varint | of the first run, its start; of a later run, how much earlier than the previous run it started |
+ * | varint | for the first run, its start; for a later run, how much earlier than the previous run it started |
  * | varint | number of fingerprints, at least 1 |
  * | bits | the fingerprints in ascending order, Golomb-Rice coded |
  *

@@ -33,12 +33,22 @@ end
  * each entity's transactions in flight, unless it is already among them. One script for all entities of a transaction
  * saves four fifths of the requests.
  *
- * KEYS: 1 the view's caught-up flag, then for each entity the profile and the transactions in flight, then for each
- * entity the counters. ARGV: 1 beginning of the transaction's row, 2 maximum number in flight, 3 time to live in ms, 4
- * second and 5 amount for the counters, 6 number of counters from which seconds are joined into minutes, 7 first minute
- * to keep when seconds are joined, 8 earliest second of addition with which a transaction is still in flight, then for
- * each entity the row of the transaction, or an empty text to read only. Returns the flag, then for each entity the
- * profile and the transactions in flight, then for each entity the counters as alternating fields and values.
+ * KEYS: the view's caught-up flag; for each entity, the profile and the transactions in flight; for each entity, the
+ * counters.
+ *
+ * ARGV:
+ * 1. beginning of the transaction's row
+ * 2. maximum number of transactions in flight
+ * 3. time to live in ms
+ * 4. second of the counter
+ * 5. amount for the counter
+ * 6. number of counters from which seconds are joined into minutes
+ * 7. first minute to keep when seconds are joined
+ * 8. a transaction is still in flight if it was added in this second or later
+ * 9. from here on, for each entity, the row of the transaction, or an empty text to only read the entity
+ *
+ * Returns the flag; for each entity, the profile and the transactions in flight; for each entity, the counters as
+ * alternating fields and values.
  */
 export const ENRICH: ViewScript = {
   name: 'enrich',
@@ -102,9 +112,10 @@ return found
 }
 
 /**
- * Removes the rows that `ENRICH` has added. Counters stay as they are. KEYS: for each entity, the transactions in
- * flight. ARGV: for each entity, the row of the transaction. The row of another request with the same id is not
- * removed.
+ * Removes the rows that `ENRICH` has added. Counters stay as they are.
+ * KEYS: for each entity, the transactions in flight.
+ * ARGV: for each entity, the row of the transaction.
+ * The row of another request with the same id is not removed.
  */
 export const WITHDRAW: ViewScript = {
   name: 'withdraw',

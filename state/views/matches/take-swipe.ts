@@ -5,7 +5,8 @@ import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
 
 /**
- * Adds a swipe to the recent events (see recent.ts), unless the request is a repetition. KEYS: 1 the recent events.
+ * Adds a swipe to the recent events (see recent.ts), unless the request is a repetition.
+ * KEYS: 1 the recent events.
  * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 the direction of
  * the swipe that a rewind took back, or an empty string.
  *
@@ -40,10 +41,10 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
  * left, and checks whether the target likes the user. A match that the view includes needs no note, and nothing would
  * remove such a note.
  *
- * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations, 5 the user's likes. ARGV: as
- * in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due,
- * 10 ms until the next refill. Returns two flags: whether the refill is claimed, and whether the target likes the user
- * or has a match with the user.
+ * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations, 5 the user's likes.
+ * ARGV: as in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a
+ * refill is due, 10 ms until the next refill.
+ * Returns two flags: whether the refill is claimed, and whether the target likes the user or has a match with the user.
  */
 export const TAKE_SWIPE: ViewScript = {
   name: 'take-swipe',
