@@ -1,13 +1,13 @@
 /**
- * The times within which each store erases deleted data. All are fractions of one promised time, so they stay
- * consistent when an operator changes that time (see docs/operations.md).
+ * How soon each store erases deleted data. All are fractions of one promised time, so they stay consistent when an
+ * operator changes that time (see docs/operations.md).
  */
 export interface ErasureTimes {
   /** How long a read that has burnt its content can be repeated. */
   readonly repeatableMs: number
   /**
-   * Time without a touch after which an unreferenced blob is removed. It is longer than any command takes, and longer
-   * than `repeatableMs`.
+   * How long an unreferenced blob must have been untouched before it is removed. This is longer than any command takes,
+   * and longer than `repeatableMs`.
    */
   readonly untouchedMs: number
   /** Interval between sweeps, which remove such blobs. */

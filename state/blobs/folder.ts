@@ -7,8 +7,8 @@ import type { PackedBlob } from './draft.ts'
 import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 
 /**
- * Number of leading hash characters by which blobs are grouped into folders. With a million blobs, each folder contains
- * a few thousand files.
+ * Blobs are grouped into folders by this number of leading characters of their hashes. With a million blobs, each
+ * folder contains a few thousand files.
  */
 const PREFIX_LENGTH = 2
 const BLOB = '.zst'

@@ -4,7 +4,8 @@ import { createZstdDecompress, zstdDecompressSync } from 'node:zlib'
 import { PLAIN_MAGIC, STAMP_BYTES } from './draft.ts'
 
 /**
- * Thrown when the stored bytes do not match their hash, because the disk or the bucket has damaged or replaced them.
+ * Thrown when stored bytes do not match the hash of the blob, because the disk or the bucket has damaged or replaced
+ * the bytes.
  */
 export class BlobCorruptError extends Error {
   override readonly name = 'BlobCorruptError'

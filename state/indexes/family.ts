@@ -49,8 +49,8 @@ export interface IndexFamily {
   publish(index: string, token: string, former: string | undefined): Promise<boolean>
   remove(index: string): Promise<void>
   /**
-   * Makes the server retry failed shard allocations, which it does not do by itself once it has given up, for example
-   * after the disk was full.
+   * Makes the server retry failed shard allocations. The server gives up after some attempts, for example while the
+   * disk is full, and then does not try again by itself.
    */
   retryFailedShards(): Promise<void>
 }
@@ -74,9 +74,9 @@ const FACTS = 'filter_path=*.aliases,*.mappings._meta'
 const CREATE_TIMEOUT_MS = 60_000
 /**
  * How long the server remembers the version of a deleted document. After this time, a late write of an earlier version
- * would bring the document back. The default of a minute is too short, because a sink may be suspended for longer than
- * that before it notices that another process has taken over its partition. A remembered deletion takes about 100 bytes
- * of memory.
+ * would bring the document back. The default of a minute is too short, because a sink may be suspended for longer
+ * before it notices that another process has taken over its partition. A remembered deletion takes about 100 bytes of
+ * memory.
  */
 const DELETIONS_REMEMBERED = '1h'
 

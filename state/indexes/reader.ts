@@ -23,7 +23,7 @@ export interface IndexReader {
   // biome-ignore lint/suspicious/noExplicitAny: the form of the answer depends on the search
   search(index: string, body: object, options?: SearchOptions): Promise<any | typeof NOT_COMPLETE>
   /**
-   * Sends several searches in one request, which costs the server and the caller less than separate requests.
+   * Sends several searches in one request. This costs the server and the caller less than separate requests.
    * @returns the answers in the order of the bodies
    * @throws the errors of `search`, if any of the searches fails
    */
@@ -75,8 +75,8 @@ interface SingleAnswer {
 }
 
 /**
- * Checks one of several answers. @throws TargetUnavailableError for the statuses for which the client throws it after a
- * single search
+ * Checks one of several answers. @throws TargetUnavailableError if the client would throw it for a single search with
+ * this status
  */
 function requireAvailable(index: string, body: SingleAnswer): SearchAnswer {
   if (isUnavailable(body.status)) throw new TargetUnavailableError(`searching ${index}: ${body.status}: ${reasonOf(body.error)}`)

@@ -46,7 +46,7 @@ function commonStart(entries: readonly Keyed[]): number {
   return length
 }
 
-/** Returns a number by which keys sort like their characters from `from` on. */
+/** Returns the first characters of a key from `from` on, packed into a number that sorts like them. */
 function rankOf(key: string, from: number): number {
   let rank = 0
   for (let unit = from; unit < from + COMPARED_UNITS; unit++)

@@ -68,7 +68,7 @@ const KINDS = { first: 0x66, further: 0x67, index: 0x69 } as const
  * found.
  */
 const FULL_ROW_BYTES = 262_144
-/** Length of the list of join keys at which an index row is full. */
+/** An index row is full when its list of join keys has this length. */
 const FULL_INDEX_LENGTH = 16_384
 /**
  * Size of the shortest varint. Times are stored as varints. The computed size of a row must never exceed the stored
@@ -172,7 +172,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     firstSegment = Math.min(firstSegment, segment)
   }
 
-  /** Returns the number of an index row that does not exist. Numbers have no gaps, except where rows were removed. */
+  /** Returns an unused number for an index row. The numbers in use have no gaps, except where rows were removed. */
   function freeNumber(segment: number, from: number): number {
     const isFree = (number: number) => rows.get(rowKeys.index(segment, number)) === undefined
     return isFree(from) ? from : firstAfter(from, isFree)
@@ -325,7 +325,10 @@ function insert<V>(values: Buffered<V>[], buffered: Buffered<V>): number {
   return at
 }
 
-/** Sorts values, oldest first. Values of equal time keep their order, because later values are in later parts. */
+/**
+ * Sorts values, oldest first. The sort is stable, and later values are in later parts, so values of equal time stay in
+ * insertion order.
+ */
 function byTime<V>(values: Buffered<V>[]): Buffered<V>[] {
   return values.sort((a, b) => a.time - b.time)
 }

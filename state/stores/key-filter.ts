@@ -18,7 +18,7 @@ export interface KeyFilter<K> {
 
 /** Mask that shortens hashes to integers that V8 stores without allocating an object. */
 const HASH_BITS = 0x3fff_ffff
-/** Number of removed keys up to which the filter is never stale. */
+/** The filter is stale only if more keys than this were removed. */
 const REMOVED_KEPT = 1_000
 /** Maximum number of hashes. They take about 200 MB. A Set cannot contain more than 16.7 million. */
 const MAX_HASHES = 8_000_000

@@ -11,10 +11,7 @@ export interface ObjectCache<K, E> {
   set(key: K, entry: E): void
   /** The number of the young generation. An entry that was set in this generation need not be set again. */
   readonly generation: number
-  /**
-   * Must be called when an entry has become heavier since it was set, with the difference (negative if it has become
-   * lighter).
-   */
+  /** Must be called when the weight of an entry changes after it was set, with the difference. */
   grew(weight: number): void
   clear(): void
 }

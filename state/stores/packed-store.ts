@@ -18,8 +18,8 @@ export interface PackedStoreOptions<K, V> {
 /**
  * A keyed store that keeps its rows in memory as bytes. It suits very many small rows that are mostly written once and
  * never read again, and rows whose decoded objects are large. Each `get` decodes a row and each `put` encodes it, so
- * callers never share an object. The decoded objects therefore die young, which costs the garbage collector much less
- * than cached objects that die later. The methods for bytes take encoded keys with their `keyHash`.
+ * callers never share an object. The decoded objects therefore die young, and cost the garbage collector much less than
+ * cached objects that die later. The methods for bytes take encoded keys with their `keyHash`.
  */
 export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'roll'> {
   prefetchBytes(key: Uint8Array, start: number, end: number, hash: number): void
@@ -73,7 +73,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   const readable = new Set<number>()
 
   /**
-   * @returns `row` if the key has a row, to which `found` then refers; `none` if it has no row; `unknown` if the cache
+   * @returns `row` if the key has a row (`found` then refers to it); `none` if it has no row; `unknown` if the cache
    * does not show this
    */
   function locate(key: Uint8Array, start: number, end: number, hash: number): 'row' | 'none' | 'unknown' {
@@ -147,8 +147,8 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   }
 
   /**
-   * Decodes the first value of each schema. A schema that is not loaded yet is then noticed when rows are loaded, and
-   * not when a processor uses a row.
+   * Decodes the first value of each schema. If a schema is not loaded yet, the error thus occurs while rows are loaded,
+   * and not when a processor uses a row.
    */
   function checkSchema(value: Buffer): void {
     if (options.value.schema === undefined) return

@@ -38,7 +38,8 @@ const FIRST_FETCH = 8
 const GROWTH = 8
 const MOST_PER_FETCH = 512
 /**
- * A fetch ends after the row with which it exceeds this size. This limits the memory that a scan of large rows takes.
+ * A fetch ends with the first row that makes it exceed this size. This limits the memory that a scan of large rows
+ * takes.
  */
 const FETCH_BYTES = 256 * 1024
 /**

@@ -43,7 +43,8 @@ export interface SeenSetStore<K, I> extends EngineStore {
   /** Announces that the item will be added or looked up. */
   prefetch(key: K, item: I): void
   /**
-   * Remembers the item from `time` on for the set's lifetime, or up to a tenth longer. Adding it again renews it.
+   * Remembers the item from `time` on for the set's lifetime, or up to a tenth longer. Adding the item again renews its
+   * lifetime.
    * @returns true when the item is certainly new or has expired
    */
   add(key: K, item: I, time: number): boolean
@@ -185,8 +186,8 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
    */
   function isOnlyOne(key: K, first: Buffer | undefined): boolean {
     if (first !== undefined && isOnlyPage(first)) return true
-    // These sets list the uncommitted pages. The scan below omits them, because including them would require sorting
-    // all changes.
+    // The scan below omits uncommitted pages, because including these would require sorting all changes. Sets with
+    // uncommitted pages are in `added` or `flushed`.
     if (added.has(idOf(key)) || flushed.has(idOf(key))) return false
     for (const [row] of rows.scan({ prefix: pagesOfSet(rowCodec, key), limit: 2, omitsNew: true })) {
       if (pageOf(row).page !== FIRST_PAGE) return false

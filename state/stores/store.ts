@@ -12,7 +12,7 @@ import type { ValueFormat } from '../../schemas/topic.ts'
  */
 export interface EngineStore {
   /**
-   * Name of the store, which the topology's author chooses. It determines the names of the key space and the changelog
+   * Name of the store, chosen by the topology's author. It determines the names of the key space and the changelog
    * topic.
    */
   readonly name: string
@@ -60,7 +60,7 @@ export interface StoreLookup<K, V> {
    * key.
    */
   readonly rowPrefix: Buffer
-  /** Converts a stored value to its representation for readers, which is close to JSON. */
+  /** Converts a stored value to the form that readers get. This form is close to JSON. */
   view(stored: unknown): V
 }
 
@@ -136,7 +136,7 @@ export interface ByteRange {
 
 /** The key space of one store and partition in the worker's database. Keys exclude the partition prefix. */
 export interface StateColumn {
-  /** Requests a rewrite of the database after which its files contain no replaced or deleted values. */
+  /** Requests a rewrite of the database, so that its files no longer contain replaced or deleted values. */
   scrub(): void
   /** Returns one result per key, in the given order; undefined for missing keys. Ignores the open batch. */
   multiGet(keys: PackedKeys): (Buffer | undefined)[]

@@ -41,8 +41,8 @@ WHERE (table_name, identity) IN (SELECT name, comment FROM system.tables WHERE d
 GROUP BY table_name`
 
 /**
- * @returns for each table, the number of partitions with which the table has caught up under its current identity; 0 if
- * there is no such table
+ * @returns for each table, the number of partitions that the table, under its current identity, has caught up with; 0
+ * if there is no such table
  */
 export async function caughtUpPartitions(reader: TableReader, ...tables: readonly string[]): Promise<number[]> {
   const rows = await readRows<[table: string, partitions: number]>(reader, CAUGHT_UP_QUERY, { tables })

@@ -21,7 +21,7 @@ export interface ViewBatch {
   readonly expected: number | undefined
   /** The offset after the last record of the batch. */
   readonly next: number
-  /** Id of the topic, which is stored with the position. Undefined keeps the stored id. */
+  /** Id of the topic, to be stored with the position. Undefined keeps the stored id. */
   readonly topicId?: string | undefined
   readonly operations: readonly ViewOperation[]
   /** True when the batch reaches the end that the log had when reading began. */

@@ -1,7 +1,7 @@
 /**
  * The scripts that clear a partition of a view: begin, remove keys, and end. Between begin and end, the hash of
- * positions contains a random mark. While the mark is present, no sink fills the partition. A late removal has no
- * effect without its mark, so it cannot delete newer keys. KEYS[1] is always the hash of positions.
+ * positions contains a random mark. While the mark is present, no sink fills the partition. A removal that arrives late
+ * no longer finds its mark, so it has no effect and cannot delete newer keys. KEYS[1] is always the hash of positions.
  */
 
 /** A field of the hash of positions. It cannot be the name of a topic, because topic names contain no colon. */

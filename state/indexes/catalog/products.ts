@@ -53,8 +53,8 @@ export const productsSettings = {
 
 const SHOWN_ONLY = { type: 'keyword', index: false, doc_values: false } as const
 /**
- * Every search counts facets, which requires global ordinals. The ordinals are built when the index is refreshed, so
- * that the next search does not have to wait for them.
+ * Every search counts facets, and counting requires global ordinals. The ordinals are built when the index is
+ * refreshed, so that the next search does not have to wait for them.
  */
 const FACET = { type: 'keyword', eager_global_ordinals: true } as const
 

@@ -18,7 +18,7 @@ const USERS_AT_ONCE = 1_000
 const LATE_MS = 24 * 3_600_000
 /**
  * The first run repeats the deletions of the last eight days. An earlier process may not have finished them, and rows
- * may arrive for as long as the topics keep events, which is seven days.
+ * may arrive for seven days, because the topics keep events that long.
  */
 const LATE_AT_FIRST_MS = 8 * 24 * 3_600_000
 

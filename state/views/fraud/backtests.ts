@@ -15,7 +15,7 @@ const TAG = '{fraud-backtests}'
 const HASH_CHARACTERS = 22
 /** How long a result can be read. */
 const KEPT_MS = 24 * 3_600_000
-/** Time after which a job counts as failed if its process has not renewed it. */
+/** A job counts as failed if its process has not renewed it for this long. */
 const LEASE_MS = 15_000
 
 /** What is known about a job. */

@@ -26,7 +26,7 @@ export interface BuildDeps {
 /**
  * The progress of searches for a user who has more candidates nearby than one search may examine. The next search
  * continues where the last one stopped, but only if fewer than `REFILL_BELOW` of the candidates that the last one found
- * are left. Otherwise, it begins at the same place again, so that it finds these candidates again.
+ * are left. Otherwise, it begins where the last one began, so that it finds these candidates again.
  */
 interface Resume {
   /** A search may continue only while this value is unchanged; see `basisOf`. */

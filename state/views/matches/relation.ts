@@ -94,8 +94,8 @@ function parseBond(text: string): Bond {
 }
 
 /**
- * Lua functions about a user's entry in `relations`, which is false if there is none. `isMatched` returns whether the
- * two users have a match, even one that has ended. `isSevered` works like the function of this name below.
+ * Lua functions that take a user's entry in `relations`, or false if there is none. `isMatched` returns whether the two
+ * users have a match, even one that has ended. `isSevered` works like the function of this name below.
  */
 export const RELATION_FUNCTIONS = `
 local function isMatched(relation) return relation and string.find(relation, '"m":', 1, true) ~= nil end

@@ -54,8 +54,8 @@ export async function readUser(
   const [profile, self, recent, seenPages, stack, caughtUp] = await Promise.all([
     reader.get(keys.profile),
     reader.get(keys.self),
-    // A sink adds an event to the other keys in the same step in which it removes the note about it. The notes are
-    // therefore read first, even before the relations, so that no event is missing from both.
+    // In one step, a sink adds an event to the other keys and removes the note about the event. The notes are therefore
+    // read first, even before the relations, so that no event is missing from both.
     reader.hgetall(keys.recent),
     reader.hgetallBuffer(keys.seen),
     reader.hgetall(keys.stack),
@@ -139,8 +139,8 @@ export interface OwnState {
 }
 
 /**
- * Reads a user without the relations and the seen-set, which may be large. @returns undefined if the user has no
- * profile
+ * Reads a user without the relations and the seen-set, because these may be large. @returns undefined if the user has
+ * no profile
  */
 export async function readOwn(
   reader: ViewReader & ListReader,

@@ -40,8 +40,8 @@ export const TRENDS_VIEW = 'trends'
 export const SERVED_ENTRIES = 30
 
 /**
- * The format of whole lists, which changes with the schema. A reader ignores lists that a different version of the
- * program has written in a different format.
+ * Number of the format of whole lists. It changes with the schema. A reader ignores lists that a different version of
+ * the program has written in a different format.
  */
 const LIST_FORMAT = crc32(JSON.stringify(trendOutput.value.schema)) & 0xffff
 const wholeLists: Codec<TrendOutput> = trendOutput.value.open(LIST_FORMAT, { get: () => undefined })
