@@ -1,16 +1,16 @@
 /**
- * The times within which each store erases deleted data. All are fractions of one promised time, so they stay
- * consistent when an operator changes that time (see docs/operations.md).
+ * How soon each store erases deleted data. All are fractions of one promised time, so they stay consistent when an
+ * operator changes that time (see docs/operations.md).
  */
 export interface ErasureTimes {
-  /** How long the last read of burnt content can be repeated. */
+  /** How long a read that has burnt its content can be repeated. */
   readonly repeatableMs: number
   /**
-   * Time without a touch after which an unreferenced blob is removed. It is longer than any command takes, and longer
-   * than the time for which a last read can be repeated.
+   * How long an unreferenced blob must have been untouched before it is removed. This is longer than any command takes,
+   * and longer than `repeatableMs`.
    */
   readonly untouchedMs: number
-  /** Interval of the removal of such blobs. */
+  /** Interval between sweeps, which remove such blobs. */
   readonly sweepEveryMs: number
   /**
    * Interval at which old versions of rows are removed from state and tables. Removing them takes some time, and the

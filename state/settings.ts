@@ -56,9 +56,9 @@ export const stateSettings = settingsFragment({
     const images = env.IMAGES_URL ?? folderUrl(home, 'images')
     const models = env.MODELS_URL ?? folderUrl(home, 'models')
     const overlap = (one: string, other: string) => isWithin(one, other) || isWithin(other, one)
-    if (overlap(blobs, images)) report('IMAGES_URL', 'is the place of BLOBS_URL, or one of them is inside the other')
-    if (overlap(blobs, models)) report('MODELS_URL', 'is the place of BLOBS_URL, or one of them is inside the other')
-    if (overlap(images, models)) report('MODELS_URL', 'is the place of IMAGES_URL, or one of them is inside the other')
+    if (overlap(blobs, images)) report('IMAGES_URL', 'is the same location as BLOBS_URL, or one of them contains the other')
+    if (overlap(blobs, models)) report('MODELS_URL', 'is the same location as BLOBS_URL, or one of them contains the other')
+    if (overlap(images, models)) report('MODELS_URL', 'is the same location as IMAGES_URL, or one of them contains the other')
   },
   value: (env, { home }) => ({
     redisUrl: env.REDIS_URL,
@@ -73,7 +73,7 @@ export const stateSettings = settingsFragment({
     /** Name of the cluster in ClickHouse's configuration; undefined for a single server. */
     clickhouseCluster: env.CLICKHOUSE_CLUSTER,
     opensearchUrl: env.OPENSEARCH_URL,
-    /** Of new indexes. */
+    /** Layout of new indexes. */
     opensearchLayout: { shards: env.OPENSEARCH_SHARDS, replicas: env.OPENSEARCH_REPLICAS },
     blobs: { url: env.BLOBS_URL ?? folderUrl(home, 'blobs'), s3Endpoint: env.BLOBS_ENDPOINT },
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },

@@ -35,7 +35,8 @@ export interface BlobStore {
    */
   touch(hash: BlobHash): Promise<boolean>
   /**
-   * Deletes drafts of this store that were last written before this time (epoch ms), because their writers are gone.
+   * Deletes drafts of this store that were last written before this time (epoch ms). Killed writers have left them
+   * behind.
    * @returns how many drafts were deleted
    */
   removeOldDrafts(before: number): Promise<number>
@@ -59,7 +60,7 @@ export interface BlobStoreOptions extends Partial<DraftOptions> {
 }
 
 /**
- * Time for which a blob must be untouched and unreferenced before a sweep removes it. It is far longer than any command
+ * How long a blob must have been untouched and unreferenced before a sweep removes it: far longer than any command
  * takes.
  */
 export const UNTOUCHED_MS = erasureTimes(3_600_000).untouchedMs
@@ -69,7 +70,7 @@ export const UNTOUCHED_MS = erasureTimes(3_600_000).untouchedMs
  */
 const REOPEN_AFTER_MS = 50
 
-/** Compresses its blobs unless `compresses` is false. */
+/** Creates a store that compresses its blobs unless `compresses` is false. */
 export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOptions): BlobStore {
   const newDraft = () => openDraft(draftFolder, { compresses })
 
@@ -84,7 +85,7 @@ export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOp
     return { content: () => readBlob(hash, opened), close: () => void (Buffer.isBuffer(opened) || opened.destroy()) }
   }
 
-  /** Stores the blob again to renew its time, because not every shelf can touch an old object. */
+  /** Stores the blob again to renew the time of its last touch, because not every shelf can touch an old object. */
   async function renew(hash: BlobHash): Promise<boolean> {
     const blob = await open(hash)
     if (blob === undefined) return false

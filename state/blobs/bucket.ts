@@ -11,8 +11,8 @@ export interface BucketOptions {
   /** Prefix of every key. It is empty or ends with a slash. */
   readonly prefix: string
   /**
-   * Age above which touching a blob stores it again, because S3 has no touch operation. It must be well below the age
-   * at which sweeps may remove a blob.
+   * Age above which a touch stores the blob again, because S3 has no touch operation. It must be well below the age at
+   * which sweeps may remove a blob.
    */
   readonly renewAfterMs: number
   /** Epoch ms. */
@@ -27,8 +27,8 @@ const PRECONDITION_FAILED = 412
 
 /**
  * Stores blobs in an S3 bucket or on a server that implements the S3 API. An object's LastModified is the time of its
- * last touch. Each draft ends with a random stamp, so two puts of the same content have different ETags, and a sweep
- * deletes only the object that it has inspected.
+ * last touch. Each draft contains a random stamp, so two puts of the same content have different ETags. A sweep can
+ * therefore delete exactly the object that it has inspected.
  */
 export async function bucketShelf({ client, bucket, prefix, renewAfterMs, now }: BucketOptions): Promise<BlobShelf> {
   const s3: S3 = await import('@aws-sdk/client-s3')

@@ -20,13 +20,13 @@ export interface BlobSettings {
 }
 
 /**
- * Time after a touch within which further touches are skipped. It must be short, because the last read of a blob must
- * protect it for as long as that read can be repeated.
+ * A blob that was touched within this time is not touched again. The time must be short, because the last read of a
+ * blob must protect the blob for as long as that read can be repeated.
  */
 const RENEW_AFTER_MS = 60_000
 /**
- * Time limit of one request. A small blob takes tens of milliseconds, and the API request that waits for it has its own
- * deadline.
+ * Time limit of one request to S3. A request for a small blob takes tens of milliseconds. API requests that wait for a
+ * blob have deadlines of their own.
  */
 const S3_TIMEOUT_MS = 10_000
 const S3_CONNECT_TIMEOUT_MS = 2_000

@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { createZstdCompress, constants as zlib, zstdCompress, zstdCompressSync } from 'node:zlib'
 
 /**
- * A blob in its stored form, in memory or in a file that its owner deletes. It is either zstd followed by a stamp, or a
- * stamp followed by uncompressed content.
+ * A blob in its stored form, in memory or in a file, which `discard` deletes. The bytes are either zstd followed by a
+ * stamp, or a stamp followed by uncompressed content.
  */
 export type PackedBlob =
   | { readonly kind: 'memory'; readonly bytes: Uint8Array }
@@ -46,8 +46,8 @@ const ZSTD_PARAMS = {
   [zlib.ZSTD_c_chainLog]: 16,
 }
 /**
- * A frame that zstd readers skip: magic number, length and random bytes. It makes the bytes of every draft unique, even
- * for equal content.
+ * Magic number of a stamp. A stamp is a frame that zstd readers skip: magic number, length and random bytes. It makes
+ * the bytes of every draft unique, even for equal content.
  */
 const STAMP_MAGIC = 0x184d2a50
 /** Magic number of a stamp that is followed by uncompressed content. Readers recognise uncompressed content by it. */
@@ -101,7 +101,7 @@ export function openDraft(folder: string, { compresses }: DraftOptions): BlobDra
       return bytes
     },
     packed() {
-      if (result === undefined) throw new Error('the draft is not finished')
+      if (result === undefined) throw new Error('the draft was used before it was finished')
       return result
     },
     async discard() {

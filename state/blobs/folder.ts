@@ -7,12 +7,12 @@ import type { PackedBlob } from './draft.ts'
 import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 
 /**
- * Number of leading hash characters by which blobs are grouped into folders. With a million blobs, each folder contains
- * a few thousand files.
+ * Blobs are grouped into folders by this number of leading characters of their hashes. With a million blobs, each
+ * folder contains a few thousand files.
  */
 const PREFIX_LENGTH = 2
 const BLOB = '.zst'
-/** Maximum size of files that are read in one call, because a stream costs several times as much as the call. */
+/** Files up to this size are read in one call, because a stream costs several times as much. */
 const AT_ONCE_BYTES = 65_536
 /**
  * Number of read buffers that are kept for reuse: one per thread of libuv's pool, whose size `npm start` sets
@@ -59,7 +59,7 @@ export function folderShelf(root: string): BlobShelf {
     const path = pathOf(hash)
     const folder = dirname(path)
     const draft = blob.kind === 'file' ? blob.path : await writeDraft(blob.bytes)
-    // The folder is missing only for its first blob.
+    // The folder is missing only when its first blob is stored.
     if ((await unlessAbsent(rename(draft, path).then(() => true))) === undefined) {
       if ((await mkdir(folder, { recursive: true })) !== undefined) await syncFolder(root)
       await rename(draft, path)
@@ -123,8 +123,9 @@ export function folderShelf(root: string): BlobShelf {
   }
 
   /**
-   * Removes the blob unless it was touched. Moves it aside first and then checks its time again. A concurrent `touch`
-   * therefore either changes the time that is checked, or does not find the blob and stores it again.
+   * Removes the blob unless it was touched at `before` or later. Moves the blob aside first and then checks its time. A
+   * concurrent `touch` therefore either changes the time that is checked, or does not find the blob and stores it
+   * again.
    */
   async function removeUntouched(hash: BlobHash, before: number): Promise<boolean> {
     const aside = pathOf(hash, ASIDE)
@@ -142,7 +143,7 @@ export function folderShelf(root: string): BlobShelf {
 }
 
 /**
- * Deletes drafts that were last written before this time (epoch ms), because their writers are gone.
+ * Deletes drafts that were last written before this time (epoch ms). Killed writers have left them behind.
  * @returns how many drafts were deleted
  */
 export async function removeOldDrafts(folder: string, before: number): Promise<number> {

@@ -10,15 +10,15 @@ const KEPT_BYTES = 67_108_864
  */
 const LONGEST_KEPT_BYTES = 65_536
 /**
- * Memory per entry in addition to its content. Because it is included in the size, the number of tiny entries is
- * bounded too.
+ * Memory per entry in addition to its content. It counts towards the size of the cache, so the number of tiny entries
+ * is bounded too.
  */
 const ENTRY_BYTES = 256
 
 /**
  * Caches short contents after they have been read and verified. A blob never changes, so the next reader needs neither
- * the disk nor a check. The cache may still contain a blob that a sweep has removed, which is harmless because nothing
- * refers to it.
+ * the disk nor another check. The cache may still contain a blob that a sweep has removed. This is harmless, because
+ * nothing refers to such a blob.
  */
 export function withKeptContents(store: BlobStore, keptBytes = KEPT_BYTES): BlobStore {
   const kept = new LRUCache<BlobHash, Buffer>({

@@ -4,17 +4,18 @@ import { createZstdDecompress, zstdDecompressSync } from 'node:zlib'
 import { PLAIN_MAGIC, STAMP_BYTES } from './draft.ts'
 
 /**
- * Thrown when the stored bytes do not match their hash, because the disk or the bucket has damaged or replaced them.
+ * Thrown when stored bytes do not match the hash of the blob, because the disk or the bucket has damaged or replaced
+ * the bytes.
  */
 export class BlobCorruptError extends Error {
   override readonly name = 'BlobCorruptError'
   constructor(hash: string, cause?: unknown) {
-    super(`blob ${hash} is damaged: restore it from a backup, or put the same content again after removing it`, { cause })
+    super(`blob ${hash} is damaged: restore it from a backup, or remove it and put the same content again`, { cause })
   }
 }
 
 /**
- * Maximum size of content that is unpacked in one call. This takes a fraction of a millisecond. Longer content is
+ * Content up to this size is unpacked in one call. The call takes a fraction of a millisecond. Longer content is
  * streamed.
  */
 const AT_ONCE_BYTES = 262_144

@@ -6,9 +6,9 @@ const TIMEOUT_SECONDS = 20
 
 /** A smaller version of an image that a service needs. */
 export interface SmallerForm {
-  /** Its name in the store. */
+  /** Name of the form in the store. */
   readonly name: string
-  /** Pixels. */
+  /** Maximum width in pixels. */
   readonly width: number
 }
 

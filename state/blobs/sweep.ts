@@ -4,8 +4,8 @@ import type { BlobHash, ShelvedBlob } from './shelf.ts'
 export interface SweepOptions {
   readonly blobs: BlobStore
   /**
-   * Returns the given blobs to which something refers. Throws when the references cannot be read, in which
-   * case no blob is removed.
+   * Returns those of the given blobs that are still referenced. If the references cannot be read, it throws, and the
+   * sweep removes none of these blobs.
    */
   referenced(hashes: readonly BlobHash[]): Promise<ReadonlySet<BlobHash>>
   /**
@@ -19,7 +19,7 @@ export interface SweepOptions {
 export interface Sweep {
   readonly seen: number
   readonly removed: number
-  /** Number of removed drafts, which killed writers had left behind. */
+  /** Number of drafts that were removed because killed writers had left them behind. */
   readonly drafts: number
 }
 

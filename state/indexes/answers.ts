@@ -11,7 +11,7 @@ export function requireSuccess({ status, body }: SearchAnswer, what: string): vo
   throw new Error(`${what}: the search server answered ${status}: ${reasonOf(body?.error)}`)
 }
 
-/** The text of an error in an answer or in an item of a bulk response. */
+/** Returns the text of an error in an answer or in one item of a bulk answer. */
 export function reasonOf(error: unknown): string {
   const { type, reason, caused_by: cause } = (typeof error === 'object' && error !== null ? error : { reason: error }) as ErrorBody
   return [type, reason, cause?.reason].filter((text) => text !== undefined && text !== null).join(': ')

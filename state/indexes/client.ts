@@ -11,13 +11,13 @@ export interface SearchCall {
   readonly body?: object | string
   /** Default 10 s. */
   readonly timeoutMs?: number
-  /** Greatest size of the answer. Default 32 MiB. */
+  /** Maximum size of the answer in bytes. Default 32 MiB. */
   readonly maxBytes?: number
   readonly signal?: AbortSignal
 }
 
 export interface SearchAnswer {
-  /** 2xx, or 400 to 499 except 429. */
+  /** HTTP status: 200 to 299, or 400 to 499 except 429. */
   readonly status: number
   /** The parsed body. Its structure depends on the endpoint. */
   // biome-ignore lint/suspicious/noExplicitAny: the callers know the form of their endpoint's answer
@@ -37,7 +37,7 @@ const REASON_CHARACTERS = 300
 
 /**
  * @param url address of the server, which may contain a user and a password
- * @param exchange replaced by tests
+ * @param exchange sends the requests; tests replace it
  */
 export function searchClient(url: string, exchange: Exchange = httpExchange(new URL(url).protocol)): SearchClient {
   const { origin, pathname, username, password } = new URL(url)

@@ -6,7 +6,7 @@ export interface ExchangeOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
   readonly signal: AbortSignal
-  /** Greatest size of the answer. */
+  /** Maximum size of the answer in bytes. */
   readonly maxBytes: number
 }
 

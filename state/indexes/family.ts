@@ -3,9 +3,9 @@ import { NOT_FOUND, OK, requireSuccess } from './answers.ts'
 import { pathPart, type SearchClient } from './client.ts'
 import { definitionOf, type Index, type IndexForm, POSITION_FIELD } from './search-index.ts'
 
-/** What a concrete index says about itself. */
+/** What a concrete index was built from, as recorded in the index itself. */
 export interface IndexOrigin {
-  /** `definitionOf` the index. */
+  /** The result of `definitionOf` for the index. */
   readonly definition: string
   /** Id of the topic that the index is filled from. A topic that was deleted and created again has a different id. */
   readonly topicId: string
@@ -32,7 +32,7 @@ export interface IndexFamily {
   /** Returns the index that searches use; undefined when there is none. */
   current(): Promise<ConcreteIndex | undefined>
   /**
-   * Creates an empty index that only the holder of the token can write.
+   * Creates an empty index to which only the holder of the token can write.
    * @param now epoch ms, which becomes the number in the name of the index
    */
   create(origin: IndexOrigin, token: string, now: number): Promise<string>
@@ -49,13 +49,16 @@ export interface IndexFamily {
   publish(index: string, token: string, former: string | undefined): Promise<boolean>
   remove(index: string): Promise<void>
   /**
-   * Makes the server retry shards that it has given up on, for example because the disk was full. The server would not
-   * retry them by itself.
+   * Makes the server retry failed shard allocations. The server gives up after some attempts, for example while the
+   * disk is full, and then does not try again by itself.
    */
   retryFailedShards(): Promise<void>
 }
 
-/** Returns the alias under which sinks write to a searched index. The alias moves together with the index's name. */
+/**
+ * Returns the alias under which sinks write to the index that searches use. `publish` moves it together with the alias
+ * for searches.
+ */
 export function sinkAlias(index: string): string {
   return `${index}.sink`
 }
@@ -71,14 +74,15 @@ const FACTS = 'filter_path=*.aliases,*.mappings._meta'
 const CREATE_TIMEOUT_MS = 60_000
 /**
  * How long the server remembers the version of a deleted document. After this time, a late write of an earlier version
- * would bring the document back. The default of a minute is too short, because a sink may be suspended for longer than
- * that before it notices that another process has taken over its partition. A remembered deletion takes about 100 bytes
- * of memory.
+ * would bring the document back. The default of a minute is too short, because a sink may be suspended for longer
+ * before it notices that another process has taken over its partition. A remembered deletion takes about 100 bytes of
+ * memory.
  */
 const DELETIONS_REMEMBERED = '1h'
 
 /**
- * Settings that spread an index over the machines of a cluster. They do not determine whether an index must be rebuilt.
+ * Settings that spread an index over the machines of a cluster. A change to them does not require a rebuild of existing
+ * indexes.
  */
 export interface IndexLayout {
   readonly shards: number
@@ -118,8 +122,9 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
 
   async function create(origin: IndexOrigin, token: string, now: number): Promise<string> {
     const greatest = Math.max(0, ...(await list()).map((each) => numberOf(each.name)))
-    // The number must never have been used before. A counter would start from the beginning if the server lost all
-    // data, and a sink that has not noticed the loss would then write to a new index of the same name.
+    // The number must never have been used before, so it is a time and not a counter. If the server lost all data, a
+    // counter would start from the beginning, and a sink that has not noticed the loss would write to a new index of
+    // the same name.
     const created = `${name}-${Math.max(now, greatest + 1)}`
     const answer = await client.call({
       method: 'PUT',
@@ -157,7 +162,7 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
   }
 
   const addition = (of: string, alias: string) => ({ add: { index: of, alias } })
-  /** Without its alias, the whole change fails. */
+  /** Makes the whole change fail if the index does not have the alias. */
   const removal = (of: string, alias: string) => ({ remove: { index: of, alias, must_exist: true } })
 
   async function publish(complete: string, token: string, former: string | undefined): Promise<boolean> {
@@ -194,7 +199,7 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
       const health = await client.call({ method: 'GET', path: '/_cluster/health?filter_path=status&timeout=0s' })
       if (health.body.status !== 'red') return
       const answer = await client.call({ method: 'POST', path: '/_cluster/reroute?retry_failed=true&metric=none' })
-      requireSuccess(answer, 'trying failed shards again')
+      requireSuccess(answer, 'retrying failed shards')
     },
     async remove(of) {
       const answer = await client.call({ method: 'DELETE', path: `/${pathPart(of)}` })
@@ -204,8 +209,8 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
 }
 
 /**
- * Throws if a shard could not be refreshed, for example because its disk is full. Its documents would be missing from
- * searches.
+ * Throws if a shard could not be refreshed, for example because its disk is full. The documents of that shard would be
+ * missing from searches.
  */
 function requireAllShards(shards: { readonly successful: number; readonly failed: number } | undefined, index: string): void {
   if (shards === undefined || (shards.failed === 0 && shards.successful > 0)) return

@@ -3,7 +3,7 @@ import { NOT_FOUND, reasonOf, requireSuccess } from './answers.ts'
 import { pathPart, type SearchAnswer, type SearchClient } from './client.ts'
 import { isUnavailable } from './unavailable.ts'
 
-/** Result of a search when the index has not been filled yet or was deleted. */
+/** Result of a search in an index that has not been filled yet or was deleted. */
 export const NOT_COMPLETE = Symbol('index not complete')
 
 export interface SearchOptions {
@@ -23,7 +23,7 @@ export interface IndexReader {
   // biome-ignore lint/suspicious/noExplicitAny: the form of the answer depends on the search
   search(index: string, body: object, options?: SearchOptions): Promise<any | typeof NOT_COMPLETE>
   /**
-   * Sends several searches in one request, which costs the server and the caller less than separate requests.
+   * Sends several searches in one request. This costs the server and the caller less than separate requests.
    * @returns the answers in the order of the bodies
    * @throws the errors of `search`, if any of the searches fails
    */
@@ -75,8 +75,8 @@ interface SingleAnswer {
 }
 
 /**
- * Checks one of several answers. @throws TargetUnavailableError for every status that makes the client throw it after a
- * single search
+ * Checks one of several answers. @throws TargetUnavailableError if the client would throw it for a single search with
+ * this status
  */
 function requireAvailable(index: string, body: SingleAnswer): SearchAnswer {
   if (isUnavailable(body.status)) throw new TargetUnavailableError(`searching ${index}: ${body.status}: ${reasonOf(body.error)}`)

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
  * (`<name>-<number>`) that is complete.
  *
  * Each concrete index also contains one small document for each partition of the topic, with the position of the
- * partition. Queries must therefore filter by a field that every document has.
+ * partition. Queries must therefore filter by a field that every normal document has and position documents lack.
  */
 export interface Index<K, V> {
   readonly name: string

@@ -3,7 +3,7 @@ import { CONFLICT, NOT_FOUND, reasonOf, requireSuccess } from './answers.ts'
 import { pathPart, type SearchClient } from './client.ts'
 import { POSITION_FIELD } from './search-index.ts'
 
-/** A change of one document. */
+/** A change to one document. */
 export interface DocumentChange {
   readonly id: string
   /** A change with a lower version than the document's is ignored. */
@@ -14,16 +14,16 @@ export interface DocumentChange {
 
 /** A document that the index will never accept, however often it is sent. */
 export interface RefusedDocument {
-  /** Its place in the changes. */
+  /** Index of the document's change in the changes that were passed to `write`. */
   readonly at: number
   readonly reason: string
 }
 
 export interface Position {
   readonly topicId: string
-  /** Offset of the next record that the index lacks. */
+  /** Offset of the first record that the index lacks. */
   readonly next: number
-  /** Identifies the state of the stored position, for the next `putPosition`. */
+  /** Version of the stored position, which the next `putPosition` must pass. */
   readonly stamp: PositionStamp
 }
 
@@ -34,23 +34,23 @@ export interface PositionStamp {
 
 /** Result of a write when the index, or the alias of the process that fills it, no longer exists. */
 export const INDEX_GONE = Symbol('index gone')
-/** Another process has written the position since. */
+/** Result of `putPosition` when another process has written the position in the meantime. */
 export const POSITION_MOVED = Symbol('position moved')
 
 /** Writes to one concrete index. */
 export interface IndexWriter {
   /**
-   * Applies the changes in bulks of at most 1,000 documents and 5 MiB, several of them concurrently. Their order does
-   * not matter, because each change has a version. A change may be written more than once.
+   * Applies the changes in bulks of at most 1,000 documents and 5 MiB, several bulks at a time. The order of the
+   * changes does not matter, because each change has a version. Writing a change more than once is harmless.
    * @returns the documents that are refused permanently
    * @throws TargetUnavailableError when a retry may help
    */
   write(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE>
-  /** @returns undefined when the index has no position of the partition */
+  /** @returns undefined when the index has no position for the partition */
   position(topic: string, partition: number): Promise<Position | undefined | typeof INDEX_GONE>
   /**
    * Stores the position unless it has changed since `stamp` was read (undefined: there was no position).
-   * @throws TargetUnavailableError when it is unknown whether it was stored
+   * @throws TargetUnavailableError when it is unknown whether the position was stored
    */
   putPosition(
     place: PartitionPosition,
@@ -127,7 +127,7 @@ export function indexWriter(address: string, client: SearchClient, bulksInFlight
     const refused: RefusedDocument[] = []
     for (const [at, { status, error }] of items.entries()) {
       if (status < FIRST_ERROR || status === CONFLICT) continue
-      if (status === NOT_FOUND && error === undefined) continue // A deletion of what is not there.
+      if (status === NOT_FOUND && error === undefined) continue // The document to delete does not exist.
       if (status === NOT_FOUND) return INDEX_GONE
       if (status === TOO_MANY_REQUESTS || status === FORBIDDEN || status >= FIRST_SERVER_ERROR) {
         // 403 means that the server has made the index read-only, because its disk is nearly full.

@@ -4,21 +4,21 @@ import { isPassingError } from './passing-errors.ts'
 import { type RedisScript, runScript, type ScriptArgument, type ScriptClient } from './run-script.ts'
 import { serversOfKeys } from './servers.ts'
 
-/** Runs Lua scripts of services on data that they keep in Redis. No call takes longer than its time limit. */
+/** Runs Lua scripts on data that services keep in Redis. No call takes longer than its time limit. */
 export interface BoundedScripts {
   /**
    * @param keys at least one, all with the same hash tag
-   * @throws ScriptUnavailableError when Redis did not answer. The script may have been applied or may still be applied.
+   * @throws ScriptUnavailableError when Redis did not answer. The script may have run or may still run.
    * @throws Error with the error reply of a faulty script
    */
   run(script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[], options?: RunOptions): Promise<unknown>
 }
 
 export interface RunOptions {
-  /** @default that of the runner */
+  /** @default the time limit in `BoundedScriptsOptions` */
   readonly timeoutMs?: number
   /**
-   * Time limit of a call during which this process was too busy to read the answer in time.
+   * Time limit that replaces `timeoutMs` if this process was too busy to read the answer in time.
    * @default `timeoutMs`
    */
   readonly busyTimeoutMs?: number
@@ -32,9 +32,9 @@ export interface BoundedScriptsOptions {
   readonly redis: ScriptClient
   /** Time limit of a call, ms. */
   readonly timeoutMs: number
-  /** Monotonic ms. */
+  /** Returns the time of a monotonic clock, ms. */
   monotonic(): number
-  /** @default those of this machine */
+  /** @default the timers of this machine */
   readonly timers?: PatientTimers
 }
 
@@ -49,12 +49,13 @@ export class ScriptUnavailableError extends Error {
   }
 }
 
-/** Changes nothing, so it can be applied even if no caller waits for its answer. */
+/** A script without effects, so it can run even if no caller waits for its answer. */
 const PROBE: RedisScript = { name: 'probe', source: 'return 1' }
 
 /**
- * Keeps calls from waiting for a server that does not respond, with a circuit breaker for each server. While the
- * circuit is open, calls fail immediately, and a script without effects probes whether the server responds again.
+ * Uses a circuit breaker for each server, so that calls do not wait for a server that does not respond. While the
+ * circuit of a server is open, calls to it fail immediately, and a script without effects probes whether the server
+ * responds again.
  */
 export function boundedScripts(options: BoundedScriptsOptions): BoundedScripts {
   const { redis, timeoutMs: usualMs, monotonic, timers = systemTimers } = options
@@ -96,7 +97,7 @@ export function boundedScripts(options: BoundedScriptsOptions): BoundedScripts {
       }
 
       function answered(): void {
-        // An answer to a script that was sent before the circuit opened must not close it.
+        // An answer to a script that was sent before the circuit opened must not close the circuit.
         if (script === PROBE || !state.isOpen) state.answered()
       }
 

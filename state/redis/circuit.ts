@@ -5,15 +5,15 @@
  *                        ▲                             │
  *                        └────── a longer pause ◀──a failure
  *
- * A single late answer is not a failure, because either side may have paused briefly. Late answers become a failure
- * when no answer has arrived in time for `LATE_FOR_MS`.
+ * A single late answer is not a failure, because either side may have paused briefly. Late answers count as a failure
+ * once every answer has been late for `LATE_FOR_MS`.
  */
 export interface Circuit {
-  /** Decides what to do with the next batch: `send` it and wait, send it as a `probe` without a wait, or `skip` it. */
+  /** Decides what to do with the next batch: `send` it and wait, send it as a `probe` without waiting, or `skip` it. */
   admit(): 'send' | 'probe' | 'skip'
   /**
-   * Must be called for answers to probes and, while the circuit is closed, for other answers. An answer to a batch that
-   * was sent before the circuit opened does not show the store's current state.
+   * Must be called for the answer to a probe and, while the circuit is closed, for every answer. While the circuit is
+   * open, answers to earlier batches must be ignored, because they do not show the store's current state.
    */
   answered(): void
   /** Must be called when the store refuses a batch or cannot be reached. */
@@ -32,12 +32,12 @@ const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 200
 
 /**
- * Time after which late answers count as a failure, if no answer has arrived in time. Pauses of garbage collection or
- * of a cold process are shorter. Until the circuit opens, each request waits for its own time-out.
+ * How long every answer must be late before this counts as a failure. Pauses for garbage collection and pauses of a
+ * cold process are shorter. Until the circuit opens, each request waits for its own time-out.
  */
 const LATE_FOR_MS = 20
 
-/** @param monotonic ms */
+/** @param monotonic returns the time of a monotonic clock, ms */
 export function circuit(monotonic: () => number): Circuit {
   let isOpen = false
   let isProbing = false

@@ -8,15 +8,19 @@ export interface ScriptRedisPlace {
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** Time after which the client connects again if a server has stopped without closing its connections. */
+/**
+ * Time without data after which the client reconnects, because the server may have stopped without closing its
+ * connections.
+ */
 const SILENT_SOCKET_MS = 2_000
 const RECONNECT_STEP_MS = 20
 /** Longest pause between attempts to reconnect, equal to the longest pause between probes of the circuit. */
 const LONGEST_RECONNECT_MS = 200
 
 /**
- * Opens a connection that is used only for scripts, so that large responses of views do not delay them. While Redis is
- * unreachable, commands fail immediately. No command is repeated, because its caller has already continued without it.
+ * Opens a connection that is used only for scripts, so that large responses to reads of views do not delay scripts.
+ * While Redis is unreachable, commands fail immediately. No command is repeated, because its caller has already
+ * continued without the answer.
  */
 export function connectScriptRedis({ url, cluster }: ScriptRedisPlace): Redis | Cluster {
   const common = {
@@ -46,8 +50,8 @@ export function connectScriptRedis({ url, cluster }: ScriptRedisPlace): Redis | 
 }
 
 /**
- * Joins the writes of a connection. Auto-pipelining would send one pipeline at a time, so that a command waits for the
- * answers to earlier ones.
+ * Joins the writes of a connection. Auto-pipelining would send one pipeline at a time, so commands would wait for the
+ * answers to earlier commands.
  */
 function withJoinedWrites(redis: Redis): Redis {
   return redis.on('connect', () => joinWrites(redis.stream))

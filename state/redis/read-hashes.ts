@@ -15,8 +15,9 @@ return found`,
 }
 
 /**
- * Reads all fields of several small hashes with one script, because Redis has no command for this. All keys must have
- * the same hash tag. The call bypasses auto-pipelining, which would defer it to the next turn of the event loop.
+ * Reads all fields of several small hashes with one script, because Redis has no command that reads several hashes. All
+ * keys must have the same hash tag. The call bypasses auto-pipelining, which would defer it to the next turn of the
+ * event loop.
  */
 export async function readHashes(redis: CommandClient, keys: readonly string[]): Promise<Record<string, string>[]> {
   const send = (name: string, script: string) =>
@@ -31,7 +32,7 @@ export async function readHashes(redis: CommandClient, keys: readonly string[]):
   return found.map(fieldsOf)
 }
 
-/** @param reply fields and values in turn */
+/** @param reply field names and values, alternating */
 function fieldsOf(reply: readonly string[]): Record<string, string> {
   // A field may have any name, even one that all objects inherit, such as `constructor`.
   const fields: Record<string, string> = Object.create(null)

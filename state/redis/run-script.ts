@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 
 /** A Lua script for Redis. Its source must not depend on input, because servers keep every source that they receive. */
 export interface RedisScript {
-  /** Names the script in messages. */
+  /** Name of the script in messages. */
   readonly name: string
   readonly source: string
-  /** True if the script returns text as bytes. */
+  /** True if the text that the script returns is needed as bytes, in a Buffer. */
   readonly returnsBytes?: boolean
 }
 
@@ -45,13 +45,13 @@ export async function runScript(
 function byHash(redis: ScriptClient, script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
   const sha = shaOf(script)
   if (script.returnsBytes !== true) return redis.evalsha(sha, keys.length, ...keys, ...args)
-  if (redis.evalshaBuffer === undefined) throw new Error(`the client cannot return bytes, which the script ${script.name} needs`)
+  if (redis.evalshaBuffer === undefined) throw new Error(`script ${script.name} returns bytes, but the Redis client has no evalshaBuffer`)
   return redis.evalshaBuffer(sha, keys.length, ...keys, ...args)
 }
 
 function bySource(redis: ScriptClient, script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
   if (script.returnsBytes !== true) return redis.eval(script.source, keys.length, ...keys, ...args)
-  if (redis.evalBuffer === undefined) throw new Error(`the client cannot return bytes, which the script ${script.name} needs`)
+  if (redis.evalBuffer === undefined) throw new Error(`script ${script.name} returns bytes, but the Redis client has no evalBuffer`)
   return redis.evalBuffer(script.source, keys.length, ...keys, ...args)
 }
 

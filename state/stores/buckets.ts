@@ -16,15 +16,15 @@ export function emptyBuckets(): Buckets {
 }
 
 /**
- * Creates buckets with a single count. Their arrays are small, whereas the first `push` to an empty array reserves 17
- * elements.
+ * Creates buckets with a single count. Array literals keep the arrays small: the first `push` to an empty array would
+ * reserve 17 elements.
  */
 export function oneBucket(bucket: number, count: number): Buckets {
   return { first: bucket, at: [0], counts: [count] }
 }
 
 /**
- * Adds to a bucket and drops the buckets that are at least `keep` older than the newest bucket.
+ * Adds a count to a bucket. Drops the buckets that are at least `keep` buckets older than the newest bucket.
  * @param onDrop called for each bucket before the bucket is dropped
  * @returns the bucket's new count; 0 when the bucket itself is too old to keep
  */

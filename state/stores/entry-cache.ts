@@ -8,7 +8,10 @@ import { storeGuard } from './store-guard.ts'
 /** The cached state of one key. */
 export interface Entry<K, V> {
   readonly key: K
-  /** The key as the cache stores it. For an object, it is a value that is equal for objects with equal bytes. */
+  /**
+   * The key under which the cache stores the entry. Keys that are objects are replaced by their bytes as text, so that
+   * equal keys have equal ids.
+   */
   readonly id: unknown
   value: V | undefined
   /** False while a prefetched key has not been read yet. */
@@ -22,7 +25,7 @@ export interface Entry<K, V> {
   absent: boolean
   /** Estimated size in memory; see `ENTRY_BYTES`. */
   bytes: number
-  /** The generation of the cache in which it was last set. */
+  /** The generation of the cache in which the entry was last set. */
   generation: number
 }
 
@@ -40,7 +43,7 @@ export interface EntryCacheOptions<K, V> {
    * rows.
    */
   encodeReadKey(key: K, out: ByteWriter): void
-  /** Maximum size of the cached entries. Undefined selects the size in the context. */
+  /** Maximum size of the cached entries. Undefined selects `cacheBytes` of the context. */
   readonly cacheBytes: number | undefined
   /** @param bytes the stored value; undefined when the row does not exist */
   read(entry: Entry<K, V>, bytes: Buffer | undefined): void
@@ -57,15 +60,16 @@ export interface EntryCacheOptions<K, V> {
  */
 export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged'> {
   /**
-   * Checks that the running node may use the store (see `StoreGuard`), for methods that request no entry. The methods
-   * of this interface with a key parameter perform the check themselves, except for `peek`.
+   * Checks that the running node may use the store (see `StoreGuard`). The methods of this interface with a key
+   * parameter perform the check themselves, except for `peek`. A method of a store that calls none of them must call
+   * this one.
    */
   checkAccess(): void
   prefetchFor(batch: number): void
   prefetch(key: K): void
   /** Returns the entry of a key. Reads the entry if it is not cached. */
   entry(key: K): Entry<K, V>
-  /** Returns the entry of a key. If it is not cached, creates it with the value that the caller has already read. */
+  /** Returns the entry of a key. If no entry is cached, creates one with the value that the caller has already read. */
   known(key: K, value: V): Entry<K, V>
   /** Returns the entry of a key if it is cached. The call does not count as a use of the entry. */
   peek(key: K): Entry<K, V> | undefined
@@ -81,12 +85,12 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
 }
 
 /**
- * Size of a row, in bytes, that is assumed until the first flush shows the real size. Most rows are smaller, so the
- * first transaction is small.
+ * Size of a row, in bytes, that is assumed until the first flush shows the real mean. Most rows are smaller, so the
+ * estimate ends the first transaction early rather than late.
  */
 const FIRST_ROW_BYTES = 4_096
 
-/** The place of records when the caller has no slots. */
+/** The slot of every record if the context provides no slots. */
 const NO_SLOT: RecordSlot = { source: 0, slot: -1 }
 
 export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K, V> {
@@ -116,7 +120,10 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   /** Mean size of a row in the last flush. The sizes of changed rows are unknown until they are encoded. */
   let meanRowBytes = FIRST_ROW_BYTES
   let revision = 0
-  /** The last entry that was used, because most keys are changed right after they were read. */
+  /**
+   * The last entry that was used. Most keys are changed right after they were read, so the next call often needs the
+   * same entry.
+   */
   let last: Entry<K, V> | undefined
 
   function pinned(keep: (key: unknown, entry: Entry<K, V>) => void): void {
@@ -186,8 +193,8 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       bytes = load(announced)
     } catch (error) {
       if (isStateFailure(error)) throw error
-      // The codec refuses a key, so the keys are read one by one. The processor that uses the refused key gets the
-      // error.
+      // The codec has refused one of the keys. Each entry is therefore read when a processor uses it, and only the
+      // processor that uses the refused key gets the error.
     }
     announced = []
     return bytes

@@ -21,7 +21,7 @@ export class StateCorrupted extends Error {
 
 /**
  * Thrown when the state could not be read or written, for example because the disk is full. Everything written earlier
- * is intact. After the cause is fixed, a restart continues from there.
+ * is intact. After the cause is fixed, a restart continues from the last write.
  */
 export class StateUnavailable extends Error {
   override readonly name = 'StateUnavailable'
@@ -30,7 +30,7 @@ export class StateUnavailable extends Error {
   }
 }
 
-/** Returns true if the state itself could not be used. Returns false for mistakes of the code that uses it. */
+/** Returns true if the state itself could not be used; false for mistakes in the code that uses the state. */
 export function isStateFailure(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof StateCorrupted || cause instanceof StateUnavailable || cause instanceof UnknownSchemaError) return true

@@ -28,8 +28,8 @@ export interface Buffered<V> {
 }
 
 /**
- * One side of a windowed stream-stream join. It buffers values by key and time until records of the other side look
- * them up. Records may arrive in any order. Expired values are found by time, without a scan of all values.
+ * One side of a windowed stream-stream join. It buffers values by key and time, so that records of the other side can
+ * look them up. Records may arrive in any order. Expired values are found by time, without a scan of all values.
  */
 export interface JoinBufferStore<K, V> extends EngineStore {
   /** Announces a later call of `joinable(key, time)`. */
@@ -54,23 +54,25 @@ const SEGMENTS = 4
 const SEGMENT_BYTES = 8
 const NUMBER_BYTES = 4
 /**
- * The first byte of each row's key. A value row contains the values of a join key, or a part of them. The index rows of
- * a segment list the join keys whose values expire with it. Each commit writes the keys that got a first value in a
- * segment into one index row, so adding a record costs little more than reading and writing one row.
+ * The first byte of a row's key, for each kind of row. A value row (`first` or `further`) contains values of one join
+ * key. The index rows of a segment list the join keys that have values in the segment, so that expired values can be
+ * found. Each commit writes one index row per segment, with the keys that received their first value there, so adding a
+ * record costs little more than reading and writing one row.
  */
 const KINDS = { first: 0x66, further: 0x67, index: 0x69 } as const
 /**
  * Size at which a row counts as full. Without this limit, the values of a frequent key would grow into a row that no
- * changelog accepts, and every commit would write all of them again. The computed size counts only the shortest form of
- * each time, but rows still stay far below Kafka's default limit of 1 MiB. Never increase this number: rows that were
- * full would then have room again, and the parts after them would not be found.
+ * changelog accepts, and every commit would write all of them again. A row may become somewhat larger, because the
+ * computed size counts only the shortest form of each time, but it stays far below Kafka's default limit of 1 MiB.
+ * Never increase this number: rows that were full would then have room again, and the parts after them would not be
+ * found.
  */
 const FULL_ROW_BYTES = 262_144
-/** Length of the list of join keys at which an index row is full. */
+/** An index row is full when its list of join keys has this length. */
 const FULL_INDEX_LENGTH = 16_384
 /**
- * Size of the shortest form of a time, which is stored as a varint. Computed sizes use the shortest form, because the
- * computed size of a row must never exceed the stored size.
+ * Size of the shortest varint. Times are stored as varints. The computed size of a row must never exceed the stored
+ * size, so it counts the shortest form of each time.
  */
 const MIN_TIME_BYTES = 1
 
@@ -92,8 +94,8 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
 
 /**
  * Creates a `joinBufferStore` with a different row size, for tests.
- * @param fullRowBytes size at which further values are written to another row; it must not be larger than at an earlier
- * start
+ * @param fullRowBytes size at which a row is full, so that further values go to another row. It must never be larger
+ * than when the existing rows were written
  */
 export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOptions<K>, fullRowBytes: number): JoinBufferStore<K, V> {
   const { spanMs } = options
@@ -102,7 +104,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   const scratch = byteWriter()
   let encodeValue: Encode<V> | undefined
   const rowKeys = rowKeysOf(options.key)
-  // Rows with text keys are found without encoding the keys again, and are written in key order.
+  // Text keys save encoding the keys again for each lookup, and make the store write its rows in key order.
   const rows = keyedStore<string, Row<V>>(name, {
     key: bytesAsText,
     value: rowsOf(avroValue<StoredRow<V>>(storedRow(options.value))),
@@ -145,8 +147,8 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   /**
-   * Returns the number of the part that receives the next value once the first part is full. The search doubles its
-   * steps, because reading a part may require decoding it.
+   * Returns the number of the part that receives the next value once the first part is full. An exponential search
+   * reads few parts, because reading a part may require decoding it.
    */
   function openPart(key: string): number {
     return firstAfter(0, (part) => {
@@ -170,7 +172,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     firstSegment = Math.min(firstSegment, segment)
   }
 
-  /** Returns the number of an index row that does not exist. Numbers have no gaps, except where rows were removed. */
+  /** Returns an unused number for an index row. The numbers in use have no gaps, except where rows were removed. */
   function freeNumber(segment: number, from: number): number {
     const isFree = (number: number) => rows.get(rowKeys.index(segment, number)) === undefined
     return isFree(from) ? from : firstAfter(from, isFree)
@@ -277,7 +279,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   })
 }
 
-/** Returns the first number after `from` for which a condition holds. The search doubles its steps. */
+/** Returns the first number after `from` for which a condition holds, by exponential search. */
 function firstAfter(from: number, holds: (number: number) => boolean): number {
   let below = from
   let step = 1
@@ -295,8 +297,8 @@ function firstAfter(from: number, holds: (number: number) => boolean): number {
 }
 
 /**
- * Number of characters that encode the length of a key. Neither character can be a surrogate, because a surrogate could
- * not be stored.
+ * Number of characters that encode the length of a key. Both are below `LENGTH_BASE`, so neither is a surrogate, which
+ * could not be stored.
  */
 const LENGTH_CHARACTERS = 2
 const LENGTH_BASE = 0x8000
@@ -314,7 +316,7 @@ function listedAt(keys: string, at: number): string {
   return keys.slice(start, start + keys.charCodeAt(at) * LENGTH_BASE + keys.charCodeAt(at + 1))
 }
 
-/** @returns where the value is now */
+/** @returns the index of the inserted value */
 function insert<V>(values: Buffered<V>[], buffered: Buffered<V>): number {
   let at = values.length
   while (at > 0 && values[at - 1].time > buffered.time) at--
@@ -323,12 +325,15 @@ function insert<V>(values: Buffered<V>[], buffered: Buffered<V>): number {
   return at
 }
 
-/** Sorts values, oldest first. Values of equal time keep their order, because later values are in later parts. */
+/**
+ * Sorts values, oldest first. The sort is stable, and later values are in later parts, so values of equal time stay in
+ * insertion order.
+ */
 function byTime<V>(values: Buffered<V>[]): Buffered<V>[] {
   return values.sort((a, b) => a.time - b.time)
 }
 
-/** Converts the stored format into a format of rows that contain their stored size. */
+/** Extends the stored format: decoded rows also contain their stored size. */
 function rowsOf<V>(format: ValueFormat<StoredRow<V>>): ValueFormat<Row<V>> {
   return {
     ...format,
@@ -357,7 +362,10 @@ const bytesAsText: Codec<string> = {
 function rowKeysOf<K>(keys: Codec<K>) {
   const out = byteWriter()
   const first = String.fromCharCode(KINDS.first)
-  /** The last key that was encoded, because a record is usually announced, looked up and added under the same key. */
+  /**
+   * The last key that was encoded. A record is usually announced, looked up and added under the same key, so the key is
+   * encoded only once.
+   */
   let lastKey: K | undefined
   let lastText = ''
   let lastFirst = first

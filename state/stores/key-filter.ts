@@ -2,8 +2,8 @@ import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import { keyHash } from './packed-rows.ts'
 
 /**
- * The hashes of a store's keys. It answers whether a key may have a row. A removed key stays until the filter is filled
- * again, so removing needs no count of the keys per hash.
+ * A filter that shows whether a key may have a row. It contains the hashes of a store's keys. The hash of a removed key
+ * stays until the filter is filled again, so the filter does not have to count the keys per hash.
  */
 export interface KeyFilter<K> {
   add(key: K): void
@@ -16,11 +16,11 @@ export interface KeyFilter<K> {
   clear(): void
 }
 
-/** V8 stores integers of this size without allocating an object. */
+/** Mask that shortens hashes to integers that V8 stores without allocating an object. */
 const HASH_BITS = 0x3fff_ffff
-/** Number of removed keys that may always stay in the filter. */
+/** The filter is stale only if more keys than this were removed. */
 const REMOVED_KEPT = 1_000
-/** Maximum number of hashes, which take about 200 MB. A Set throws an error beyond 16.7 million. */
+/** Maximum number of hashes. They take about 200 MB. A Set cannot contain more than 16.7 million. */
 const MAX_HASHES = 8_000_000
 
 export function keyFilter<K>(keys: Codec<K>, maxHashes = MAX_HASHES): KeyFilter<K> {

@@ -17,8 +17,8 @@ export interface KeyedStoreOptions<K, V> {
   readonly cacheBytes?: number
   /**
    * True if most of the keys that are looked up have no row. The store then keeps a hash of each of its keys in memory
-   * (see `keyFilter`), so that looking up an absent key reads nothing. It reads all keys when its task starts, so it
-   * should have few rows. Default false.
+   * (see `keyFilter`), so that looking up an absent key reads nothing. To fill this filter, the store reads all of its
+   * keys when its task starts, so it should have few rows. Default false.
    */
   readonly sparse?: boolean
   /** Converts a stored value to the form that state queries return. Default: the value itself. */
@@ -31,8 +31,8 @@ const ROLL_KEY_BYTES = Buffer.from(ROLL_KEY)
 
 /**
  * Stores one object per key. Values are cached in decoded form, and `get` returns the same object that was `put`.
- * Modify it only if you `put` it again in the same call. Keys that are objects (buffers, composite keys) are compared
- * by their encoded bytes and must not be modified afterwards.
+ * Modify this object only if you `put` it again in the same call. Keys that are objects (buffers, composite keys) are
+ * compared by their encoded bytes and must not be modified afterwards.
  */
 export interface KeyedStore<K, V> extends EngineStore {
   readonly lookup: StoreLookup<K, V>
@@ -42,8 +42,8 @@ export interface KeyedStore<K, V> extends EngineStore {
   put(key: K, value: V): void
   delete(key: K): void
   /**
-   * Makes the database rewrite its files soon, because a value that was replaced or deleted must not remain in them.
-   * `delete` requests the rewrite itself. Only for erasable stores.
+   * Makes the database rewrite its files soon, so that a replaced value does not remain in them. Not needed after
+   * `delete`, which does the same. Only for erasable stores.
    */
   scrub(): void
   /**

@@ -122,7 +122,7 @@ function memoryColumn(): MemoryColumn {
 
   function keysInOrder(): readonly string[] {
     if (deleted > 0) {
-      // Without this check, a key that was deleted and added again would appear twice.
+      // A key that was deleted and added again is in both lists, but must not appear twice.
       const before = new Set(added)
       sortedKeys = sortedKeys.filter((key) => values.has(key) && !before.has(key))
       added = [...before].filter((key) => values.has(key))

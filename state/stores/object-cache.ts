@@ -4,21 +4,22 @@
  * does not maintain a list on every hit.
  */
 export interface ObjectCache<K, E> {
-  /** Counts as a use. */
+  /** Returns the entry of a key. The call counts as a use of the entry. */
   get(key: K): E | undefined
-  /** Does not count as a use. */
+  /** Returns the entry of a key. The call does not count as a use of the entry. */
   peek(key: K): E | undefined
   set(key: K, entry: E): void
   /** The number of the young generation. An entry that was set in this generation need not be set again. */
   readonly generation: number
-  /** Updates the weight of an entry that has become heavier or lighter since it was set. */
+  /** Must be called when the weight of an entry changes after it was set, with the difference. */
   grew(weight: number): void
   clear(): void
 }
 
 /**
  * @param capacity maximum weight of all entries, not counting pinned entries
- * @param pinned entries that must survive a change of generations, such as changes that are not written yet
+ * @param pinned calls `keep` for each entry that must survive a change of generations, such as a change that is not
+ * written yet
  * @param weightOf default: every entry weighs 1, so that the capacity is a number of entries
  */
 export function objectCache<K, E>(
@@ -34,8 +35,8 @@ export function objectCache<K, E>(
   let joined = 0
   /**
    * Weight of the entries that were pinned at the start of the young generation. Pinned entries do not count towards
-   * its size, because many of them would fill every new generation immediately. A generation lasts until entries of
-   * this total weight have joined it, so that pinning again never costs more than joining did.
+   * its size, because many of them would fill every new generation immediately. A generation lasts at least until
+   * entries of the same total weight have joined it, so that pinning never costs more than joining did.
    */
   let kept = 0
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 
-/** Bytes of a buffer. */
+/** A range of bytes in a buffer. */
 export interface ByteSpan {
   buffer: Buffer
   start: number
@@ -23,21 +23,22 @@ const NO_VALUE = -1
 /** Number of slots per row. At most half of the slots are in use, so searches are short. */
 const SLOTS_PER_ROW = 2
 const ROW_BYTES = 4 * (FIELDS + SLOTS_PER_ROW)
-/** A table is hardly used if its rows fill less than one part in this number of its memory. */
+/** A table counts as hardly used if its rows fill less than 1/`SMALL_USE` of its memory. */
 const SMALL_USE = 4
 /**
- * If a table was hardly used before each of this number of consecutive clears, it returns memory. A burst, such as the
- * first lists or a backlog, would otherwise leave large tables in every store and partition forever. At a commit per
- * second, this number covers two renewals of the trends, so a table does not shrink and grow between two renewals.
+ * A table returns memory if it was hardly used before each of this many consecutive clears. If tables never returned
+ * memory, a burst, such as the first lists or a backlog, would leave large tables in every store and partition forever.
+ * At one commit per second, this number covers two renewals of the trends, so a table does not shrink after one renewal
+ * only to grow at the next.
  */
 const USES_BEFORE_SHRINKING = 64
 /** Size in bytes below which a table keeps its memory. */
 const MIN_SHRUNK_BYTES = 262_144
-/** Up to this length, a loop copies faster than a function of the runtime. */
+/** Up to this length, a loop copies faster than `Buffer.copy`. */
 const SHORT_COPY_BYTES = 24
 /**
- * The secret value from which every hash starts. If it were known, a client could choose keys with equal hashes, which
- * would make searches long.
+ * The secret value from which every hash starts. A client that knew it could choose keys with equal hashes, and thus
+ * make searches slow.
  */
 const SEED = randomInt(2 ** 32)
 const FNV_PRIME = 0x01000193
@@ -72,7 +73,10 @@ export class PackedRows {
   #fields = new Int32Array(FIRST_ROWS * FIELDS)
   /** Row numbers plus one, so that 0 is a free slot. */
   #slots = new Int32Array(FIRST_ROWS * SLOTS_PER_ROW)
-  /** Number of consecutive clears at which the table was hardly used, and the greatest of these uses. */
+  /**
+   * Number of consecutive clears at which the table was hardly used, and the most bytes and rows that it contained at
+   * any of them.
+   */
   #smallUses = 0
   #smallBytes = 0
   #smallCount = 0
@@ -91,12 +95,12 @@ export class PackedRows {
     return this.#used - this.#replaced
   }
 
-  /** The memory that its rows take. */
+  /** The memory that the rows take, in bytes. */
   get size(): number {
     return this.#used + this.#count * ROW_BYTES
   }
 
-  /** Size of the memory of the table, in bytes. */
+  /** Memory that the table has allocated, in bytes. */
   get capacity(): number {
     return this.#bytes.length + this.#fields.byteLength + this.#slots.byteLength
   }
@@ -183,9 +187,9 @@ export class PackedRows {
   }
 
   /**
-   * Returns the rows in the order of the first four bytes in which their keys differ, unless there are too many rows to
-   * sort. Inserting neighbouring keys one after another halves the work of the database. Nothing depends on a more
-   * precise order.
+   * Returns the numbers of the rows, sorted by the four bytes of each key that follow the prefix that all keys share.
+   * If there are too many rows to sort, they stay in insertion order. Inserting neighbouring keys one after another
+   * halves the work of the database. Nothing depends on a more precise order.
    */
   roughlySorted(): Float64Array {
     const rows = new Float64Array(this.#count)
@@ -242,7 +246,7 @@ export class PackedRows {
     this.#smallCount = 0
   }
 
-  /** Keeps twice the memory of the greatest recent use. */
+  /** Keeps twice the memory that the greatest recent use needed. */
   #shrink(): void {
     const rows = 2 ** Math.ceil(Math.log2(Math.max(FIRST_ROWS, 2 * this.#smallCount)))
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, 2 * this.#smallBytes))

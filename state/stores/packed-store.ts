@@ -11,14 +11,14 @@ import { storeGuard } from './store-guard.ts'
 export interface PackedStoreOptions<K, V> {
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Memory for cached rows, per task. The default is the worker's setting. 0 suits rows that are not read again. */
+  /** Memory for cached rows, per task. The default is the worker's setting. Use 0 for rows that are not read again. */
   readonly cacheBytes?: number
 }
 
 /**
  * A keyed store that keeps its rows in memory as bytes. It suits very many small rows that are mostly written once and
- * never read again, and rows whose decoded objects are large. Each `get` decodes a row and each `put` encodes it,
- * so values are not shared. The decoded objects therefore die young, which costs the garbage collector much less than
+ * never read again, and rows whose decoded objects are large. Each `get` decodes a row and each `put` encodes it, so
+ * callers never share an object. The decoded objects therefore die young, and cost the garbage collector much less than
  * cached objects that die later. The methods for bytes take encoded keys with their `keyHash`.
  */
 export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'roll'> {
@@ -28,11 +28,11 @@ export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'rol
    * @returns its bytes, valid until the next use of the store; undefined if there is none
    */
   find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined
-  /** Looks for a row. The key is not encoded. */
+  /** Like `find`, but encodes the key itself. */
   findKey(key: K): Readonly<ByteSpan> | undefined
   /** Replaces a row with these bytes, which must be an encoded value. */
   write(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan>): void
-  /** Replaces a row with these bytes. The key is not encoded. */
+  /** Like `write`, but encodes the key itself. */
   writeKey(key: K, value: Readonly<ByteSpan>): void
 }
 
@@ -57,7 +57,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   let young = new PackedRows()
   let old = new PackedRows()
   const announced = new PackedRows()
-  /** A row that was not announced, so that it is read on its own. */
+  /** The key of a row that was not announced and is therefore read on its own. */
   const single = new PackedRows()
   /** The row that was found last. */
   const found: ByteSpan = { buffer: changed.buffer, start: 0, end: 0 }
@@ -72,7 +72,10 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   /** The ids of the schemas whose values can be decoded. */
   const readable = new Set<number>()
 
-  /** @returns `unknown` if the cache does not show whether the key has a row; after `row`, `found` is the row */
+  /**
+   * @returns `row` if the key has a row (`found` then refers to it); `none` if it has no row; `unknown` if the cache
+   * does not show this
+   */
   function locate(key: Uint8Array, start: number, end: number, hash: number): 'row' | 'none' | 'unknown' {
     let row = changed.count === 0 ? -1 : changed.find(key, start, end, hash)
     if (row >= 0) return at(changed, row)
@@ -144,8 +147,8 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   }
 
   /**
-   * Decodes the first value of each schema. A schema that is not loaded yet is then noticed when rows are loaded, and
-   * not when a processor uses a row.
+   * Decodes the first value of each schema. If a schema is not loaded yet, the error thus occurs while rows are loaded,
+   * and not when a processor uses a row.
    */
   function checkSchema(value: Buffer): void {
     if (options.value.schema === undefined) return

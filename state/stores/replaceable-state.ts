@@ -7,16 +7,16 @@ import { type ApartStores, splitBackend } from './split-backend.ts'
 import type { StateBackend } from './store.ts'
 
 export interface StateOptions extends RocksdbOptions {
-  /** The stores that get a database of their own, because they must be erased; see `SplitOptions`. Default: none. */
+  /** Selects the erasable stores, which get a database of their own; see `SplitOptions`. Default: none. */
   readonly apartOf?: ((topology: string) => ApartStores | undefined) | undefined
 }
 
-/** Name of the subfolder with the database of the stores that must be erased. */
+/** Name of the subfolder with the database of the erasable stores. */
 const APART = 'erasable'
-/** Share of the memory budget for the database of the stores that must be erased. These stores are small. */
+/** Share of the memory budget for the database of the erasable stores. These stores are small. */
 const APART_SHARE = 1 / 4
 
-/** Opens one or two databases. */
+/** Opens the main database, and a second one if some stores are erasable. */
 async function openState({ apartOf, ...options }: StateOptions): Promise<StateBackend> {
   const { folder, memoryBudgetBytes = DEFAULT_MEMORY_BUDGET_BYTES } = options
   if (apartOf === undefined) return await openRocksdbBackend(options)
@@ -76,7 +76,8 @@ export async function withReplaceableState<Result>(
 }
 
 /**
- * Finds the damage among the causes of an error, because the engine wraps the error with the place where it occurred.
+ * Searches the causes of an error for damage, because the engine wraps an error in another error that names the place
+ * where it occurred.
  */
 function corruptionIn(error: unknown): StateCorrupted | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof StateCorrupted) return cause

@@ -11,7 +11,7 @@ import { sessionsOf } from './sessions.ts'
 import type { StateBackend } from './store.ts'
 
 export interface RocksdbOptions {
-  /** Folder of the database, which belongs to one worker process. It is created if it does not exist. */
+  /** Folder of the database. It belongs to one worker process, and is created if it does not exist. */
   readonly folder: string
   /** Memory of the whole database in bytes, regardless of the number of stores and partitions. Default 256 MiB. */
   readonly memoryBudgetBytes?: number
@@ -33,7 +33,7 @@ const DEFAULT_BACKGROUND_THREADS = 2
  */
 const MEMTABLE_SHARE = 1 / 4
 const CACHE_SHARE = 3 / 8
-/** Share of the memory configured for memtables that one memtable gets, as set by the binding. */
+/** The binding gives each memtable this share of the memory that is configured for memtables. */
 const ONE_MEMTABLE = 1 / 4
 /**
  * Minimum batch size, in bytes, at which a worker should commit. With smaller batches, many small transactions would
@@ -78,7 +78,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
   let isClosing = false
   let scrubbing: Promise<boolean> | undefined
   const shared: SharedDatabase = {
-    // A batch goes into a single memtable, even if the batch is larger than the memtable.
+    // Usually the size of one memtable, because RocksDB puts a whole batch into a single memtable, even if it does not
+    // fit.
     batchBytes: Math.max(LEAST_BATCH_BYTES, (options.memoryBudgetBytes ?? DEFAULT_MEMORY_BUDGET_BYTES) * MEMTABLE_SHARE * ONE_MEMTABLE),
     binding,
     live,
@@ -123,7 +124,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       const mayGoOn = () => !isClosing && !follower.isOverrun
       const isComplete = (await copyRows(binding, old, copy, mayGoOn)) && (await catchUp(binding, follower, copy, mayGoOn))
       if (!isComplete || !mayGoOn()) throw new StateUnavailable('rewriting the state', new Error('interrupted'))
-      // Nothing else runs from here until the copy has taken the place of the database.
+      // From here on, this block is synchronous, so no write can come between the last changes and the switch to the
+      // copy.
       follower.replace(copy)
       const last = binding.batch_init()
       binding.batch_put(last, ...formatEntry(), undefined)
@@ -132,8 +134,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     } catch (error) {
       mustScrub = true
       follower.stop()
-      // If the copy is already in use but the pointer file could not be written, the next start does not find the copy
-      // and restores from the changelog.
+      // If the copy is already in use but the pointer file could not be written, the next start opens the old database,
+      // and restores the changes that it lacks from the changelog.
       if (live.current !== copy) {
         await closeDatabase(binding, copy)
         removeOtherGenerations(folder, before)
@@ -218,7 +220,7 @@ function readOrCreateDirectory(binding: RocksdbBinding, live: LiveDatabase, fold
       binding.batch_put(own, ...formatEntry(), undefined)
       binding.batch_write(live.current, own, undefined)
     } else if (directory.format !== FORMAT_VERSION) {
-      throw new StateCorrupted(`the state in ${folder} has format ${directory.format}, this version reads ${FORMAT_VERSION}`)
+      throw new StateCorrupted(`the state in ${folder} has format ${directory.format}, but this version reads format ${FORMAT_VERSION}`)
     }
     for (const space of directory.deleted.splice(0)) deleteRows(binding, live, space)
     return directory

@@ -39,7 +39,7 @@ export interface DatabaseOptions {
    */
   compaction: 'level'
   memtableMemoryBudget: number
-  /** Block cache, bytes. */
+  /** Size of the block cache in bytes. */
   cacheSize: number
   /** Charges index and filter blocks to the block cache. */
   cacheIndexAndFilterBlocks: boolean

@@ -10,7 +10,7 @@ export interface ColumnSpace {
 /** The resources that all columns of a database share. */
 export interface ColumnDatabase {
   readonly binding: RocksdbBinding
-  /** Changes when the database is rewritten. */
+  /** `current` changes when the database is rewritten. */
   readonly live: { readonly current: Database }
   /** The open batch, which `takeBatch` replaces. */
   readonly open: { readonly batch: Batch }
@@ -38,7 +38,8 @@ const FIRST_FETCH = 8
 const GROWTH = 8
 const MOST_PER_FETCH = 512
 /**
- * A fetch ends after the row with which it exceeds this size. This limits the memory that a scan of large rows takes.
+ * A fetch ends with the first row that makes it exceed this size. This limits the memory that a scan of large rows
+ * takes.
  */
 const FETCH_BYTES = 256 * 1024
 /**
@@ -51,7 +52,7 @@ const SHORT_COPY_BYTES = 64
 export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {
   const { binding, live, open, keys, values } = shared
 
-  /** Returns the key with its prefix, which is valid until the next call. */
+  /** Returns the key with its prefix. The returned bytes are valid until the next call. */
   function prefixedKey(key: Uint8Array, start: number, end: number): Uint8Array {
     const length = PREFIX_BYTES + end - start
     if (length > SCRATCH_BYTES) return Buffer.concat([spacePrefix(at.space), key.subarray(start, end)])

@@ -11,7 +11,7 @@ const SLICE_MS = 4
 const PAUSE_MS = 8
 /** Pause between slices while the copy catches up. With a longer pause, it would fall behind again. */
 const SHORT_PAUSE_MS = 1
-/** A key that is greater than every other key, because numbers of key spaces have four bytes. */
+/** A key that is greater than all others, because no key space has a number of four bytes 0xff. */
 const END = Buffer.alloc(5, 0xff)
 
 /** Decides between slices whether the work continues. */
@@ -23,9 +23,9 @@ interface Slices {
 }
 
 /**
- * Starts to copy all rows in their state at the time of the call.
+ * Starts to copy all rows as they are at the time of the call.
  * @param mayGoOn called between slices; false stops the copy
- * @returns a promise of whether the copy is complete
+ * @returns whether the copy is complete
  */
 export function copyRows(binding: RocksdbBinding, from: Database, to: Database, mayGoOn: MayGoOn): Promise<boolean> {
   const iterator = binding.iterator_init(from, {
@@ -51,10 +51,10 @@ export function copyRows(binding: RocksdbBinding, from: Database, to: Database, 
 }
 
 /**
- * Applies the changes that were made while the rows were copied. Only changes that are made during this step remain to
- * be applied when the copy replaces its database.
- * @param mayGoOn called between slices; false stops it
- * @returns a promise of whether these changes are applied
+ * Applies the changes that were made while the rows were copied. Changes that are made during this step are applied
+ * when the copy replaces the database.
+ * @param mayGoOn called between slices; false stops the step
+ * @returns whether all of these changes are applied
  */
 export function catchUp(binding: RocksdbBinding, follower: Follower, copy: Database, mayGoOn: MayGoOn): Promise<boolean> {
   // Only the changes so far are applied, because a fast writer could add changes faster than this loop applies them.
@@ -67,7 +67,7 @@ export function catchUp(binding: RocksdbBinding, follower: Follower, copy: Datab
 
 /**
  * Repeats a step until it returns true. The steps wait while the database that they fill is behind with its flushes,
- * because RocksDB would delay the next write, and with it the whole thread.
+ * because RocksDB would delay the next write, which blocks the whole thread.
  */
 async function inSlices(binding: RocksdbBinding, to: Database, { mayGoOn, pauseMs }: Slices, step: () => boolean): Promise<boolean> {
   for (;;) {

@@ -2,8 +2,8 @@ import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, 
 import { join } from 'node:path'
 
 /**
- * Name of the file that names the subfolder of a rewritten database. Before the first rewrite, the database is directly
- * in the folder of the worker's state.
+ * Name of the file that contains the name of a rewritten database's subfolder. Before the first rewrite, the database
+ * is directly in the folder of the worker's state.
  */
 const POINTER = 'generation'
 const GENERATION = /^generation-(\d+)$/

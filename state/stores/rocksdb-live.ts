@@ -4,15 +4,15 @@ import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
 type Range = { readonly gte: Buffer; readonly lt: Buffer }
 
 /**
- * The database that is in use. While it is being copied, it records every change, so that the copy can be brought up to
- * date and replace it.
+ * The database that is in use. While the database is being copied, all changes are recorded, so that the copy can be
+ * brought up to date and then take its place.
  */
 export interface LiveDatabase {
   readonly current: Database
   /** Writes a batch. @returns whether the batch may be reused; false if it is kept for the copy */
   write(batch: Batch): boolean
   deleteRange(range: Range): void
-  /** Starts to keep changes. */
+  /** Starts to record changes for a copy. */
   follow(): Follower
 }
 
@@ -22,14 +22,14 @@ export interface Follower {
   readonly isOverrun: boolean
   /** Number of changes that have not been applied to the copy. */
   readonly changes: number
-  /** Applies the oldest change to the copy, which must be complete in all other respects. */
+  /** Applies the oldest recorded change to the copy. All rows must have been copied before. */
   applyNext(copy: Database): void
-  /** Applies all other changes to the copy, which then replaces the database. */
+  /** Applies all remaining changes to the copy, and replaces the database with it. */
   replace(copy: Database): void
   stop(): void
 }
 
-/** Maximum number of rows in the kept changes, which bounds their memory to about 100 MB. */
+/** Maximum number of rows in the recorded changes. It limits their memory to about 100 MB. */
 const MAX_KEPT_ROWS = 500_000
 
 export function liveDatabase(binding: RocksdbBinding, first: Database, writeOptions: { readonly sync: boolean } | undefined): LiveDatabase {

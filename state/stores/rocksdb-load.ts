@@ -9,9 +9,9 @@ const MOST_WAITING_MEMTABLES = 3
 const MOST_FILES_IN_FIRST_LEVEL = 10
 
 /**
- * Returns true if the database's flushes and compactions are behind its writes. After a failure of a flush or
- * compaction, such as one on a full disk, neither of them continues until the database is opened again. The next write
- * reports the failure, so it must not wait.
+ * Returns true if the database's flushes and compactions are behind its writes. After a flush or compaction has failed,
+ * for example on a full disk, the result is false: RocksDB then runs neither of them until the database is opened
+ * again, so writers would wait forever. The next write reports the failure.
  */
 export function isOverloaded(binding: Pick<RocksdbBinding, 'db_get_property'>, database: Database): boolean {
   const property = (name: string) => Number(binding.db_get_property(database, name)) || 0

@@ -26,7 +26,7 @@ export interface SharedDatabase {
   readonly columnSpaces: Map<string, ColumnSpace>
   readonly keys: Scratch
   readonly values: Scratch
-  /** Asks for a rewrite of the database. */
+  /** Requests a rewrite of the database. */
   scrub(): void
   /** Converts an error of the binding into the error to throw. */
   failed(doing: string, error: unknown): Error

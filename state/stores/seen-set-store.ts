@@ -37,13 +37,14 @@ export interface SeenSetOptions<K, I> extends SeenSetShape {
  * remembered item as new. Every item expires a fixed time after it was last added. A set consists of pages of at most
  * 512 bytes, and adding an item writes one of them. Use `seenSetReader` to read copies of pages outside the engine.
  *
- * Times are epoch ms, measured by any clock that the author chooses, for instance timestamps of records.
+ * Times are epoch ms of a clock that the caller chooses, such as the timestamps of records.
  */
 export interface SeenSetStore<K, I> extends EngineStore {
   /** Announces that the item will be added or looked up. */
   prefetch(key: K, item: I): void
   /**
-   * Remembers the item from `time` on for the set's lifetime, or up to a tenth longer. Adding it again renews it.
+   * Remembers the item from `time` on for the set's lifetime, or up to a tenth longer. Adding the item again renews its
+   * lifetime.
    * @returns true when the item is certainly new or has expired
    */
   add(key: K, item: I, time: number): boolean
@@ -80,7 +81,7 @@ export interface SeenSetChange<K, I> extends ChangedPage<K, I> {
   readonly bytes: Buffer | undefined
 }
 
-/** A page to which an item belongs. */
+/** A page in which an item may be stored. */
 interface Place {
   readonly page: number
   /** The stored page; undefined when the set does not have this page. */
@@ -121,7 +122,10 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   const changes = options.collectChanges === true ? changedPages<K, I>(options.key) : undefined
   /** Sets that may have more than the first page. Their other pages are read together with the first one. */
   const spread = new Set<unknown>()
-  /** Sets that have got another page since the last flush or in the flush that is not committed yet. */
+  /**
+   * Sets that got another page since the last flush (`added`), or in the last flush while it is not committed
+   * (`flushed`).
+   */
   let added = new Set<unknown>()
   let flushed = new Set<unknown>()
   /** The earliest start of a page that may be due. A scan from here skips the tombstones of earlier checks. */
@@ -136,8 +140,8 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   }
 
   /**
-   * Returns the pages to which the item belongs, one per layer. Most sets have only the first page, whose mark says so,
-   * and then no other page is read.
+   * Returns the pages in which the item may be stored, one per layer. Most sets have only the first page. If a mark in
+   * the first page says so, no other page is read.
    */
   function placesOf(key: K, hash: ItemHash): Place[] {
     let isOnly = false
@@ -176,10 +180,14 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     rows.put({ kind: 'page', key, page: place.page }, encoded)
   }
 
-  /** Returns whether the set has only the first page. Older pages have no mark, so the rows of the set are checked. */
+  /**
+   * Returns whether the set has only the first page. Without a mark, the page may still be the only one, so the rows of
+   * the set are checked.
+   */
   function isOnlyOne(key: K, first: Buffer | undefined): boolean {
     if (first !== undefined && isOnlyPage(first)) return true
-    // The scan omits uncommitted pages, because including them would require sorting all changes.
+    // The scan below omits uncommitted pages, because including these would require sorting all changes. Sets with
+    // uncommitted pages are in `added` or `flushed`.
     if (added.has(idOf(key)) || flushed.has(idOf(key))) return false
     for (const [row] of rows.scan({ prefix: pagesOfSet(rowCodec, key), limit: 2, omitsNew: true })) {
       if (pageOf(row).page !== FIRST_PAGE) return false
@@ -325,7 +333,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
       return due.length
     },
     takeChanges() {
-      // Checks the caller's access even if there are no rows.
+      // This scan reads nothing. It only checks the caller's access to the store.
       rows.scan({ limit: 0 })
       if (changes === undefined) throw new Error(`store ${name} has no changes to take without the option collectChanges`)
       return changes.take().map((change) => {
@@ -368,6 +376,6 @@ function copyOf(runs: Page): Page {
 
 /** Returns the page of a row. Rows that only bound scans are never stored. */
 function pageOf<K>(row: SeenSetRow<K>): { readonly key: K; readonly page: number } {
-  if (row.kind === 'due-from') throw new Error('a bound was read as a row')
+  if (row.kind === 'due-from') throw new Error('unexpected: the store contains a scan bound as a row')
   return { key: row.key, page: row.page }
 }

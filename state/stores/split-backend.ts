@@ -15,7 +15,10 @@ export interface SplitOptions {
   readonly apart: StateBackend
   /** Returns undefined for a topology without such stores. */
   apartOf(topology: string): ApartStores | undefined
-  /** Whether `main` may still contain such stores, because an earlier version had a single database. */
+  /**
+   * True if the small database is new. Then `main` may still contain its stores, because an earlier version had a
+   * single database.
+   */
   readonly isNew: boolean
 }
 
@@ -38,7 +41,8 @@ export function splitBackend({ main, apart, apartOf, isNew }: SplitOptions): Sta
     session: sessionsOf(opener('session')).session,
     copySession: sessionsOf(opener('copySession')).copySession,
     async scrub() {
-      // One attempt is enough: the rows have been deleted, so compactions eventually remove them from the files anyway.
+      // One attempt to rewrite `main` is enough: the rows have been deleted, so compactions eventually remove them from
+      // the files anyway.
       const scrubsMain = mustScrubMain
       mustScrubMain = false
       const isRewritten = await apart.scrub()

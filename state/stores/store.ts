@@ -12,8 +12,8 @@ import type { ValueFormat } from '../../schemas/topic.ts'
  */
 export interface EngineStore {
   /**
-   * Name of the store, which the topology's author chooses. It determines the names of the column family and the
-   * changelog topic.
+   * Name of the store, chosen by the topology's author. It determines the names of the key space and the changelog
+   * topic.
    */
   readonly name: string
   /** The format of the values in the changelog. */
@@ -27,9 +27,9 @@ export interface EngineStore {
   /** Called once in the life of the task, before any other method and after its state has been restored. */
   open(context: StoreContext): void
   /**
-   * Begins a batch. Keys that are prefetched until the next call of `loadPrefetched` stay in memory until the next
-   * batch with this number begins. Keys that are prefetched outside of batches stay until the next call of
-   * `loadPrefetched` or `flush`.
+   * Begins a batch. Keys that are prefetched between this call and the next call of `loadPrefetched` stay in memory
+   * until the next batch with this number begins. Keys that are prefetched outside of batches stay until the next call
+   * of `loadPrefetched` or `flush`.
    */
   prefetchFor(batch: number): void
   /**
@@ -42,9 +42,11 @@ export interface EngineStore {
   readonly dirtyKeys: number
   /** Estimated size in bytes of the rows that the next `flush` writes. */
   readonly dirtyBytes: number
-  /** Commit step 1: encodes every dirty key once. Later changes belong to the next commit. */
+  /** Begins a commit: encodes every dirty key once. Later changes belong to the next commit. */
   flush(changelog: ChangelogWriter | undefined): void
-  /** Called after commit step 5. The flushed objects are no longer dirty. */
+  /**
+   * Ends a commit, after the transaction was committed and the batch written. The flushed objects are no longer dirty.
+   */
   committed(): void
   /** Drops the cache and all dirty objects, because the transaction was aborted or the task was closed. */
   discard(): void
@@ -53,22 +55,25 @@ export interface EngineStore {
 /** Reads keys of a store directly from the database, outside its task and without the task's uncommitted changes. */
 export interface StoreLookup<K, V> {
   readonly key: Codec<K>
-  /** The bytes before the encoded key in the key of a row. Rows that begin otherwise do not belong to a single key. */
+  /**
+   * The bytes before the encoded key in the key of a row. Rows that begin with other bytes do not belong to a single
+   * key.
+   */
   readonly rowPrefix: Buffer
-  /** Converts a stored value to its representation for readers, which is close to JSON. */
+  /** Converts a stored value to the form that readers get. This form is close to JSON. */
   view(stored: unknown): V
 }
 
-/** The prefix of stores whose rows have the encoded keys themselves as keys. */
+/** The row prefix of stores that use the encoded keys themselves as row keys. */
 export const NO_ROW_PREFIX = Buffer.alloc(0)
 
 // biome-ignore lint/suspicious/noExplicitAny: keys are invariant, so no narrower type accepts every store
 export type AnyStoreLookup = StoreLookup<any, any>
 
 /**
- * The current user of a task's stores. A store checks it before each use, so that a node fails immediately if it did
- * not declare the store in its `stores`. Without the check, the node would read and write state that may belong to
- * another sub-topology, and the topology's description would not show this.
+ * The node that is using a task's stores. A store checks the node before each use, so that a node that did not declare
+ * the store in its `stores` fails immediately. Without the check, the node would read and write state that may belong
+ * to another sub-topology, and the topology's description would not show this.
  */
 export interface StoreAccess {
   /** The node whose code is running; undefined when there is none, for instance when a test reads a store. */
@@ -84,7 +89,7 @@ export interface StoreContext {
   readonly codec: Codec<unknown>
   /** Maximum size of the decoded objects that this store instance caches, unless the store's own options set a size. */
   readonly cacheBytes: number
-  /** Default: everybody may use the store. */
+  /** Default: every node may use the store. */
   readonly access?: StoreAccess
   /** The task's current record. If it is undefined, the store looks up every key. */
   readonly record?: RecordSlot
@@ -93,8 +98,8 @@ export interface StoreContext {
 }
 
 /**
- * The place of the record whose reads are being announced, or which is being processed. A record is processed in the
- * slot in which its reads were announced, so a store finds the record's entry there without a search.
+ * The slot of the record that is being processed, or whose reads are being announced. A record is processed in the slot
+ * in which its reads were announced, so a store finds the record's entry there without a search.
  */
 export interface RecordSlot {
   /** Number of the record's source. It is also the number of the source's batch (`prefetchFor`). */
@@ -131,7 +136,7 @@ export interface ByteRange {
 
 /** The key space of one store and partition in the worker's database. Keys exclude the partition prefix. */
 export interface StateColumn {
-  /** Requests a rewrite of the database after which its files contain no replaced or deleted values. */
+  /** Requests a rewrite of the database, so that its files no longer contain replaced or deleted values. */
   scrub(): void
   /** Returns one result per key, in the given order; undefined for missing keys. Ignores the open batch. */
   multiGet(keys: PackedKeys): (Buffer | undefined)[]
@@ -198,8 +203,8 @@ export interface StateSession {
   column(store: string, partition: number): StateColumn
   /**
    * Hands over the open batch and starts a new one. Call this method before the batch waits for its transaction, so
-   * that later changes, of the next transaction or of a restore, are not written with the batch. Batches must be
-   * written in the order in which they were handed over.
+   * that changes of the next transaction or of a restore are not written with the batch. Batches must be written in the
+   * order in which they were handed over.
    */
   takeBatch(): StateBatch
   /** Writes the open batch; see `StateBatch`. */
@@ -215,8 +220,8 @@ export interface StateSession {
   /** Returns the position as last written; undefined when there is none. */
   position(name: string): number | undefined
   /**
-   * Empties a key space and removes its positions immediately and atomically. It is used when the state is too old to
-   * be repaired from its changelog, and when a wipe was requested. The open batch must not contain changes to this key
+   * Empties a key space and removes its positions immediately and atomically. Used when the state is too old to be
+   * repaired from its changelog, and when a wipe was requested. The open batch must not contain changes to this key
    * space. Columns that are already open see the empty space.
    */
   clear(store: string, partition: number, positions?: readonly string[]): void

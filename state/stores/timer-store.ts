@@ -13,10 +13,7 @@ export interface TimerStoreOptions<K> {
   readonly cacheBytes?: number
 }
 
-/**
- * Stores at most one timer per key. Times are non-negative epoch milliseconds, measured by any clock that the author
- * chooses.
- */
+/** Stores at most one timer per key. Times are non-negative epoch milliseconds of a clock that the caller chooses. */
 export interface TimerStore<K> extends EngineStore {
   readonly lookup: StoreLookup<K, number>
   prefetch(key: K): void
@@ -41,16 +38,19 @@ export interface Timer<K> {
 
 interface TimerState {
   due: number | undefined
-  /** Due time of the key's current row under BY_TIME, which must be deleted when the timer changes. */
+  /** Due time of the key's current row under BY_TIME. That row must be deleted when the timer changes. */
   written: number | undefined
 }
 
 /** First byte of the rows that contain each key's timer and are sorted by key. */
 const BY_KEY = 0x6b
 const BY_KEY_PREFIX = Buffer.of(BY_KEY)
-/** First byte of the rows by due time and key. The due timers come first among these rows. */
+/** First byte of the rows that are sorted by due time and key. The timers that are due come first among these rows. */
 const BY_TIME = 0x74
-/** Due times are big-endian doubles, because non-negative doubles sort like their bytes. */
+/**
+ * Size of a due time. It is stored as a big-endian double, because the bytes of non-negative doubles sort like the
+ * numbers.
+ */
 const TIME_BYTES = 8
 const KEY_AT = 1 + TIME_BYTES
 
@@ -134,7 +134,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     return list.sort((a, b) => Buffer.compare(a.row, b.row))
   }
 
-  /** Returns the earliest due time among changed rows that are not in the column yet. */
+  /** Returns the earliest due time of the rows of pending timers. Some of these rows are not in the column yet. */
   function firstWritten(pending: ReadonlySet<Entry<K, TimerState>>): number {
     let first = Infinity
     for (const { value } of pending) first = Math.min(first, value?.written ?? Infinity)

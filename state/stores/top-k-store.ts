@@ -15,7 +15,7 @@ export interface TopKOptions<G, T> {
   /** The identity of an item: items with equal ids replace each other. */
   readonly id: (item: T) => string | number | bigint
   /**
-   * Returns a negative number when `a` ranks before `b`. Two different items must never be equal, so include a
+   * Returns a negative number when `a` ranks before `b`. It must not return 0 for two different items, so include a
    * tie-breaker. Without a tie-breaker, the list depends on the order of arrival.
    */
   readonly compare: (a: T, b: T) => number
@@ -68,7 +68,7 @@ export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKS
     prefetch: lists.prefetch,
     add(group: G, item: T) {
       const list = lists.get(group) ?? []
-      // The list was written when k was greater.
+      // A longer list was written when k was greater.
       if (list.length > k) list.length = k
       drop(list, id(item))
       const at = lowerBound(list, (other) => compare(other, item) <= 0)

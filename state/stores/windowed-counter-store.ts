@@ -29,9 +29,10 @@ export interface WindowedCounterStore<K> extends EngineStore {
   /**
    * Adds `by` (an integer, default 1) to the bucket of `time`. A bucket after the key's newest bucket advances the
    * key's ring.
-   * @returns false when the time is before the ring, in which case nothing is counted. This also applies to a key that
-   * is new or was trimmed, because its older windows are already closed.
-   * @throws RangeError when `by` is no integer or `time` is no time, because such a count would spoil the state
+   * @returns false when the time is before the ring. Then nothing is counted. A key that is new or was trimmed has a
+   * ring too: it ends at the bucket of stream time.
+   * @throws RangeError when `by` is not an integer or `time` is not a time, because such a count would corrupt the
+   * state
    */
   add(key: K, time: number, by?: number): boolean
   /** Returns the sum of the buckets that begin at or after `from` and before `to`. */
@@ -83,7 +84,7 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
     add(key: K, time: number, by = 1) {
       const bucket = Math.floor(time / bucketMs)
       if (!Number.isSafeInteger(by) || !Number.isSafeInteger(bucket))
-        throw new RangeError(`store ${name}: cannot add ${by} at time ${time}`)
+        throw new RangeError(`store ${name}: ${by} is not an integer, or ${time} is not a time in epoch ms`)
       const counter = counters.get(key)
       if (isLate(bucket, counter === undefined ? -Infinity : newestOf(counter))) return false
       if (counter === undefined) counters.put(key, oneBucket(bucket, by))

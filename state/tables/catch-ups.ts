@@ -3,9 +3,9 @@ import { readRows, type TableReader } from './reader.ts'
 import { type ClusterOptions, ddlParts } from './table.ts'
 
 /**
- * Table that records with which Kafka partitions a table has caught up. Until all partitions are recorded, the table is
- * being built, and a missing row does not mean absent data. The records belong to the table's identity, so a table that
- * is dropped and created again starts without records.
+ * Table that records which Kafka partitions a table has caught up with. Until all partitions are recorded, the table is
+ * still being built, so a missing row does not mean that the data does not exist. The records belong to the table's
+ * identity, so a table that is dropped and created again starts without records.
  */
 const CATCH_UPS_TABLE = 'table_catch_ups'
 
@@ -24,7 +24,7 @@ ENGINE = ${engine}
 ORDER BY (table_name, identity, kafka_topic, kafka_partition)`
 }
 
-/** Records that a table has caught up with a Kafka partition. Recording this again changes nothing. */
+/** Records that a table has caught up with a Kafka partition. Recording the same partition again changes nothing. */
 export async function recordCatchUp(client: ClickHouseClient, { table, identity, topic, partition }: CatchUp): Promise<void> {
   await client.insert({
     table: CATCH_UPS_TABLE,
@@ -41,8 +41,8 @@ WHERE (table_name, identity) IN (SELECT name, comment FROM system.tables WHERE d
 GROUP BY table_name`
 
 /**
- * @returns for each table, the number of partitions with which the table has caught up under its current identity; 0 if
- * there is no such table
+ * @returns for each table, the number of partitions that the table, under its current identity, has caught up with; 0
+ * if there is no such table
  */
 export async function caughtUpPartitions(reader: TableReader, ...tables: readonly string[]): Promise<number[]> {
   const rows = await readRows<[table: string, partitions: number]>(reader, CAUGHT_UP_QUERY, { tables })

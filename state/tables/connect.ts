@@ -8,8 +8,8 @@ export interface SinkClickhouseOptions {
 }
 
 /**
- * Time limit of a request, which allows for a large insert into a busy server. After a time-out, the sink reads its
- * position to find out whether the insert was applied.
+ * Time limit of a request. It is long enough for a large insert into a busy server. After a time-out, the sink reads
+ * its position to find out whether the insert was applied.
  */
 const REQUEST_TIMEOUT_MS = 60_000
 /**

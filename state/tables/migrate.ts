@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { type ClusterOptions, createStatement, ddlParts, engineOf, type TableDefinition } from './table.ts'
 
 /**
- * Table that records the applied migrations of each table. A table that was dropped and created again has another
+ * Table that records the applied migrations of each table. A table that was dropped and created again has a different
  * identity, so its migrations start from the beginning.
  */
 const MIGRATIONS_TABLE = 'table_migrations'

@@ -19,13 +19,13 @@ export interface Purged {
   /** Number of removed rows. */
   readonly removed: number
   /**
-   * True if rows that erase others have arrived since the last run. ClickHouse may have removed the erased rows itself
-   * while it merged parts.
+   * True if rows that erase others have arrived since the last run. `removed` may nevertheless be 0, because ClickHouse
+   * may have removed the erased rows itself while it merged parts.
    */
   readonly hasErased: boolean
 }
 
-/** Number of rows per mutation, which keeps the statement short. */
+/** Number of rows per mutation. The limit keeps the statement short. */
 const ROWS_PER_MUTATION = 2_000
 const MAX_ROWS_PER_RUN = 100_000
 

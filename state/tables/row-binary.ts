@@ -18,15 +18,15 @@ export interface InsertSource {
 }
 
 /**
- * Rows of one insert in ClickHouse's RowBinary: the values of each row, one after another, in the order of the
+ * Rows of one insert in ClickHouse's RowBinary format: the values of each row, one after another, in the order of the
  * declared columns. `endRow` adds the columns that every table has. Numbers are little-endian.
  */
 export class RowBinary {
   readonly source: InsertSource
   readonly values = new PlainValues(byteWriter())
-  /** The columns of topic and partition. */
+  /** The encoded values of the columns for topic and partition. */
   readonly #place: Buffer
-  /** The offset of the first record with a row. */
+  /** The offset of the first record that has a row; -1 if there are no rows. */
   firstOffset = -1
   lastOffset = -1
   /** Number of rows. */
@@ -49,7 +49,7 @@ export class RowBinary {
     this.count++
   }
 
-  /** Removes rows and values that were added since the rows had this state. */
+  /** Removes rows and values that were added after this state was saved. */
   restore({ size, firstOffset, lastOffset, count }: RowBinaryState): void {
     this.values.truncate(size)
     this.firstOffset = firstOffset
@@ -63,7 +63,7 @@ export class RowBinary {
 }
 
 type RowBinaryState = Pick<RowBinary, 'firstOffset' | 'lastOffset' | 'count'> & {
-  /** Number of bytes. */
+  /** Number of bytes written. */
   readonly size: number
 }
 
@@ -79,12 +79,12 @@ export class PlainValues {
     return this.#out.buffer.subarray(0, this.#out.length)
   }
 
-  /** Number of bytes. */
+  /** Number of bytes written. */
   get size(): number {
     return this.#out.length
   }
 
-  /** Removes the bytes from this position on. */
+  /** Removes all bytes after the first `size` bytes. */
   truncate(size: number): void {
     this.#out.length = size
   }
@@ -109,7 +109,7 @@ export class PlainValues {
     this.raw(bytes, start, end)
   }
 
-  /** Begins an array. */
+  /** Begins an array. Its items must follow. */
   length(length: number): void {
     const out = this.#out
     out.reserve(MAX_LENGTH_BYTES)
@@ -131,7 +131,7 @@ export class PlainValues {
     out.buffer[out.length++] = number >>> 8
   }
 
-  /** Also writes Int32. */
+  /** Writes a UInt32 or an Int32. */
   uint32(number: number): void {
     const out = this.#out
     out.reserve(4)
@@ -143,7 +143,7 @@ export class PlainValues {
   }
 
   /**
-   * Also writes Int64 and DateTime64(3).
+   * Writes a UInt64, an Int64 or a DateTime64(3).
    * @param number an integer that a double represents exactly
    */
   uint64(number: number): void {

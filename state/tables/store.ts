@@ -9,7 +9,7 @@ import type { InsertSource, RowBinary } from './row-binary.ts'
 import { type AnyTable, type ClusterOptions, POSITION_COLUMNS, type Row, type TableDefinition } from './table.ts'
 import { recordedTopicId, recordTopicId, topicIdsStatement } from './topic-ids.ts'
 
-/** Rows of a range of offsets of one Kafka partition. All rows belong to the same partition of the table. */
+/** Rows from a range of offsets of one Kafka partition. All rows belong to the same partition of the table. */
 export interface Insert {
   readonly topic: string
   readonly partition: number
@@ -38,8 +38,8 @@ export interface TableStore {
   /** Writes the binary rows of a `BinaryTable`, with the same guarantee as `insert`. */
   insertBinary(rows: RowBinary): Promise<void>
   /**
-   * Records that the table has caught up with the log of this Kafka partition, up to the end that the log had when
-   * reading began. From then on, readers may treat missing rows as absent. Call `prepare` first.
+   * Records that the table contains this Kafka partition up to the end that the log had when reading began. From then
+   * on, readers may conclude from a missing row that the data does not exist. Call `prepare` first.
    */
   noteCaughtUp(topic: string, partition: number): Promise<void>
   /**
@@ -89,7 +89,7 @@ const PASSING = new Set([
 const ONE_BLOCK = '100000000'
 
 const INSERT_SETTINGS: ClickHouseSettings = {
-  // Since version 26.7, inserts are asynchronous by default, and a response would not mean that the rows are stored.
+  // Since version 26.7, inserts are asynchronous by default, so a response would not mean that the rows are stored.
   async_insert: 0,
   // Parallel parsing and squashing of small blocks would split one insert into several blocks.
   input_format_parallel_parsing: 0,
@@ -136,8 +136,9 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
   }
 
   /**
-   * Identifies an insert, so that ClickHouse ignores it when it is repeated. The id of the topic is a part of it,
-   * because a topic that was deleted and created again has other records at the same offsets.
+   * Returns the deduplication token of an insert. ClickHouse ignores an insert that repeats a recent token. The token
+   * contains the id of the topic, because a topic that was deleted and created again has other records at the same
+   * offsets.
    */
   function tokenOf({ topic, partition }: InsertSource, firstOffset: number, lastOffset: number, rows: number): string {
     const token = `${topic}-${partition}-${firstOffset}-${lastOffset}-${rows}`
@@ -198,6 +199,6 @@ async function asking<T>(question: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof ClickHouseError && !PASSING.has(error.code)) throw error
     if (error instanceof TypeError || error instanceof RangeError) throw error
-    throw new TargetUnavailableError(`ClickHouse did not accept the rows: ${(error as Error).message}`, { cause: error })
+    throw new TargetUnavailableError(`a request to ClickHouse failed: ${(error as Error).message}`, { cause: error })
   }
 }

@@ -5,9 +5,9 @@ export type Row = { readonly [column: string]: RowValue }
 type RowValue = string | number | boolean | null | readonly RowValue[] | { readonly [key: string]: RowValue }
 
 /**
- * The definition of a ClickHouse table that a sink fills from topics. In addition to its declared columns it has
- * `kafka_topic`, `kafka_partition` and `kafka_offset`. The sink continues after the greatest offset in the table, so
- * rows and position are written in one step.
+ * The definition of a ClickHouse table that a sink fills from topics. In addition to its declared columns, the table
+ * has `kafka_topic`, `kafka_partition` and `kafka_offset`. The sink continues after the greatest offset in the table,
+ * so rows and position are written in one step.
  */
 export interface TableDefinition<K, V> {
   readonly name: string
@@ -47,22 +47,23 @@ export interface TableDefinition<K, V> {
 /** A table whose rows are inserted as JSON. */
 export interface Table<K, V> extends TableDefinition<K, V> {
   /**
-   * Returns the rows of one record; may be empty. All of them must be in one partition of the table.
+   * Returns the rows of one record; may be empty. All rows of a record must be in one partition of the table.
    * @param value null for a tombstone
    */
   rowsOf(key: K, value: V | null): readonly Row[]
 }
 
 /**
- * A table whose rows are inserted in ClickHouse's RowBinary, for tables with thousands of rows per second. A row costs
- * the sink and ClickHouse a fraction of what it costs as JSON, but nothing checks that the values fit the columns.
+ * A table whose rows are inserted in ClickHouse's RowBinary format, for tables with thousands of new rows per second. A
+ * row costs the sink and ClickHouse a fraction of what it costs as JSON, but nothing checks that the values fit the
+ * columns.
  */
 export interface BinaryTable<K, V> extends TableDefinition<K, V> {
   /** The names of the columns that `writeRows` writes, in this order. */
   readonly binaryColumns: readonly string[]
   /**
-   * Writes the rows of one record, and ends each with `endRow(offset)`; may write none. All of them must be in one
-   * partition of the table.
+   * Writes the rows of one record, and ends each row with `endRow(offset)`; may write none. All rows of a record must
+   * be in one partition of the table.
    */
   writeRows(key: K, value: V, offset: number, rows: RowBinary): void
 }

@@ -1,4 +1,4 @@
-/** The times that every type of column can store, epoch ms. A DateTime holds seconds in 32 bits. */
+/** The range of times that every type of time column can store, in epoch ms. A DateTime holds seconds in 32 bits. */
 const FIRST_TIME = 0
 const LAST_TIME = (2 ** 32 - 1) * 1_000
 
@@ -35,7 +35,7 @@ const MONTH_LENGTH = 'yyyy-mm'.length
 const DAY_LENGTH = 'yyyy-mm-dd'.length
 
 /**
- * Returns the UTC month, which differs between the partitions of a table partitioned by `toYYYYMM`.
+ * Returns the UTC month. It identifies the partition of a row in a table that is partitioned by `toYYYYMM`.
  * @param time epoch ms
  */
 export function isoMonth(time: number): string {
@@ -43,7 +43,7 @@ export function isoMonth(time: number): string {
 }
 
 /**
- * Returns the UTC day, which differs between the partitions of a table partitioned by `toDate`.
+ * Returns the UTC day. It identifies the partition of a row in a table that is partitioned by `toDate`.
  * @param time epoch ms
  */
 export function isoDay(time: number): string {

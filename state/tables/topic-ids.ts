@@ -3,8 +3,8 @@ import { type ClusterOptions, ddlParts } from './table.ts'
 
 /**
  * Table that records the id of the Kafka topic from which each partition of a table's input was read. Offsets of a
- * topic that was deleted and created again refer to other records. Kafka forgets the offsets of a deleted topic, so the
- * id must be stored with the table.
+ * topic that was deleted and created again refer to other records. Kafka forgets the committed offsets of a deleted
+ * topic, so the id is stored with the table and not with the offsets.
  */
 const TOPIC_IDS_TABLE = 'table_topic_ids'
 
@@ -25,7 +25,7 @@ ENGINE = ${engine}
 ORDER BY (table_name, identity, kafka_topic, kafka_partition)`
 }
 
-/** Replaces an earlier id. */
+/** Records the id of a topic. It replaces an earlier id. */
 export async function recordTopicId(
   client: ClickHouseClient,
   { table, identity, topic, partition, id }: FilledFrom & { readonly id: string },

@@ -1,6 +1,6 @@
 import type { FileVersion } from './version.ts'
 
-/** The value of the compacted record: which versions exist, and which of them answer requests. */
+/** The value of the record in the compacted topic: which versions exist, and which of them answer requests. */
 export interface VersionHistory<V extends FileVersion> {
   /** Newest first. */
   readonly versions: readonly V[]

@@ -22,7 +22,7 @@ export interface VersionInForceOptions<T> {
   readonly local: Pick<LocalVersions, 'fetch'>
   /** Opens and checks the files. If it throws, the version is refused. */
   open(folder: string, version: FileVersion): T | Promise<T>
-  /** Reports a change. */
+  /** Reports that this version answers requests from now on; undefined if none does. */
   onSwitch(version: FileVersion | undefined): void
   /** Reports a version that could not be used. The previous version continues to answer. */
   onRefused(version: FileVersion, error: Error, willRetry: boolean): void

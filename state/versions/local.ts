@@ -34,11 +34,11 @@ const COMPLETE = 'version-'
 /** Prefix of the names of folders that are being written. */
 const PARTIAL = '.partial-'
 /**
- * Number of attempts to move a folder to its place. An attempt fails if another process of the host creates the folder
+ * Number of attempts to move a folder into place. An attempt fails if another process of the host creates the folder
  * first.
  */
 const SETTLE_ATTEMPTS = 5
-/** Age of the last write after which a folder counts as abandoned by its writer. No file takes an hour to fetch. */
+/** A folder counts as abandoned by its writer if its last write is older than this. No file takes an hour to fetch. */
 const ABANDONED_MS = 3_600_000
 
 export function localVersions({ blobs, folder, now }: LocalVersionsOptions): LocalVersions {
@@ -54,7 +54,8 @@ export function localVersions({ blobs, folder, now }: LocalVersionsOptions): Loc
         if (written > bytes) break
         await file.writeFile(piece)
       }
-      if (written !== bytes) throw new VersionRefusedError(`The file ${name} does not have the ${bytes} bytes that its version names.`)
+      if (written !== bytes)
+        throw new VersionRefusedError(`The file ${name} does not have the length of ${bytes} bytes that its version declares.`)
       await file.sync()
     } finally {
       blob.close()
@@ -62,7 +63,7 @@ export function localVersions({ blobs, folder, now }: LocalVersionsOptions): Loc
     }
   }
 
-  /** Moves a complete folder to its place, unless an intact folder of another process is already there. */
+  /** Moves a complete folder into place, unless an intact folder of another process is already there. */
   async function settle(partial: string, place: string, files: readonly VersionFile[]): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -127,7 +128,7 @@ async function isAbandoned(partial: string, now: number): Promise<boolean> {
     )
     return Math.max(...written) < now - ABANDONED_MS
   } catch (error) {
-    // The folder is gone, because its writer has just moved it to its place.
+    // The folder is gone, because its writer has just moved it into place.
     if (isMissing(error)) return false
     throw error
   }

@@ -2,7 +2,7 @@
 export interface FileVersion {
   /** Unique among all versions, for example a time and a hash. */
   readonly version: string
-  /** Counts the versions, from 1. */
+  /** Number of the version, counted from 1. */
   readonly sequence: number
   readonly files: readonly VersionFile[]
 }
@@ -10,7 +10,7 @@ export interface FileVersion {
 export interface VersionFile {
   /** The file's name in the folder of the version. */
   readonly name: string
-  /** SHA-256 of the content, under which the blob store stores it. */
+  /** SHA-256 of the content, which is the name of its blob. */
   readonly hash: string
   readonly bytes: number
 }
@@ -20,7 +20,9 @@ export class VersionRefusedError extends Error {
   override readonly name = 'VersionRefusedError'
 }
 
-/** Maximum number of files of a version. A version is a handful of files: vectors, an index, trees and a manifest. */
+/**
+ * Maximum number of files in a version. A version contains only a few files: vectors, an index, trees and a manifest.
+ */
 const MOST_FILES = 64
 /**
  * Allowed names of versions and files. Names are used as file names, so they contain no separator and do not begin with

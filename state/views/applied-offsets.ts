@@ -3,8 +3,8 @@ import { NOT_CAUGHT_UP, type ViewReader, withCaughtUp } from './view.ts'
 
 /**
  * Returns the position of a view's partition in each of its topics, as text. If two values are equal, nothing was
- * written in between. With one small read, a reader can therefore check whether all its cached data of the partition is
- * still current.
+ * written in between. With one small read, a reader can therefore check whether everything that it has cached from the
+ * partition is still current.
  * @returns undefined when a topic has no position yet
  */
 export async function readAppliedOffsets(

@@ -4,12 +4,20 @@ import { CLEARING_FIELD } from './clearing-scripts.ts'
  * Applies a batch of operations and advances the view's position, in one atomic step, provided that the view is at the
  * batch's first offset.
  *
- * KEYS: 1 the partition's positions, 2 its caught-up flag, then the keys of the operations. ARGV: 1 topic, 2 expected
- * position ('' for none), 3 position after the batch, 4 now (epoch ms), 5 '1' when the batch reaches the end that the
- * log had when reading began, 6 the topic's id ('' if unknown), 7 when the log ended at the batch's end (epoch ms, ''
- * if it continues), 8 number of the view's topics, then their names, then the operations: code, index into KEYS,
- * arguments. Returns {1} when the batch was applied, {0} when the view has no position in the topic, and {0,
- * position} when the view is at a different position. A view that is being cleared has no positions.
+ * KEYS: 1 the partition's positions, 2 its caught-up flag, then the keys of the operations.
+ *
+ * ARGV:
+ * 1. topic
+ * 2. expected position; '' for none
+ * 3. position after the batch
+ * 4. now, epoch ms
+ * 5. '1' when the batch reaches the end that the log had when reading began
+ * 6. the topic's id; '' if unknown
+ * 7. the time at which the log ended at the batch's end, epoch ms; '' if more records follow
+ * 8. number of the view's topics, then their names, then the operations: code, index into KEYS, arguments
+ *
+ * Returns {1} when the batch was applied, {0} when the view has no position in the topic, and {0, position} when the
+ * view is at a different position. A view that is being cleared has no positions.
  *
  * If the view's position went backwards (Redis was emptied, or failed over to an older copy), the script deletes the
  * caught-up flag, because a missing key no longer means that the record does not exist.

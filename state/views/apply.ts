@@ -21,7 +21,7 @@ export interface ViewBatch {
   readonly expected: number | undefined
   /** The offset after the last record of the batch. */
   readonly next: number
-  /** Id of the topic, which is stored with the position. Undefined keeps the stored id. */
+  /** Id of the topic, to be stored with the position. Undefined keeps the stored id. */
   readonly topicId?: string | undefined
   readonly operations: readonly ViewOperation[]
   /** True when the batch reaches the end that the log had when reading began. */
@@ -38,12 +38,11 @@ export type ApplyResult =
   | { readonly applied: false; readonly position: number | undefined }
 
 export interface ViewPosition {
-  /** Offset of the next record that the view lacks. */
+  /** Offset of the first record that the view lacks. */
   readonly next: number
   /**
    * Time at which the view last contained the whole log, epoch ms; before the view is complete, the time of its first
-   * batch. If tombstones are kept for a shorter time than has passed since then, the view may have missed some, and is
-   * built again.
+   * batch. If more time has passed since then than tombstones are kept, the view may have missed some, and is rebuilt.
    */
   readonly at: number
   /** Id of the topic that the offset belongs to; undefined if an earlier version of the sink wrote the position. */
@@ -68,15 +67,15 @@ export interface ViewStore {
    */
   read(keys: readonly string[]): Promise<(string | null)[]>
   /**
-   * Deletes one partition of a view, unless its position in the topic is no longer the one that was read. Until all its
-   * keys are gone, no batch can be applied to it.
+   * Deletes one partition of a view if its position in the topic is still the one that was read. Until all keys of the
+   * partition are gone, no batch can be applied to it.
    * @throws TargetUnavailableError when retrying may help. The clearing is then unfinished; see `finishClearing`.
    */
   clear(view: string, partition: number, topic: string, read: ViewPosition, keeps?: KeptKeys): Promise<void>
   /**
    * Completes a `clear` that was interrupted. Also clears a partition that has no position, because the age of its keys
-   * is unknown: a sink that fills it would never delete keys whose records are gone from the log. Several processes may
-   * clear the same partition at once.
+   * is unknown: a sink that filled the partition would never delete keys whose records are gone from the log. Several
+   * processes may clear the same partition at once.
    * @throws TargetUnavailableError when retrying may help
    */
   finishClearing(view: string, partition: number, keeps?: KeptKeys): Promise<void>
@@ -92,7 +91,7 @@ const CLEARING_SCRIPTS: Readonly<Record<'begin' | 'remove' | 'end', RedisScript>
   end: { name: 'end-clearing', source: END_CLEARING },
 }
 const NONE = ''
-/** What `BEGIN_CLEARING` expects of a partition without positions: no topic, no offset and no time. */
+/** Arguments of `BEGIN_CLEARING` for a partition without positions: no topic, no offset and no time. */
 const NO_POSITIONS = [NONE, NONE, NONE]
 /** Number of keys per SCAN step. A step blocks the single thread of Redis for a few hundred microseconds. */
 const SCAN_COUNT = 1_000
@@ -123,7 +122,7 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
   }
 
   async function beginClearing(view: string, partition: number, read: readonly string[]): Promise<void> {
-    // Processes with an earlier version of the layout read its flag.
+    // Processes that still use the earlier layout read its flag, so that flag must be deleted too.
     const flags = [caughtUpKey(view, partition), caughtUpKey(withoutLayout(view), partition)]
     await asking(() => run(CLEARING_SCRIPTS.begin, [positionsKey(view, partition), ...flags], [randomUUID(), ...read]))
   }
@@ -248,6 +247,6 @@ async function asking<T>(command: () => Promise<T>): Promise<T> {
     return await command()
   } catch (error) {
     if (!isPassingError(error as Error)) throw error
-    throw new TargetUnavailableError(`Redis did not apply the view's changes: ${(error as Error).message}`, { cause: error })
+    throw new TargetUnavailableError(`a request to Redis failed: ${(error as Error).message}`, { cause: error })
   }
 }

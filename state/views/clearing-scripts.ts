@@ -1,7 +1,7 @@
 /**
  * The scripts that clear a partition of a view: begin, remove keys, and end. Between begin and end, the hash of
- * positions contains a random mark. While the mark is present, no sink fills the partition. A late removal has no
- * effect without its mark, so it cannot delete newer keys. KEYS[1] is always the hash of positions.
+ * positions contains a random mark. While the mark is present, no sink fills the partition. A removal that arrives late
+ * no longer finds its mark, so it has no effect and cannot delete newer keys. KEYS[1] is always the hash of positions.
  */
 
 /** A field of the hash of positions. It cannot be the name of a topic, because topic names contain no colon. */
@@ -10,10 +10,10 @@ export const CLEARING_FIELD = ':clearing'
 const CLEARED_FIELD = ':cleared'
 
 /**
- * Begins a clearing, unless another process has begun one, or the positions have changed since the sink read them. The
- * request may be late, and must not clear what another process has filled in the meantime. KEYS: 1 the positions, from
- * 2 on caught-up flags. ARGV: 1 the mark, 2 the topic, 3 and 4 its next offset and time, both empty if the sink found
- * no positions.
+ * Begins a clearing, unless another process has begun one, or the positions have changed since the sink read them. A
+ * request that arrives late must not clear what another process has filled in the meantime.
+ * KEYS: 1 the positions, from 2 on caught-up flags.
+ * ARGV: 1 the mark, 2 the topic, 3 and 4 its next offset and time, both empty if the sink found no positions.
  */
 export const BEGIN_CLEARING = `
 if redis.call('HEXISTS', KEYS[1], '${CLEARING_FIELD}') == 1 then return 0 end
@@ -28,14 +28,14 @@ redis.call('HSET', KEYS[1], '${CLEARING_FIELD}', ARGV[1])
 return 1
 `
 
-/** KEYS: from 2 on, the keys to remove. ARGV[1]: the mark. */
+/** Removes keys during a clearing. KEYS: from 2 on, the keys to remove. ARGV: 1 the mark. */
 export const REMOVE_WHILE_CLEARING = `
 if redis.call('HGET', KEYS[1], '${CLEARING_FIELD}') ~= ARGV[1] then return 0 end
 for index = 2, #KEYS do redis.call('UNLINK', KEYS[index]) end
 return 1
 `
 
-/** ARGV: 1 the mark. */
+/** Ends a clearing. ARGV: 1 the mark. */
 export const END_CLEARING = `
 if redis.call('HGET', KEYS[1], '${CLEARING_FIELD}') ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[1])

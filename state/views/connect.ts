@@ -14,13 +14,13 @@ export interface ConnectionOptions extends RedisPlace {
   /** @param wasLost false for the first connection */
   readonly onReady: (wasLost: boolean) => void
   /**
-   * Called for each connection. `fault` is a message if this Redis removes data when its memory is full, and undefined
+   * Called for each connection. `fault` is a message if this Redis evicts keys when its memory is full, and undefined
    * otherwise.
    */
   readonly onEviction: (fault: string | undefined) => void
 }
 
-/** A logger whose first parameter is the fields and whose second is the event name, as in pino. */
+/** A logger that takes the fields first and then the event name, as pino does. */
 interface SinkLog {
   warn(fields: object, event: string): void
   info(fields: object, event: string): void
@@ -56,7 +56,8 @@ export function connectRedis({ url, cluster, settings, onLost, onReady, onEvicti
   redis.on('ready', () => {
     onReady(isLost)
     isLost = false
-    // If this user may not read the server's memory settings, only the server's operator can check its eviction policy.
+    // This check is skipped if the user may not read the server's memory settings. Only the server's operator can then
+    // check the eviction policy.
     readRedisMemory(redis).then(
       (servers) => onEviction(evictionFault(servers)),
       () => undefined,

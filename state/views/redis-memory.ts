@@ -10,7 +10,7 @@ export interface RedisMemory {
 }
 
 /**
- * The only policy that loses no data: writes fail when the memory is full. All other policies remove data that is in
+ * The only policy that loses no data: writes fail when the memory is full. All other policies evict data that is in
  * use.
  */
 const NO_EVICTION = 'noeviction'
@@ -38,7 +38,7 @@ export function usedRatio(servers: readonly RedisMemory[]): number {
 }
 
 /**
- * Returns a message if a server removes keys when its memory is full; undefined if none does. A removed key of a view
+ * Returns a message if a server evicts keys when its memory is full; undefined if none does. An evicted key of a view
  * looks like data that does not exist.
  */
 export function evictionFault(servers: readonly RedisMemory[]): string | undefined {

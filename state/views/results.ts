@@ -54,7 +54,7 @@ function resultOperations(view: string, partition: number, result: CommandResult
 
 export interface StoredResult {
   readonly requestHash: string
-  /** JSON. */
+  /** The answer as JSON. */
   readonly answer: string
 }
 

@@ -37,7 +37,7 @@ export type ViewOperation =
       readonly op: 'removeRows'
       readonly key: string
       readonly rowBytes: number
-      /** At least one. */
+      /** At least one item. */
       readonly items: readonly RowItem[]
       readonly counters: string
     }
@@ -52,7 +52,7 @@ export type ViewOperation =
 
 /** An item of a `removeRows` operation. */
 export interface RowItem {
-  /** The bytes with which the item's row begins. Their number is the same for all items. */
+  /** Prefix of the item's row. All prefixes have the same length. */
   readonly start: Buffer
   /** The fields of counters that may include the item, the most likely one first. */
   readonly counters: readonly string[]
@@ -81,8 +81,8 @@ export const VALUE_FIELD = 'value'
  */
 export interface View<K, V> {
   /**
-   * Also the name in hash tags: `{name:partition}`. A name may end with `@` and the version of the layout, which hash
-   * tags do not contain. A new version has no positions, so the sinks clear the view, except for the keys that it
+   * Also the name in hash tags: `{name:partition}`. A name may end with `@` and the version of the layout. Hash tags
+   * leave this suffix out. A new version has no positions, so the sinks clear the view, except for the keys that it
    * keeps, and build it again.
    */
   readonly name: string
@@ -109,7 +109,7 @@ export interface ViewContext {
   readonly now: number
 }
 
-/** Returns the hash tag with which every key of a view's partition begins. */
+/** Returns the hash tag at the beginning of every key of a view's partition. */
 export function viewTag(view: string, partition: number): string {
   return `{${withoutLayout(view)}:${partition}}`
 }
@@ -168,7 +168,7 @@ export interface ScoredMember {
 export interface ScoreReader {
   /** Returns members with their scores, otherwise like `zrevrange`. */
   zrevrangeWithScores(key: string, start: number, stop: number): Promise<ScoredMember[]>
-  /** Returns the scores of members, in their order; null for members that the set lacks. */
+  /** Returns the scores in the order of the members; null for members that the set lacks. */
   zmscore(key: string, members: readonly string[]): Promise<(number | null)[]>
 }
 
@@ -194,8 +194,8 @@ export type ViewScripts = BoundedScripts
 export const NOT_CAUGHT_UP = Symbol('not caught up')
 
 /**
- * Reads a value together with the caught-up flag, without which a missing value means nothing. The value is requested
- * first: if Redis is emptied between the two replies, the flag is gone as well.
+ * Reads a value together with the caught-up flag. Without the flag, a missing value means nothing. The value is
+ * requested first: if it is missing because Redis was emptied, the flag is missing too.
  */
 export async function withCaughtUp<T>(
   reader: Pick<ViewReader, 'get'>,

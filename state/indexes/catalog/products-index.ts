@@ -11,7 +11,7 @@ export const productsIndex: Index<string, CatalogDocument> = {
   mappings: productsMappings,
   documentOf(_key, document) {
     const source = productSourceOf(document)
-    // JSON has no 64-bit integers, and the server accepts numbers as text.
+    // A 64-bit id may not fit into a JSON number, so it is sent as text.
     return source.is_public ? { ...source, seller_id: String(source.seller_id) } : source
   },
 }

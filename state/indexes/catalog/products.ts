@@ -53,8 +53,8 @@ export const productsSettings = {
 
 const SHOWN_ONLY = { type: 'keyword', index: false, doc_values: false } as const
 /**
- * Every search counts facets, which requires global ordinals. The ordinals are built when the index is refreshed, so
- * that the next search does not have to wait for them.
+ * Every search counts facets, and counting requires global ordinals. The ordinals are built when the index is
+ * refreshed, so that the next search does not have to wait for them.
  */
 const FACET = { type: 'keyword', eager_global_ordinals: true } as const
 
@@ -121,14 +121,14 @@ export interface ProductSource
   > {
   readonly is_public: true
   readonly category: string
-  /** In decimal. */
+  /** The seller's id in decimal. */
   readonly seller_id: string
   readonly price_band: string
   /** Mean number of stars as shown, with one decimal; 0 if there are no reviews. */
   readonly rating: number
-  /** Mean number of stars including prior reviews, by which lists are sorted. */
+  /** Mean number of stars including prior reviews. Lists are sorted by this mean. */
   readonly rating_mean: number
-  /** The whole stars of `rating`. */
+  /** `rating`, rounded down to whole stars. */
   readonly rating_band: string
   readonly quality: number
   readonly ceiling: number
@@ -194,7 +194,10 @@ function shownRating(sum: number, count: number): number {
   return count === 0 ? 0 : Math.round((sum / count) * DECIMALS) / DECIMALS
 }
 
-/** Returns the brand unless the title starts with it, so that the brand is not counted twice. */
+/**
+ * Returns the text to put before the title: the brand, or nothing if the title already contains it. The brand is thus
+ * not counted twice.
+ */
 function brandPart(brand: string | null, title: string): string {
   return brand === null || title.toLowerCase().includes(brand.toLowerCase()) ? '' : `${brand} `
 }

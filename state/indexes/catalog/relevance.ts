@@ -48,7 +48,7 @@ export function qualityOf(document: Rated): number {
 }
 
 /**
- * Returns an upper bound of the part of the relevance that depends on the document: `qualityOf`, plus the weight of
+ * Returns an upper bound on the part of the relevance that depends on the document: `qualityOf`, plus the weight of
  * sales if the product was ever sold. Neither time nor the sales of other products can increase it.
  */
 export function ceilingOf(document: Rated & Pick<CatalogDocument, 'sales_log'>): number {

@@ -4,7 +4,8 @@ import { unitOf } from './units.ts'
  * A word of a title or a query as the index stores it.
  * - `word`: letters, or letters and digits.
  * - `number`: an integer, decimal or fraction, such as `3-1/2`.
- * - `measure`: a number together with its unit, such as `3-1/2in`. It follows the number itself.
+ * - `measure`: a number together with its unit, such as `3-1/2in`. The list of words contains it after the number
+ *   itself.
  * - `function`: a word such as "with", which says little about a product.
  */
 export interface Word {
@@ -64,8 +65,8 @@ function tokensOf(text: string): string[] {
 
 /**
  * Removes differences in spelling that do not change the meaning: case, accents, separators of thousands, signs of
- * units. In each pattern, only one part can match a given space. Otherwise the time would grow with the square of the
- * number of spaces.
+ * units. In each pattern, only one part can match a given space. Otherwise, the time that a match takes would grow with
+ * the square of the number of spaces.
  */
 function tidied(text: string): string {
   return text

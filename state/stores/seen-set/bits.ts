@@ -27,7 +27,7 @@ export function alignToByte(cursor: { at: number }): void {
   cursor.at = (cursor.at + 7) & ~7
 }
 
-/** Writes the lowest bits of the value. */
+/** Writes the lowest `count` bits of the value. */
 export function writeBits(writer: BitWriter, value: number, count: number): void {
   const { bytes } = writer
   let { at } = writer
@@ -105,7 +105,7 @@ export function readVarint(reader: BitReader): number {
       return value
     }
   }
-  throw new MalformedPageError('a number of the page has too many bytes')
+  throw new MalformedPageError('a number in the page has too many bytes')
 }
 
 /** Returns the 32 bits that begin at a position. Bits after the end are zero. */

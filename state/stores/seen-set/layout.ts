@@ -10,7 +10,8 @@ export interface SeenSetShape {
   /** Maximum false-positive rate: the share of new items that are reported as seen. From 1e-6 to below 1. */
   readonly errorRate: number
   /**
-   * Time in ms for which a set remembers an item after it was last added. The set may remember it up to a tenth longer.
+   * How long, in ms, a set remembers an item after the item was last added. The set may remember it up to a tenth
+   * longer.
    */
   readonly lifetimeMs: number
 }
@@ -46,14 +47,13 @@ export interface Layer {
  */
 const UNITS_PER_LIFETIME = 1_000
 /**
- * Number of spans of a run per lifetime. A run of items expires as a whole, so its span must be short compared with the
- * lifetime.
+ * Ratio of the lifetime to the span of a run. A run of items expires as a whole, so its span must be short compared
+ * with the lifetime.
  */
 const SPANS_PER_LIFETIME = 10
 /**
- * Number of units by which the span of a run is shortened. An item may be kept for up to a tenth of the lifetime too
- * long, which is the full span. Rounding times to units keeps items longer as well, so the span leaves room for the
- * rounding.
+ * Number of units by which the span of a run is shortened. An item may be kept up to a tenth of the lifetime too long.
+ * Both the span and the rounding of times to units keep items too long, so the span leaves room for the rounding.
  */
 const ROUNDING_UNITS = 2
 /**
@@ -63,11 +63,14 @@ const ROUNDING_UNITS = 2
 const GROWTH = 6
 /** Factor by which the last layer may be larger than the ratio allows, so that no small layer follows it. */
 const LAST_LAYER_FACTOR = 2
-/** Factor of extra room. Some pages get more than their share of the items, and runs are forgotten as a whole. */
+/**
+ * Factor of extra room. A set needs it because some pages get more than their share of the items, and because runs are
+ * forgotten as a whole.
+ */
 const ROOM = 1.5
 /**
- * The first layer's share of the error rate. Most sets have only this page, so its share is large and its fingerprints
- * are short.
+ * The first layer's share of the error rate. Most sets have only this page, so its share is large, which keeps its
+ * fingerprints short.
  */
 const FIRST_LAYER_ERRORS = 0.6
 const MAX_FINGERPRINT_BITS = 32
@@ -76,10 +79,10 @@ const MAX_PAGES = 65_536
 const BITS_PER_BYTE = 8
 
 /**
- * False positives: a page of n entries reports a new item with probability n / 2^bits, regardless of its entries. A
- * page has at most MAX_PAGE_ENTRIES entries of any age, and a look-up reads one page per layer. The bits of each layer
- * are chosen so that the sum over the layers is at most the error rate, even if all pages are full. Unevenly filled
- * pages need no allowance, because the number of entries per page is limited.
+ * False positives: a page of n entries reports a new item as seen with probability n / 2^bits, regardless of what the
+ * entries are. A page has at most MAX_PAGE_ENTRIES entries of any age, and a look-up reads one page per layer. The bits
+ * of each layer are chosen so that the sum over the layers is at most the error rate, even if all pages are full.
+ * Unevenly filled pages need no allowance, because the number of entries per page is limited.
  *
  * @throws RangeError when the shape is invalid
  */
@@ -90,8 +93,8 @@ export function seenSetLayout({ capacity, errorRate, lifetimeMs }: SeenSetShape)
     throw new RangeError(`lifetimeMs must be an integer of at least ${UNITS_PER_LIFETIME}`)
   }
   const firstBits = bitsFor(errorRate * FIRST_LAYER_ERRORS)
-  // With fewer layers, fingerprints need fewer bits, and more entries fit into a page. More bits never lead to fewer
-  // layers.
+  // The number of layers and the number of bits depend on each other: with more layers, fingerprints need more bits, so
+  // fewer entries fit into a page. More bits never lead to fewer layers, so the loop ends.
   let layers = layersOf(capacity, [firstBits, firstBits])
   for (let bits = firstBits; bits < bitsForFurther(errorRate, layers.length); ) {
     bits = bitsForFurther(errorRate, layers.length)
@@ -134,8 +137,8 @@ function layersOf(capacity: number, [firstBits, furtherBits]: readonly [number, 
 
 /**
  * Returns the number of entries that fit into a page, regardless of how their times are spread. With eleven runs of
- * about 24 entries each, an entry takes 3 bits less than a fingerprint, because entries are sorted, and 1.5 bits more
- * for the headers of runs.
+ * about 24 entries each, sorting saves 3 bits per entry, and the headers of the runs cost 1.5 bits per entry. One bit
+ * less than a fingerprint is therefore enough.
  */
 function entriesPerPage(fingerprintBits: number): number {
   return Math.min(MAX_PAGE_ENTRIES, Math.floor((MAX_PAGE_BYTES * BITS_PER_BYTE) / (fingerprintBits - 1)))
@@ -145,7 +148,10 @@ function bitsForFurther(errorRate: number, layers: number): number {
   return bitsFor((errorRate * (1 - FIRST_LAYER_ERRORS)) / Math.max(1, layers - 1))
 }
 
-/** Returns the length of the shortest fingerprints with which a full page has no more false positives than `errors`. */
+/**
+ * Returns the smallest number of bits per fingerprint with which the false-positive rate of a full page is at most
+ * `errors`.
+ */
 function bitsFor(errors: number): number {
   return Math.ceil(Math.log2(MAX_PAGE_ENTRIES / errors))
 }

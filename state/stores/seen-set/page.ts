@@ -16,21 +16,21 @@ import {
  *
  * | bytes | content |
  * |---|---|
- * | 1 | version of the format: 1, or 2 in a store, for the only page of a set |
+ * | 1 | version of the format: 1; in a store, 2 marks the only page of a set |
  * | the rest | runs, newest first |
  *
  * A run contains the fingerprints of items that were last added within a short time. It begins at a whole byte:
  *
  * | part | content |
  * |---|---|
- * | varint | of the first run, its start; of a later run, how much earlier than the previous run it started |
+ * | varint | for the first run, its start; for a later run, how much earlier than the previous run it started |
  * | varint | number of fingerprints, at least 1 |
  * | bits | the fingerprints in ascending order, Golomb-Rice coded |
  *
  * Starts are in the units of the set's layout, since 1970. The first fingerprint is coded as itself, and every later
  * fingerprint as its distance from the previous one, minus 1. Such a number n is coded as ⌊n / 2^k⌋ ones and a zero,
  * followed by the lowest k bits of n. Here k is the number of bits of a fingerprint minus log2 of the number of
- * fingerprints, rounded up, and at least 0. A fingerprint thus takes about 1.5 bits more than its own bits minus this
+ * fingerprints, rounded up, and at least 0. A fingerprint thus takes about 1.5 bits more than its own length minus this
  * logarithm (Golomb, "Run-length encodings", 1966; Rice, "Some practical universal noiseless coding techniques", 1979).
  */
 export interface Run {
@@ -104,7 +104,8 @@ export function withoutMark(bytes: Buffer): Buffer {
 
 /** @throws MalformedPageError */
 export function decodePage(bytes: Uint8Array, fingerprintBits: number): Page {
-  if (bytes[0] !== VERSION && bytes[0] !== ONLY_PAGE_VERSION) throw new MalformedPageError(`version ${bytes[0]} of the page is unknown`)
+  if (bytes[0] !== VERSION && bytes[0] !== ONLY_PAGE_VERSION)
+    throw new MalformedPageError(`the page has the unknown format version ${bytes[0]}`)
   const page: Page = []
   const reader: BitReader = { bytes, at: BITS_PER_BYTE }
   let before: number | undefined
@@ -114,7 +115,7 @@ export function decodePage(bytes: Uint8Array, fingerprintBits: number): Page {
     const start: number = before === undefined ? distance : before - distance
     const count = readVarint(reader)
     entries += count
-    if (start < 0 || count < 1 || entries > MAX_PAGE_ENTRIES) throw new MalformedPageError('the page has an impossible run')
+    if (start < 0 || count < 1 || entries > MAX_PAGE_ENTRIES) throw new MalformedPageError('the page contains an invalid run')
     page.push({ start, fingerprints: readFingerprints(reader, count, lowBits(fingerprintBits, count)) })
     alignToByte(reader)
     before = start
@@ -139,7 +140,8 @@ function readFingerprints(reader: BitReader, count: number, low: number): number
 }
 
 /**
- * Returns the number of a fingerprint's bits minus ⌈log2 count⌉, so that the mean distance is between 2^k and 2^(k+1).
+ * Returns k: the number of a fingerprint's bits minus ⌈log2 count⌉, and at least 0. The mean distance is then between
+ * 2^k and 2^(k+1).
  */
 function lowBits(fingerprintBits: number, count: number): number {
   return Math.max(0, fingerprintBits - (32 - Math.clz32(count - 1)))

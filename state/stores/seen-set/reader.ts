@@ -3,7 +3,7 @@ import { fingerprintIn, hashItem, type ItemHash, pageIn } from './item-hash.ts'
 import { oldestLive, type SeenSetShape, seenSetLayout } from './layout.ts'
 import { decodePage } from './page.ts'
 
-/** Reads copies of pages in the way the store does, for instance in an API that reads the copies from Redis. */
+/** Looks up items in copies of pages as the store does, for instance in an API that reads the copies from Redis. */
 export interface SeenSetReader<I> {
   /**
    * Returns the numbers of the pages that may contain the item, one per layer of the set. Looking up the item requires

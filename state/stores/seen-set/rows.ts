@@ -14,7 +14,10 @@ export type SeenSetRow<K> =
 const PAGE = 0x70
 const DUE = 0x74
 const KIND_BYTES = 1
-/** Size of the start of a run, a big-endian double, because the bytes of non-negative doubles sort like the numbers. */
+/**
+ * Size of the start of a run. It is stored as a big-endian double, because the bytes of non-negative doubles sort like
+ * the numbers.
+ */
 const START_BYTES = 8
 const KEY_LENGTH_BYTES = 2
 const MAX_KEY_BYTES = 0xffff
@@ -55,7 +58,7 @@ export function seenSetRows<K>(keys: Codec<K>): Codec<SeenSetRow<K>> {
   }
 }
 
-/** Returns the common first bytes of the rows of all pages of a set. */
+/** Returns the key prefix that the rows of all pages of a set share. */
 export function pagesOfSet<K>(rows: Codec<SeenSetRow<K>>, key: K): Buffer {
   const first = byteWriter(FIRST_ROW_BYTES)
   rows.encode({ kind: 'page', key, page: 0 }, first)

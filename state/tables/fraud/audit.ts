@@ -17,8 +17,8 @@ export interface FraudAuditQuery {
   readonly offset: number
   readonly limit: number
   /**
-   * Maximum size of `before` and `after`; longer texts are left out. The text of a list or of a whole rule set can have
-   * a mebibyte.
+   * Maximum size of `before` and `after`; longer texts are left out. The text of a list or of a whole rule set can be 1
+   * MiB long.
    */
   readonly maxTextBytes: number
 }

@@ -7,8 +7,8 @@ import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 const RETENTION_YEARS = 2
 
 /**
- * The newest form of every case, for two years after it was opened. Cases that were closed long ago are stored nowhere
- * else. Fed by `fraud-cases`. Read it with FINAL.
+ * The newest version of every case, kept for two years after the case was opened. Cases that were closed long ago are
+ * stored nowhere else. Fed by `fraud-cases`. Read it with FINAL.
  */
 export const fraudCasesTable: Table<string, Decision<FraudCase>> = {
   name: 'fraud_cases',
@@ -79,7 +79,7 @@ export interface ArchivedQuery {
   readonly statuses: readonly FraudCaseStatus[]
   /** Undefined selects all cases, assigned or not. */
   readonly assignedTo: string | undefined
-  /** How many of the newest. */
+  /** Maximum number of ids. */
   readonly count: number
 }
 

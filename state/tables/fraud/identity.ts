@@ -2,8 +2,8 @@ import type { TxnScored } from '../../../schemas/fraud/types.ts'
 import { isoTime } from '../time.ts'
 
 /**
- * Sort order of tables of transactions. A range of hashes is a uniform sample that is read without other rows, and a
- * look-up by id reads one granule per part.
+ * Sort order of tables of transactions. A range of hashes is a uniform sample whose rows are adjacent. A look-up by id
+ * reads one granule per part.
  */
 export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
 
@@ -14,9 +14,8 @@ export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
 export const IS_TRANSACTION = 'cityHash64(transaction_id) = cityHash64({id:String}) AND transaction_id = {id:String}'
 
 /**
- * Column that determines which answer to a transaction was the first. Only the first answer is kept. If a caller
- * repeats a transaction while the stored answers are unavailable, there are two different events with the transaction's
- * id.
+ * Version column that is greatest in the first answer to a transaction, so that only the first answer is kept. A
+ * transaction has several answers if its caller repeats the request while the stored answers are unavailable.
  */
 export const EARLIEST = 'earliest'
 const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(9223372036854775807 - toUnixTimestamp64Milli(scored_at))`
@@ -26,8 +25,8 @@ export const SCORED_COLUMNS = ['transaction_id String', "scored_at DateTime64(3,
 
 /**
  * How long rows of scored transactions may wait for further rows. Rows may be written late, because Redis keeps each
- * answer for a day. An insert into the 40 or 70 columns of such a table costs ClickHouse as much as hundreds of rows,
- * and the new part is merged several times.
+ * answer for a day. Waiting saves inserts: an insert into the 40 or 70 columns of such a table costs ClickHouse as much
+ * as hundreds of rows, and the new part is merged several times.
  */
 export const SCORED_LINGER_MS = 3_000
 

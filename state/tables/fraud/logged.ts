@@ -12,7 +12,7 @@ export interface LoggedTransaction
   readonly verdict: FraudVerdict | null
 }
 
-/** Which transactions a back-test reads. */
+/** Selects the transactions that a back-test reads. */
 export interface LoggedQuery {
   /** Epoch ms; included. */
   readonly from: number
@@ -35,7 +35,7 @@ export interface LoggedTransactions {
   sample(query: LoggedQuery): Promise<LoggedSample>
 }
 
-/** Number of transactions per batch, about 15 MB. */
+/** Number of transactions per batch. A batch takes about 15 MB. */
 const BATCH_ROWS = 5_000
 /** Number of possible values of the hash by which the table is sorted. */
 const HASHES = 2n ** 64n
@@ -48,9 +48,11 @@ const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
 const ENOUGH_COUNTED = 10_000
 /** Share of the limit that a sample aims for, so that a low estimate does not make the sample exceed the limit. */
 const AIMED_SHARE = 0.95
-/** Number of bits with which a share is converted into a hash. It is the precision of a double. */
+/** A share is converted into a hash with this number of bits, which is the precision of a double. */
 const SHARE_BITS = 52
-/** Settings of queries for back-tests. They use one core of ClickHouse, and all other queries have priority. */
+/**
+ * Settings of queries for back-tests. These queries use one core of ClickHouse, and all other queries have priority.
+ */
 const QUIET = { max_threads: 1, priority: 10 }
 
 const COUNT_QUERY = `
@@ -102,8 +104,8 @@ async function countDays(reader: TableReader, { from, to }: LoggedQuery): Promis
 }
 
 /**
- * Reads the same range of hashes of every day, which is a uniform sample. Each batch reads a part of this range for one
- * day, whose rows are adjacent in the table.
+ * Reads the same range of hashes on every day, so that the sample is uniform. Each batch reads a part of this range for
+ * one day. The rows of a batch are adjacent in the table.
  */
 async function* batchesOf(reader: TableReader, { from, to, limit }: LoggedQuery, days: readonly Day[], share: number) {
   let left = limit

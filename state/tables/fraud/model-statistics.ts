@@ -1,6 +1,6 @@
 import { readRows, type TableReader } from '../reader.ts'
 
-/** Scored transactions of a model by score and label. */
+/** Number of transactions that a model scored, in one bin of scores, by label. */
 export interface ScoreCount {
   readonly model: string
   /** Mean score of the bin. */
@@ -42,7 +42,7 @@ const WATCHED = [
 
 const BINS = 200
 const DAYS = 30
-/** More transactions are sampled evenly. */
+/** Maximum number of transactions. If there are more, a uniform sample is read. */
 const MOST_ROWS = 1_000_000
 const MAX_HASH = 2 ** 64
 
@@ -85,7 +85,7 @@ GROUP BY feature, is_now, bin`
 /** Number of bins of a feature: ten between the 9 quantiles, and one for missing values. */
 const FEATURE_BINS = 11
 
-/** Returns the upper end of the hashes of transaction ids in the sample, as text because it exceeds 2^53. */
+/** Returns the greatest hash of a transaction id in the sample, as text because it exceeds 2^53. */
 export async function sampledHashes(tables: TableReader): Promise<string> {
   const [[count]] = await readRows<[number]>(tables, COUNT_QUERY, {})
   const share = Math.min(1, MOST_ROWS / Math.max(1, count))
@@ -100,10 +100,13 @@ export async function readScoreCounts(tables: TableReader, most: string): Promis
   return rows.map(([model, score, frauds, normal]) => ({ model, score, frauds, normal }))
 }
 
-/** Reads the distribution of features over the last day. Each bin contains an equal share of the 29 days before. */
+/**
+ * Reads the distribution of features over the last day. Each bin contains an equal share of the values of the 29 days
+ * before.
+ */
 export async function readFeatureCounts(tables: TableReader, most: string): Promise<FeatureCounts[]> {
   const [quantiles] = await readRows<(number | null)[][]>(tables, QUANTILES_QUERY, { most })
-  // Without values, all quantiles are missing.
+  // If there are no values, all quantiles are null.
   const edges = quantiles.map((all) => all.map((edge) => edge ?? 0))
   const counts = new Map(WATCHED.map((feature) => [feature as string, { before: empty(), now: empty() }]))
   const rows = await readRows<[string, number, number, number]>(tables, FEATURES_QUERY, { most, features: [...WATCHED], edges })

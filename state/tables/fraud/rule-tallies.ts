@@ -4,7 +4,7 @@ import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 import { isoDay, isoTime } from '../time.ts'
 
-/** Retention in days: a week, plus the day on which the week begins. */
+/** Retention in days: a week, plus one day because a week may begin in the middle of a day. */
 const KEPT_DAYS = 8
 const MS_PER_SECOND = 1_000
 

@@ -4,7 +4,7 @@ import { isoDay, isoTime } from '../time.ts'
 import { BY_TRANSACTION, EARLIEST, SCORED_COLUMNS, SCORED_LINGER_MS, scoredColumns } from './identity.ts'
 import { TRANSACTION_DAYS } from './retention.ts'
 
-/** The scores of a model, and of its challenger. */
+/** The scores that a model and its challenger compute. */
 const MODELS = ['account_takeover', 'payment_fraud', 'money_laundering'] as const
 
 /** Transactions with results of shadow rules or of a challenger. */
@@ -16,9 +16,9 @@ export interface ScoredTransaction extends Omit<TxnScored, 'features'> {
 }
 
 /**
- * Every scored transaction, for 90 days; docs/services/fraud.md#tables-for-analysts describes the columns. Fed by
- * `txn.scored`, which may repeat transactions, even with a different answer; the first answer is kept. Read it with
- * FINAL. Features are in `fraud_features`, verdicts in `fraud_feedback`.
+ * Every scored transaction, kept for 90 days. docs/services/fraud.md#tables-for-analysts describes the columns. Fed by
+ * `txn.scored`. If the topic contains a transaction several times, possibly with different answers, the first answer is
+ * kept. Read it with FINAL. Features are in `fraud_features`, verdicts in `fraud_feedback`.
  */
 export const fraudTransactionsTable: Table<string, ScoredTransaction> = {
   name: 'fraud_transactions',

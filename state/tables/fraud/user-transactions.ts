@@ -1,6 +1,6 @@
 import { readRows, type TableReader } from '../reader.ts'
 
-/** A transaction of a user, in short. */
+/** Summary of a user's transaction. */
 export interface UserTransaction {
   readonly transaction_id: string
   /** Epoch ms. */
@@ -25,8 +25,8 @@ export interface UserTransactionsQuery {
 }
 
 /**
- * Maximum number of days between a transaction's own time and its scoring. Because clocks differ, the previous day is
- * searched, too.
+ * Maximum number of days between a transaction's own time and its scoring. The previous day is searched too, because a
+ * caller's clock may be ahead.
  */
 const LATE_DAYS = 7
 

@@ -3,24 +3,25 @@ import { type ClusterOptions, ddlParts, engineOf } from '../table.ts'
 /** Retention in years. Three years allow comparisons of a season with the same season of previous years. */
 const RETENTION_YEARS = 3
 /**
- * Maximum delay in days of clicks that are added to daily totals. Later clicks are stored only in `clicks`. The limit
- * is below the 90 days of raw clicks, so that no day is recomputed after some of its clicks have expired.
+ * Clicks that arrive more than this many days late are not added to the daily totals. They are stored only in `clicks`.
+ * The limit is below the 90 days for which raw clicks are kept, so that no day is recomputed after some of its clicks
+ * have expired.
  */
 const RENEWED_DAYS = 30
 /**
- * Overlap of two successive computations in minutes. A row becomes visible later than its `inserted_at`, but an insert
- * takes at most one minute.
+ * Overlap of two successive computations, in minutes. They must overlap because a row becomes visible later than its
+ * `inserted_at`. An insert takes at most one minute.
  */
 const OVERLAP_MINUTES = 10
 
 /**
  * Returns the statements that create the roll-up: clicks grouped by link, UTC day, country, referrer and device.
- * Analysts use it most often, and it is kept longer than the raw clicks.
+ * Analysts use this roll-up most often, and it is kept longer than the raw clicks.
  *
  * A materialized view on inserts would count a block twice when a sink repeats an insert after a crash. Therefore, a
- * refresh every minute recounts the days with new rows from the table itself, with FINAL so that each click is
- * counted once. The aggregates are idempotent: the maximum of the counts, and the union of the visitors. Recomputed
- * rows, including those of a second replica, therefore change nothing, and a count is never too high.
+ * refresh every minute recounts the days with new rows from the table itself, with FINAL so that each click is counted
+ * once. The aggregates are idempotent: the maximum of the counts, and the union of the visitors. Recomputed rows,
+ * including those of a second replica, therefore change nothing, and a count is never too high.
  */
 export function clickDaysStatements(cluster: ClusterOptions): string[] {
   const { onCluster } = ddlParts(cluster)

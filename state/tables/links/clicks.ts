@@ -4,11 +4,11 @@ import type { Table } from '../table.ts'
 import { isoDay, isoTime } from '../time.ts'
 import { clickDaysStatements } from './click-days.ts'
 
-/** Retention of raw clicks in days, which is a quarter. The daily totals in `click_days` are kept longer. */
+/** Retention of raw clicks in days: one quarter. The daily totals in `click_days` are kept longer. */
 const RETENTION_DAYS = 90
 /**
- * Rows per page, about 1 MB of JSON. The page size bounds the memory and the duration of a query, regardless of a
- * link's number of clicks.
+ * Number of rows per page. A page takes about 1 MB as JSON. The page size bounds the memory and the duration of a
+ * query, regardless of a link's number of clicks.
  */
 const PAGE_ROWS = 10_000
 

@@ -4,8 +4,8 @@ import type { Table } from '../table.ts'
 import { isoTime } from '../time.ts'
 
 /**
- * Retention in days, longer than the retention of the topics. When a table is filled again, events in the topics could
- * bring back rows of a deleted user.
+ * Retention in days. It must be longer than the retention of the topics. Otherwise, when a table is filled again,
+ * events in the topics could bring back rows of a deleted user.
  */
 const RETENTION_DAYS = 30
 

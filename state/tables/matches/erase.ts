@@ -5,20 +5,20 @@ import { matchesTable } from './matches.ts'
 import { matchSwipesTable } from './swipes.ts'
 
 /**
- * Columns that contain user ids, each with the column of the row's time. If a user creates a new profile with the same
- * id, its newer rows are kept.
+ * Columns that contain user ids, each with the column of the row's time. Rows that are newer than the deletion are
+ * kept, because a user may create a new profile with the same id.
  */
 const ERASED = [
   { table: matchSwipesTable.name, users: ['swiper_id', 'target_id'], time: 'ts' },
   { table: matchesTable.name, users: ['user_a', 'user_b'], time: 'matched_at' },
 ]
-/** Number of users per statement, which keeps the parameters short. */
+/** Number of users per statement. The limit keeps the parameters short. */
 const USERS_AT_ONCE = 1_000
-/** Time for which deletions are repeated, because rows may arrive late when their sink is behind. */
+/** How long each deletion is repeated. Rows may arrive late when their sink is behind. */
 const LATE_MS = 24 * 3_600_000
 /**
- * The first run repeats the deletions of the last eight days, because an earlier process may not have finished them and
- * the topics keep events for seven days.
+ * The first run repeats the deletions of the last eight days. An earlier process may not have finished them, and rows
+ * may arrive for seven days, because the topics keep events that long.
  */
 const LATE_AT_FIRST_MS = 8 * 24 * 3_600_000
 
@@ -31,7 +31,7 @@ export interface UserEraser {
 export interface ErasedUsers {
   /** Number of removed rows. */
   readonly removed: number
-  /** Time of the newest deletion of a user, epoch ms; 0 if there was none in the last day. */
+  /** Time of the newest deletion of a user that the run has found, epoch ms; 0 if it has found none. */
   readonly deletedAt: number
 }
 

@@ -5,7 +5,7 @@ import { isoDay, isoTime } from '../time.ts'
 const KEPT_DAYS = 90
 
 /**
- * Every interaction, for 90 days. Fed by `interactions`. Read it with FINAL: if an event was repeated, the first
+ * Every interaction, kept for 90 days. Fed by `interactions`. Read it with FINAL: if an event was repeated, the first
  * occurrence is kept.
  */
 export const interactionsTable: Table<bigint, Interaction> = {
@@ -27,7 +27,8 @@ export const interactionsTable: Table<bigint, Interaction> = {
     'watch_pct Nullable(Float64)',
     'earliest UInt64 MATERIALIZED toUInt64(9223372036854775807) - kafka_offset',
   ],
-  // If a caller repeats an event without a timestamp, the event gets a different time, so the time cannot identify it.
+  // If a caller repeats an event without a timestamp, the event gets a different time, so the time is not part of the
+  // key.
   orderBy: '(user_id, event_id)',
   version: 'earliest',
   partitionBy: 'toDate(timestamp)',

@@ -5,7 +5,9 @@ import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 
 const KEPT_DAYS = 90
 
-/** The state and result of each training run, for 90 days. Fed by `recommendation-model-runs`. Read it with FINAL. */
+/**
+ * The state and result of each training run, kept for 90 days. Fed by `recommendation-model-runs`. Read it with FINAL.
+ */
 export const modelRunsTable: Table<string, ModelRun> = {
   name: 'model_runs',
   columns: [

@@ -4,7 +4,7 @@ import { isoDay, isoTime } from '../time.ts'
 
 const KEPT_DAYS = 90
 
-/** Every item of every answer, for 90 days. Fed by `recommendations-served`. Read it with FINAL. */
+/** Every item of every answer, kept for 90 days. Fed by `recommendations-served`. Read it with FINAL. */
 export const recommendationsServedTable: Table<bigint, ServedRecommendations> = {
   name: 'recommendations_served',
   columns: [

@@ -5,8 +5,8 @@ import type { Table } from '../table.ts'
 import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 
 /**
- * All snippets, with the beginning of the content of public ones. Fed by `snippet-texts`. Read it with FINAL, because
- * the newest row of a snippet is the current one. Rows of deleted snippets have no text.
+ * All snippets. The rows of public snippets contain the beginning of their content. Fed by `snippet-texts`. Read it
+ * with FINAL, because the newest row of a snippet is the current one. Rows of deleted snippets have no text.
  */
 export const snippetsTable: Table<string, SnippetText> = {
   name: 'snippets',
@@ -25,7 +25,7 @@ export const snippetsTable: Table<string, SnippetText> = {
   ],
   orderBy: 'paste_id',
   partitionBy: 'toYYYYMM(created_at)',
-  // Skips most granules that cannot contain a word, because they lack some of its trigrams.
+  // Lets a search skip most granules that lack some of a word's trigrams.
   parts: ['INDEX searched_ngrams searched TYPE ngrambf_v1(3, 65536, 2, 0) GRANULARITY 4'],
   rowsOf(_id, text) {
     if (text === null) return []
@@ -42,13 +42,15 @@ export const snippetsTable: Table<string, SnippetText> = {
   partitionOf: (_id, { created_at }) => isoMonth(created_at),
 }
 
-/** A deleted or expired snippet has a row without any of its data, which erases the earlier row. */
+/**
+ * When a snippet is deleted or expires, it gets a new row without any of its data. The new row erases the earlier row.
+ */
 export const snippetsPurge: Purge = { table: snippetsTable.name, key: 'paste_id', erases: 'is_deleted OR expires_at <= now64(3)' }
 
 /** ClickHouse aborts searches that take longer than this, and the API responds with 503. */
 const MAX_EXECUTION_SECONDS = 3
 
-/** Excludes snippets with limited reads. They have neither title nor text, but their language could match. */
+/** Snippets with limited reads are excluded. Their rows have neither title nor text, but their language could match. */
 const SEARCH_QUERY = `
 SELECT paste_id, count() OVER () AS total
 FROM snippets FINAL

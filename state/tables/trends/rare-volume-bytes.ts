@@ -20,7 +20,7 @@ export interface RareVolumeRow {
   readonly volumes: number[]
 }
 
-/** A `TrendRareVolumes` whose rows stay Avro until they are visited. Its bytes have been checked. */
+/** A `TrendRareVolumes` whose rows stay encoded as Avro until they are visited. The constructor checks the bytes. */
 export class RareVolumeBytes {
   readonly buffer: Buffer
   readonly addsAs: string

@@ -5,7 +5,7 @@ import type { BinaryTable, Migration } from '../table.ts'
 import { isoMonth } from '../time.ts'
 import { ENTRY_COLUMNS, writeEntry, writeNoEntry } from './snapshot-entry.ts'
 
-/** Number of ranks whose history is kept. Deeper ranks are only candidates for personalized lists. */
+/** Number of ranks whose history is kept. Lower ranks are only candidates for personalized lists. */
 const SNAPSHOT_RANKS = 100
 /** See docs/services/trends.md#topics-and-tables. */
 const RETENTION_DAYS = 90
@@ -27,8 +27,8 @@ const TOPIC_COLUMNS = ['users Nullable(Int64)', 'variants Array(String)']
 /**
  * The list of each region per minute: one row per (woeid, window_end, rank) for ranks up to 100, kept for 90 days. Fed
  * by `trend-output`. A posted list has a greater `version` and replaces the pipeline's list of the same window. If the
- * posted list is shorter, the remaining ranks have an empty term. In an empty list, the first rank has an empty term,
- * which distinguishes the list from a missing one.
+ * posted list is shorter, the remaining ranks have an empty term. An empty list has one row, with an empty term, so
+ * that it differs from a missing list.
  */
 export const trendSnapshots: BinaryTable<number, TrendListBytes> = {
   name: 'trend_snapshots',

@@ -3,7 +3,7 @@ import { readRows, type TableReader } from '../reader.ts'
 import type { BinaryTable } from '../table.ts'
 import { isoMonth } from '../time.ts'
 
-/** Retention. GET /v1/trends/{term}/history covers at most 2,160 hours. */
+/** Retention in days. GET /v1/trends/{term}/history covers at most 2,160 hours. */
 const RETENTION_DAYS = 90
 export const VOLUMES_KEPT = `minute + INTERVAL ${RETENTION_DAYS} DAY`
 const MS_PER_SECOND = 1_000
@@ -43,7 +43,7 @@ export interface VolumeRange {
   readonly stepMs: number
 }
 
-/** Rows of this term and region that are in the range. */
+/** Condition that selects the minutes in the range. */
 const IN_RANGE = 'minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})'
 const RARE_ROWS = `
 SELECT minute, toUInt64(volumes[indexOf(woeids, {woeid:Int32})]) AS volume, adds_as

@@ -2,8 +2,8 @@ import type { Cart } from '../../../schemas/catalog/types.ts'
 import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Carts, which are kept for a day after their end. Fed by `reservation-decisions` and partitioned like it. The
- * partition also contains results of commands; see results.ts.
+ * Carts. A cart is kept for a day after its end. Fed by `reservation-decisions` and partitioned like it. The partition
+ * also contains results of commands; see results.ts.
  *
  * | key | value |
  * |---|---|

@@ -25,14 +25,14 @@ interface ExistenceReader {
 }
 
 /**
- * Returns the given images to which a product of any partition refers.
+ * Returns those of the given images that a product in any partition references.
  * @throws Error when a partition has not caught up, because it may still lack a reference
  */
 export async function referencedImages(reader: ExistenceReader, partitions: number, hashes: readonly string[]): Promise<Set<string>> {
   const referenced = new Set<string>()
   for (let partition = 0; partition < partitions; partition++) {
     const found = await Promise.all(hashes.map((hash) => reader.exists(imageKey(partition, hash))))
-    // The flag is read after the keys: if Redis was emptied in between, the flag is gone as well.
+    // The flag is read after the keys: if keys are missing because Redis was emptied, the flag is missing too.
     if ((await reader.exists(caughtUpKey(CATALOG_IMAGES_VIEW, partition))) === 0)
       throw new Error(`the images of partition ${partition} have not caught up yet`)
     for (const [index, count] of found.entries()) if (count > 0) referenced.add(hashes[index])

@@ -2,12 +2,12 @@ import type { CatalogProduct, VariantOffer } from '../../../schemas/catalog/type
 import { type NOT_CAUGHT_UP, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * The variants that are for sale. A value has only a few bytes, because every reservation reads it. The keys are in the
+ * The variants that are for sale. The values are kept short, because every reservation reads one. The keys are in the
  * view of products:
  *
  * | key | value |
  * |---|---|
- * | `{catalog-products:<p>}:offer:<product_id>` | JSON: numbers of the variants, true if for sale |
+ * | `{catalog-products:<p>}:offer:<product_id>` | JSON object: variant number → true if the variant is for sale |
  */
 type Offer = Readonly<Record<string, boolean>>
 

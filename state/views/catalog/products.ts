@@ -57,8 +57,8 @@ const REVISION = '"revision":'
  * of a product with the same mark are equal.
  */
 export function markOfProductText(text: string): string {
-  // The first occurrence of this name is the field itself. No earlier field contains an object with arbitrary names,
-  // and quotation marks within texts are escaped.
+  // The first occurrence of this name is the field itself, because no earlier field contains an object with arbitrary
+  // names, and quotation marks within texts are escaped.
   const start = text.indexOf(REVISION)
   return `${text.length}:${start < 0 ? text : text.slice(start + REVISION.length, text.indexOf(',', start))}`
 }

@@ -62,7 +62,7 @@ export async function readSellerProducts(
   return { total, products: texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as ListedProduct])) }
 }
 
-/** Returns the revision of a product that the list shows; undefined if it does not list the product. */
+/** Returns the revision of a product in the seller's list; undefined if the list does not contain the product. */
 export async function listedRevision(reader: ViewReader, partition: number, seller: string, id: string): Promise<number | undefined> {
   const text = await reader.hget(productsKey(partition, seller), id)
   return text === null ? undefined : (JSON.parse(text) as ListedProduct).revision

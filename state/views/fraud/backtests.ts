@@ -9,13 +9,13 @@ import type { ViewScript, ViewScripts } from '../view.ts'
  * |---|---|
  * | `{fraud-backtests}:job:<job_id>` | hash: `state`, the JSON of a BacktestState, and `ended`; kept for 24 h |
  * | `{fraud-backtests}:running:<job_id>` | present while a process works on the job and renews it |
- * | `{fraud-backtests}:caller:<hash of the subject>` | the running job of a caller; renewed together with it |
+ * | `{fraud-backtests}:caller:<hash of the subject>` | the caller's running job; renewed together with the job |
  */
 const TAG = '{fraud-backtests}'
 const HASH_CHARACTERS = 22
 /** How long a result can be read. */
 const KEPT_MS = 24 * 3_600_000
-/** Time after which a job counts as failed if its process has not renewed it. */
+/** A job counts as failed if its process has not renewed it for this long. */
 const LEASE_MS = 15_000
 
 /** What is known about a job. */
@@ -25,11 +25,11 @@ export interface BacktestState {
   readonly progress: number
   /** Epoch ms. */
   readonly started_at: number
-  /** Epoch ms; null while it runs. */
+  /** Epoch ms; null while the job runs. */
   readonly ended_at: number | null
-  /** Why it failed, for people. */
+  /** Why the job failed, in words for people. */
   readonly reason: string | null
-  /** The report as it is answered. */
+  /** The report in the form in which the API returns it. */
   readonly report: unknown
 }
 
@@ -60,8 +60,8 @@ return {'begun'}`,
 }
 
 /**
- * Renews a job. If Redis was emptied in the meantime, restores the job, because the process that runs it has all its
- * data. Changes nothing if the job has already ended.
+ * Renews a job. If Redis was emptied in the meantime, restores the job. This is possible because the process that runs
+ * the job has all of its data. Changes nothing if the job has already ended.
  */
 const RENEW: ViewScript = {
   name: 'renew-backtest',

@@ -20,7 +20,7 @@ import {
  * | `{fraud-blocklist:<p>}:entry:<entry_id>` | the entry as JSON |
  * | `{fraud-blocklist:<p>}:entries:<entity_type>` | sorted set with equal scores: places of entries, newest first |
  *
- * The place of an entry is `<time that decreases, 16 digits>-<entry_id>`.
+ * The place of an entry is `<16 digits that decrease with creation time>-<entry_id>`, so lexical order is newest first.
  */
 export const FRAUD_BLOCKLIST_VIEW = blocklistFlow.name
 
@@ -89,7 +89,7 @@ export async function readBlocklist(
   return { entries, next: sorted.length > limit ? page.at(-1)?.place : undefined }
 }
 
-/** Returns whether a string has the form of a place at which a page can end. */
+/** Returns whether a string has the form of an entry's place. */
 export function isBlocklistPlace(text: string): boolean {
   return PLACE.test(text)
 }

@@ -13,19 +13,19 @@ import {
 } from '../view.ts'
 
 /**
- * Cases of analysts. Fed by `fraud-cases` and partitioned like it. The partition also contains results of commands; see
- * results.ts. Cases that were closed long ago are in ClickHouse only.
+ * Cases for analysts. Fed by `fraud-cases` and partitioned like it. The partition also contains results of commands;
+ * see results.ts. Cases that were closed long ago are in ClickHouse only.
  *
  * | key | value |
  * |---|---|
  * | `{fraud-cases:<p>}:case:<case_id>` | JSON of a FraudCase |
- * | `{fraud-cases:<p>}:txn:<transaction_id>` | JSON of the case's Place, with which the case is removed from its lists |
+ * | `{fraud-cases:<p>}:txn:<transaction_id>` | JSON of the case's Place, which shows from which lists the case must be removed |
  * | `{fraud-cases:<p>}:status:<status>` | sorted set: ids of the cases with this status by creation time |
  * | `{fraud-cases:<p>}:assigned:<status>:<analyst>` | sorted set: ids of the cases with this status that are assigned to the analyst |
  */
 export const FRAUD_CASES_VIEW = 'fraud-cases'
 
-/** In which lists a case is. */
+/** Determines the lists that contain a case. */
 interface Place {
   readonly case_id: string
   readonly status: FraudCaseStatus
@@ -86,7 +86,7 @@ export interface CaseListQuery {
   readonly statuses: readonly FraudCaseStatus[]
   /** Undefined selects all cases, assigned or not. */
   readonly assignedTo: string | undefined
-  /** How many of the newest. */
+  /** Maximum number of ids. */
   readonly count: number
 }
 
@@ -100,7 +100,7 @@ export async function listCases(
   const keys = places.flatMap((partition) => statuses.map((status) => listKey(partition, status, assignedTo)))
   const [lists, ...flags] = await Promise.all([
     Promise.all(keys.map(async (key) => ({ total: await reader.zcard(key), ids: await reader.zrevrange(key, 0, count - 1) }))),
-    // The flags are requested last: if Redis is emptied in between, they are gone, too.
+    // The flags are requested last: if cases are missing because Redis was emptied, the flags are missing too.
     ...places.map((partition) => reader.get(caughtUpKey(FRAUD_CASES_VIEW, partition))),
   ])
   if (flags.includes(null)) return NOT_CAUGHT_UP

@@ -29,16 +29,26 @@ end
 `
 
 /**
- * Reads the profiles of entities of one partition and their transactions in flight. Then adds a transaction to each
- * entity's transactions in flight, unless it is already among them. One script for all entities of a transaction saves
- * four fifths of the requests.
+ * Reads the profiles and the transactions in flight of several entities in one partition. Then adds a transaction to
+ * each entity's transactions in flight, unless it is already among them. One script for all entities of a transaction
+ * saves four fifths of the requests.
  *
- * KEYS: 1 the view's caught-up flag, then for each entity the profile and the transactions in flight, then for each
- * entity the counters. ARGV: 1 beginning of the transaction's row, 2 maximum number in flight, 3 time to live in ms, 4
- * second and 5 amount for the counters, 6 number of counters from which seconds are joined into minutes, 7 first minute
- * to keep when seconds are joined, 8 first second in which a transaction must have been added to stay in flight, then
- * for each entity the row of the transaction, or an empty text to read only. Returns the flag, then for each entity the
- * profile and the transactions in flight, then for each entity the counters as alternating fields and values.
+ * KEYS: the view's caught-up flag; for each entity, the profile and the transactions in flight; for each entity, the
+ * counters.
+ *
+ * ARGV:
+ * 1. beginning of the transaction's row
+ * 2. maximum number of transactions in flight
+ * 3. time to live in ms
+ * 4. second of the counter
+ * 5. amount for the counter
+ * 6. number of counters from which seconds are joined into minutes
+ * 7. first minute to keep when seconds are joined
+ * 8. a transaction is still in flight if it was added in this second or later
+ * 9. from here on, for each entity, the row of the transaction, or an empty text to only read the entity
+ *
+ * Returns the flag; for each entity, the profile and the transactions in flight; for each entity, the counters as
+ * alternating fields and values.
  */
 export const ENRICH: ViewScript = {
   name: 'enrich',
@@ -102,8 +112,10 @@ return found
 }
 
 /**
- * Removes what `ENRICH` has added, unless it was added to a counter. KEYS: of each entity the transactions in flight.
- * ARGV: for each entity, the row of the transaction. The row of another request with the same id is not removed.
+ * Removes the rows that `ENRICH` has added. Counters stay as they are.
+ * KEYS: for each entity, the transactions in flight.
+ * ARGV: for each entity, the row of the transaction.
+ * The row of another request with the same id is not removed.
  */
 export const WITHDRAW: ViewScript = {
   name: 'withdraw',
@@ -123,7 +135,7 @@ const MINUTE_MS = 60_000
 
 /** An entity to look up. Without an event, no transaction is added to the entity. */
 export interface EnrichedEntity {
-  /** The key of its profile: `<kind>:<id>` */
+  /** The key of the entity's profile: `<kind>:<id>` */
   readonly entity: string
   readonly event: FraudEvent | undefined
 }
@@ -173,7 +185,7 @@ export function enrichArguments(entities: readonly EnrichedEntity[], now: number
 
 const NO_EVENT = { id: 0, at: 0, units: 0 }
 
-/** What Redis holds of an entity. */
+/** The decoded data about an entity in Redis. */
 export interface HeldEntity {
   /** Undefined: the entity has no history. */
   readonly profile: FraudProfile | undefined
@@ -190,7 +202,7 @@ export interface HeldBytes {
 }
 
 /**
- * Reads the answer to `ENRICH` about a number of entities.
+ * Splits the answer to `ENRICH` into the data of each entity.
  * @returns undefined while the view is being built
  */
 export function heldBytes(answer: unknown, entities: number): HeldBytes[] | undefined {

@@ -5,8 +5,8 @@ import { PER_DEGREE } from '../../../schemas/fraud/profile/places.ts'
 import { readUint48, writeUint48 } from '../../../schemas/fraud/profile/uint48.ts'
 
 /**
- * Transactions of an entity that were scored and that its profile may not include yet. They are rows of a string, in
- * the order in which they were added. Numbers are big-endian:
+ * Scored transactions of an entity that the entity's profile may not include yet. They are rows of a string, in the
+ * order in which they were added. Numbers are big-endian:
  *
  * | bytes | content |
  * |---|---|
@@ -25,7 +25,7 @@ import { readUint48, writeUint48 } from '../../../schemas/fraud/profile/uint48.t
  * both since 1970. The value of a counter is `<transactions> <amount>`.
  */
 export const FLIGHT_BYTES = 51
-/** Position within a row of the time at which the row was added. */
+/** Offset, within a row, of the time at which the row was added. */
 export const ADDED_AT = 6
 export const MOST_IN_FLIGHT = 256
 /** Number of counters above which seconds are joined into minutes. */
@@ -56,7 +56,7 @@ export interface InFlight {
   readonly addedAt: number
 }
 
-/** Returns the bytes with which the row of a transaction begins. @param id hash of its id */
+/** Returns the first bytes of a transaction's row. @param id hash of the transaction's id */
 export function flightId(id: number): Buffer {
   const bytes = Buffer.allocUnsafe(ID_BYTES)
   writeUint48(bytes, id, 0)
@@ -83,7 +83,7 @@ export function flightRow(event: FraudEvent, addedAt: number): Buffer {
   return row
 }
 
-/** @param at where a row begins */
+/** @param at offset of a row */
 export function inFlightAt(rows: Buffer, at: number): InFlight {
   const flags = rows[at + FLAGS_AT]
   const hash = (kind: number): number | null => ((flags & (1 << kind)) === 0 ? null : rows.readUInt32BE(at + HASHES_AT + kind * HASH_BYTES))

@@ -10,8 +10,8 @@ import type { ViewScript } from '../view.ts'
  * |---|---|
  * | `fraud-answer:<transaction_id>` | a claim while the transaction is being scored, then the answer |
  *
- * A claim consists of a 0 and 15 bytes of a hash of the request. An answer consists of a 1 and the scored transaction
- * (see schemas/fraud/scored-bytes.ts).
+ * A claim consists of a byte 0 and 15 bytes of a hash of the request. An answer consists of a byte 1 and the scored
+ * transaction (see schemas/fraud/scored-bytes.ts).
  */
 const CLAIM = 0
 const ANSWER = 1
@@ -34,8 +34,8 @@ export const CLAIM_ANSWER: ViewScript = {
 }
 
 /**
- * Stores ARGV 1 for ARGV 2 ms unless there is already an answer other than ARGV 3. Returns the existing answer if it
- * is kept, or nil. KEYS: 1 the answer.
+ * Stores ARGV 1 for ARGV 2 ms, unless the key already has an answer that differs from ARGV 3. Then returns that answer;
+ * otherwise nil. KEYS: 1 the answer.
  */
 export const KEEP_ANSWER: ViewScript = {
   name: 'keep-answer',
@@ -58,12 +58,12 @@ export function answerBytes(scored: TxnScored): Buffer {
   return Buffer.concat([Buffer.of(ANSWER), scoredBytes(scored)])
 }
 
-/** @returns undefined for anything other than an answer of this version */
+/** @returns undefined for anything other than an answer in the format of this version */
 export function answerFromBytes(bytes: Buffer): TxnScored | undefined {
   return bytes[0] === ANSWER ? scoredFromBytes(bytes.subarray(KIND_BYTES)) : undefined
 }
 
-/** Returns whether the bytes are a claim of this request. */
+/** Returns whether the bytes are a claim for this request. */
 export function isClaimOf(bytes: Buffer, request: FraudRequest): boolean {
   return bytes.length === CLAIM_BYTES && bytes.equals(claimBytes(request))
 }

@@ -6,8 +6,8 @@ import { counterFields, FLIGHT_BYTES, flightId } from './in-flight.ts'
 
 /**
  * Profiles of entities, and their transactions in flight. Fed by the changelog of the profiles, partitioned like it.
- * All keys of an entity share a hash tag, so that one script can read and write them. In the same step in which the
- * sink adds a transaction to a profile, it removes the transaction from the transactions in flight.
+ * All keys of an entity share a hash tag, so that one script can read and write them. When the sink writes a profile
+ * that includes a transaction, it removes the transaction from the transactions in flight in the same step.
  *
  * | key | value |
  * |---|---|

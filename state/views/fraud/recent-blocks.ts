@@ -1,13 +1,13 @@
 import type { ViewScript, ViewScripts } from '../view.ts'
 
 /**
- * Number of transactions that all API processes have scored and blocked in the last five minutes. It is stored only
- * here: if Redis is emptied, the earlier minutes are lost.
+ * Numbers of transactions that all API processes together have scored and blocked in the last five minutes. They are
+ * stored only here: if Redis is emptied, they are lost.
  *
  * | key | value |
  * |---|---|
- * | `{fraud-blocks}:slot:<number>` | hash of 15 s: `scored`, and the number of blocks by cause |
- * | `{fraud-blocks}:acted` | present for a while after the guard has acted: the rule |
+ * | `{fraud-blocks}:slot:<number>` | hash for a slot of 15 s: `scored`, and the number of blocks by cause |
+ * | `{fraud-blocks}:acted` | the rule on which the guard has acted last; expires after a pause |
  */
 const TAG = '{fraud-blocks}'
 const SLOT_MS = 15_000
@@ -24,9 +24,9 @@ const SCORED = 'scored'
 export const BLOCKS_WINDOW_MS = SLOTS * SLOT_MS
 
 export interface BlockCounts {
-  /** Transactions that were scored, blocked ones included. */
+  /** Number of scored transactions, including blocked ones. */
   readonly scored: number
-  /** Blocked transactions by cause. */
+  /** Number of blocked transactions by cause. */
   readonly blocked: ReadonlyMap<string, number>
 }
 
@@ -70,7 +70,7 @@ export async function addBlocks(scripts: ViewScripts, now: number, { scored, blo
   return { scored: all, blocked: sums }
 }
 
-/** Returns true for one process in `pauseMs`. */
+/** Returns true for at most one process per `pauseMs`. */
 export async function claimGuard(scripts: ViewScripts, ruleId: string, pauseMs: number): Promise<boolean> {
   return (await scripts.run(CLAIM, [`${TAG}:acted`], [ruleId, pauseMs])) === 1
 }

@@ -32,7 +32,7 @@ function operationsFor(partition: number, code: string, stats: LinkStats | null)
   return [{ op: 'set', key: statsKey(partition, code), value: JSON.stringify(counted) }]
 }
 
-/** @returns NOT_CAUGHT_UP as well while the pipeline has not yet published its first as_of time */
+/** @returns NOT_CAUGHT_UP while the view is being built, or until the pipeline has published its first as_of time */
 export async function readLinkStats(reader: ViewReader, partition: number, code: string): Promise<ReadLinkStats | typeof NOT_CAUGHT_UP> {
   // The order matters: statistics that are read after the time can be newer than the time, but never older.
   const values = Promise.all([reader.get(asOfKey(partition)), reader.get(statsKey(partition, code))])

@@ -7,7 +7,7 @@ import { caughtUpKey, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewRea
  *
  * | key | value |
  * |---|---|
- * | `{links:<p>}:link:<short_code>` | JSON of a StoredLink; no key means that the link was deleted |
+ * | `{links:<p>}:link:<short_code>` | JSON of a StoredLink; no key means that there is no such link |
  */
 export const LINKS_VIEW = 'links'
 

@@ -25,8 +25,8 @@ export interface BuildDeps {
 
 /**
  * The progress of searches for a user who has more candidates nearby than one search may examine. The next search
- * continues where the last one stopped, but only when the user has swiped all candidates that the last one found.
- * Otherwise these candidates would be missing until a later search starts from the beginning again.
+ * continues where the last one stopped, but only if fewer than `REFILL_BELOW` of the candidates that the last one found
+ * are left. Otherwise, it begins where the last one began, so that it finds these candidates again.
  */
 interface Resume {
   /** A search may continue only while this value is unchanged; see `basisOf`. */
@@ -66,7 +66,7 @@ export interface Built {
   readonly stack: Stack
   /**
    * Resolves when the stack has been stored, or has been discarded because a newer change made it useless. The result
-   * contains the candidates of the stack whom the user has swiped or may no longer see since the search began.
+   * contains the candidates of the stack whom the user has swiped since the search began, or may no longer see.
    */
   readonly stored: Promise<ReadonlySet<string>>
 }
@@ -111,8 +111,8 @@ export async function buildStack(
   }
 
   /**
-   * Returns the candidates of the last search. A search that starts where the last search stopped does not find them
-   * again.
+   * Returns the candidates of the last search that are still visible. A search that starts where the last search
+   * stopped does not find them again.
    */
   function leftOver(foundAgain: ReadonlySet<string>): Ranked[] {
     if (Object.keys(from).length === 0) return []

@@ -8,8 +8,7 @@ import { indexCellOf } from './candidates/index-member.ts'
  *
  * | key | value |
  * |---|---|
- * | `{match-index:<p>}:cell:<geohash4>` | sorted set of the members in a cell, all with the same score, so that they
- * are ordered by geohash |
+ * | `{match-index:<p>}:cell:<geohash4>` | sorted set of the members in a cell, all with the same score, so that they are ordered by geohash |
  */
 export const MATCH_INDEX_VIEW = 'match-index'
 

@@ -12,12 +12,12 @@ const WINDOW_MS = 3_600_000
 const MS_PER_SECOND = 1_000
 
 /**
- * Counts a jump. A user's first place is no jump, except after the user has deleted a profile: otherwise users could
- * move as often as they like by leaving and returning.
+ * Counts a jump. A user's first place is not a jump, except after the user has deleted a profile. Otherwise, users
+ * could move as often as they like by leaving and returning.
  *
- * KEYS: 1 times of jumps, 2 the recent events. ARGV: 1 now in epoch ms, 2 window in ms, 3 maximum number, 4 a unique
- * member, 5 `1` if the user has no place yet. Returns 0 if the jump is allowed, otherwise the time in ms until a jump
- * is allowed.
+ * KEYS: 1 times of jumps, 2 the recent events.
+ * ARGV: 1 now in epoch ms, 2 window in ms, 3 maximum number, 4 a unique member, 5 `1` if the user has no place yet.
+ * Returns 0 if the jump is allowed, otherwise the time in ms until a jump is allowed.
  */
 export const COUNT_JUMP: ViewScript = {
   name: 'count-jump',
@@ -39,12 +39,12 @@ export function jumpKeys({ jumps, recent }: UserKeys): string[] {
   return [jumps, recent]
 }
 
-/** Arguments of COUNT_JUMP. */
+/** Returns the arguments of COUNT_JUMP. */
 export function jumpArguments(now: number, member: string, isFirstPlace: boolean): (string | number)[] {
   return [now, WINDOW_MS, MAX_JUMPS, member, isFirstPlace ? 1 : 0]
 }
 
-/** Whole seconds to wait, for Retry-After. */
+/** Returns the time to wait in whole seconds, for Retry-After. */
 export function retryAfterSeconds(waitMs: number): number {
   return Math.ceil(waitMs / MS_PER_SECOND)
 }

@@ -1,5 +1,5 @@
 import type { PairRow } from '../../../schemas/matches/types.ts'
 import { decisionView } from '../results.ts'
 
-/** A view of the results of commands about pairs. The relations between users are in the view of users. */
+/** Contains only the results of commands about pairs. The relations between users are in the view of users. */
 export const matchPairsView = decisionView<PairRow>({ name: 'match-pairs', operationsFor: () => [] })

@@ -33,8 +33,7 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
     reader.get(otherKeys.profile),
     reader.hmget(keys.recent, severedFields(other.id)),
     reader.hget(keys.relations, other.id),
-    // The caught-up flags are requested last. If Redis is emptied between the requests, the flags are therefore
-    // missing.
+    // The caught-up flags are requested last: if keys are missing because Redis was emptied, the flags are missing too.
     reader.get(caughtUpKey(MATCH_USERS_VIEW, user.partition)),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, other.partition)),
   ])

@@ -2,29 +2,30 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
 
 /**
  * Recent events of a user that the API knows and the view does not include yet: swipes, blocks, ended matches, and the
- * place. Every function that shows users to each other reads these events, so that nobody sees a user again after
- * swiping them.
+ * place. Every function that shows users to each other reads these events, so that a user who was swiped or hidden is
+ * not shown again.
  *
  * | field | value |
  * |---|---|
- * | `s:<user_id>` | newest swipe on another user: time, id and direction, with spaces between |
- * | `last` | newest swipe of all: time, id, direction, target and, of a rewind, what it took back, with spaces between |
- * | `x:<user_id>:<cause>` | the other user must not be shown, because one of the users blocks the other, or their match has ended; until the view includes it |
+ * | `s:<user_id>` | newest swipe on another user: time, id and direction, separated by spaces |
+ * | `last` | newest of all swipes: time, id, direction, target and, for a rewind, the direction of the swipe that was taken back; separated by spaces |
+ * | `x:<user_id>:<cause>` | the other user must not be shown, because one of the users blocks the other, or their match has ended; present until the view includes this |
  * | `m:<user_id>` | time at which the answer to a swipe announced a match, until the view includes the match |
- * | `place` | latitude, longitude and time, with spaces between |
+ * | `place` | latitude, longitude and time, separated by spaces |
  * | `active` | time at which a feed request was last reported as activity |
  * | `left` | time at which the user deleted their profile; earlier events of the user are no longer noted |
  *
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so a field
  * can be older than the view. Such a field has no effect for long: a newer field for the same target replaces it, or
- * the sink removes it because it is not newer than the view. The whole hash expires two days after its last change. An
- * outage is expected to be shorter. The hash of an active user never expires, so a new note about blocks, ended matches
- * or their lifting removes such notes, and notes about matches, that are two days older.
+ * the sink removes it because it is not newer than the view. The whole hash expires two days after its last change,
+ * because outages are expected to be shorter. The hash of an active user never expires. Every new note about a block,
+ * an ended match or the lifting of either therefore removes notes of these kinds, and notes about matches, that are two
+ * days older.
  *
- * When users delete their profiles, all their earlier swipes, blocks and ends of matches are lifted. The sink removes
- * the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it has received
- * the changed pairs. Blocks by other users remain, and so do notes from after the deletion. An API process may note an
- * older decision later, but a note never replaces a newer note.
+ * When a user deletes their profile, all earlier swipes, blocks and ends of matches by this user are lifted. The sink
+ * removes the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it has
+ * received the changed pairs. Blocks by other users remain, and so do notes from after the deletion. An API process may
+ * note an older decision later, but a note never replaces a newer note.
  */
 export interface Recent {
   /** The newest swipe on each target. */
@@ -95,13 +96,13 @@ return 1
 }
 
 /**
- * Stores a note about whether two users may see each other. Answers to a block and to its lifting may be noted in any
- * order, so the newer decision is kept. No limit on the number of fields applies, because a user whose recent events
- * are full may still block. Decisions from before the user deleted their profile are not noted. The value is the time
- * of the decision, a space, and 1 if the users may not see each other or 0 if they may.
+ * Stores a note about whether two users may see each other. A block and its lifting may be noted in any order, so the
+ * newer decision is kept. The limit on the number of fields does not apply, because a user whose recent events are full
+ * must still be able to block. Decisions from before the user deleted their profile are not noted. The value is the
+ * time of the decision, a space, and 1 if the users may not see each other or 0 if they may.
  *
- * A new field removes the fields of this kind, and those about matches, that were decided more than the time to live
- * earlier. Values of earlier versions contain no time and remain.
+ * A new field removes the fields of this kind, and those about matches, that are older than the new field by at least
+ * the time to live. Values of earlier versions contain no time and remain.
  *
  * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not see each other,
  * otherwise `0`.
@@ -139,7 +140,7 @@ export function isSeveredNote(value: string | null): boolean {
 
 /**
  * Returns the version up to which a sink removes a note.
- * @param at the view includes all decisions up to this time, epoch ms
+ * @param at time up to which the view includes all decisions, epoch ms
  */
 export function severedVersion(at: number): FieldVersion {
   return { number: at, text: '1' }
@@ -150,7 +151,7 @@ export function severedNoteTime(value: string | null): number {
   return value === null ? 0 : Number.parseInt(value, 10)
 }
 
-/** Arguments of NOTE_RECENT. */
+/** Returns the arguments of NOTE_RECENT. */
 export function noteArguments(fields: Readonly<Record<string, string>>): (string | number)[] {
   return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, ...Object.entries(fields).flat()]
 }
@@ -171,8 +172,8 @@ export function severedField(otherId: string, cause: Cause): string {
 
 /**
  * Returns the operations for a user who deletes their profile. They remove all notes of the user, except for blocks by
- * other users and for actions of a new profile. The place is removed in any case, because its note does not begin with
- * its time. The pipeline soon includes the place of a new profile.
+ * other users and for actions of a new profile. The place is always removed, because its note does not begin with its
+ * time. This does no harm, because the view soon includes the place of a new profile.
  */
 export function leavingOperations(key: string, deletedAt: number, now: number): ViewOperation[] {
   return [{ op: 'hkeep', key, suffix: BY_OTHERS, number: deletedAt }, ...noted(key, LEFT, deletedAt, String(deletedAt), now)]
@@ -216,7 +217,7 @@ export function placeField({ lat, lon }: { readonly lat: number; readonly lon: n
   return { [PLACE]: `${lat} ${lon} ${at}` }
 }
 
-/** The field of `placeField`. */
+/** Name of the field that `placeField` sets. */
 export const PLACE_FIELD = PLACE
 
 /** @param at epoch ms */

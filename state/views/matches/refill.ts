@@ -3,7 +3,7 @@ import { type BuildDeps, buildStack, lockBuild } from './build.ts'
 import { userKeys } from './users.ts'
 import { placeOf, readUser } from './viewer.ts'
 
-/** Result of a refill. `skipped`: nobody waits for the candidates, or another search for the user is running. */
+/** Result of a refill. `skipped`: no search is possible for the user now, or another search for the user is running. */
 export type Refill = 'built' | 'skipped'
 
 /**
@@ -12,7 +12,7 @@ export type Refill = 'built' | 'skipped'
  * @param token a unique token for the lock
  */
 export async function refillStack(deps: BuildDeps, partition: number, userId: string, token: string): Promise<Refill> {
-  // No search is possible for this user, and a lock would only delay the next feed.
+  // No search is possible for this user. Locking anyway would only delay the next feed.
   if ((await readyViewer()) === undefined) return 'skipped'
   const keys = userKeys(partition, userId)
   if (!(await lockBuild(deps, keys, token))) return 'skipped'

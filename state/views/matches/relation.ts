@@ -10,7 +10,7 @@ export interface Like {
   readonly isSuperLike: boolean
 }
 
-/** A match and blocks. */
+/** The match of two users, and blocks between them. */
 interface Bond {
   /** Time of the match. The ids of the match and its conversation are computed from the user ids. */
   readonly matchedAt: number | undefined
@@ -29,9 +29,9 @@ interface StoredBond {
 }
 
 /**
- * Maximum number of received likes that are stored per user, the newest ones. A very popular user may receive millions,
- * and each takes about 150 bytes. A like that is left out still leads to a match, because the pipeline finds matches
- * without the view.
+ * Maximum number of received likes that are stored per user. The newest likes are kept. A very popular user may receive
+ * millions, and each takes about 150 bytes. A like that is left out still leads to a match, because the pipeline finds
+ * matches without the view.
  */
 export const MAX_KEPT_LIKES = 10_000
 
@@ -56,8 +56,8 @@ export function storedRelation({ match_id, matched_at, has_ended, blocks, is_blo
 
 /**
  * Returns the score of a relation in the sorted set `likes`; null if the relation is not a like, or has an entry in
- * `relations`. Scores are whole numbers, for which Redis has a short form. They sort by time, and super-likes have odd
- * scores.
+ * `relations`. Scores are whole numbers, which Redis stores in a short form. They sort by time, and super-likes have
+ * odd scores.
  */
 export function likeScore(relation: MatchRelation): number | null {
   if (relation.liked_at === null || storedRelation(relation) !== null) return null
@@ -94,8 +94,8 @@ function parseBond(text: string): Bond {
 }
 
 /**
- * Lua functions about a user's entry in `relations`, which is false if there is none. `isMatched` returns whether the
- * two users have a match, even one that has ended. `isSevered` works like the function of this name below.
+ * Lua functions that take a user's entry in `relations`, or false if there is none. `isMatched` returns whether the two
+ * users have a match, even one that has ended. `isSevered` works like the function of this name below.
  */
 export const RELATION_FUNCTIONS = `
 local function isMatched(relation) return relation and string.find(relation, '"m":', 1, true) ~= nil end

@@ -20,7 +20,7 @@ export interface SearchBounds {
   readonly ringCells: number
 }
 
-/** docs/services/matches.md#candidates */
+/** The limits that docs/services/matches.md#candidates describes. */
 const BOUNDS: SearchBounds = { stackSize: STACK_SIZE, examinedPerStep: 2_000, examinedInAll: 5_000, ringCells: 200 }
 const RING_CELLS_AT_ONCE = 16
 
@@ -33,14 +33,14 @@ export interface SearchDeps {
   onSearched?(cell: Cell, members: readonly IndexMember[]): void
   /** Epoch ms. */
   readonly now: number
-  /** Default: the documented ones. */
+  /** Default: the documented limits. */
   readonly bounds?: SearchBounds
 }
 
 /**
  * Where a search stopped: for the geohash of each cell that was read, the last user who was examined, or END. Cells
- * that were read to their end are included. If later searches read them again, they could reach their limits before
- * they come to new cells.
+ * that were read to their end are included, so that later searches skip them. If later searches read these cells again,
+ * they could reach their limits before they come to new cells.
  */
 export type SearchPlace = Readonly<Record<string, string>>
 

@@ -17,7 +17,7 @@ import type { UserKeys } from './users.ts'
 export interface Stack {
   /** Epoch ms. */
   readonly builtAt: number
-  /** What the search depended on. */
+  /** The values on which the search depended; see `basisOf`. */
   readonly basis: string
   /** Best first. */
   readonly candidates: readonly StackedCandidate[]
@@ -32,24 +32,25 @@ export interface StackedCandidate {
 /** How long a stack is valid: docs/services/matches.md#feed */
 export const STACK_TTL_MS = 300_000
 /**
- * Time after which an empty stack is searched again. It is short, so that the first user of an area does not wait
+ * Time after which a search that found nobody is repeated. It is short, so that the first user in an area does not wait
  * minutes for the second.
  */
 const EMPTY_TTL_MS = 5_000
-/** A stack with fewer remaining candidates than this number is built again, at most once per period. */
+/** A stack with fewer remaining candidates than this number is built again, at most once per `REFILL_EVERY_MS`. */
 export const REFILL_BELOW = 5
 export const REFILL_EVERY_MS = 30_000
 const BASIS_PRECISION = 6
 const META = 'meta'
 
 /**
- * Stores a stack without the candidates whom the user has swiped or may no longer see since the search began. Stores
+ * Stores a stack without the candidates whom the user has swiped since the search began, or may no longer see. Stores
  * nothing if the lock has a different owner, because another search is newer or a rewind has made this search useless.
  *
  * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the place where the next search continues, 5 the
- * user's relations, which include what the sink has removed from the recent events. ARGV: 1 the lock's token, 2 time to
- * live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in ms, then ids and values of
- * candidates. Returns the ids of the candidates who are left out, even if nothing is stored.
+ * user's relations, which include what the sink has removed from the recent events.
+ * ARGV: 1 the lock's token, 2 time to live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in
+ * ms, then ids and values of candidates.
+ * Returns the ids of the candidates who are left out, even if nothing is stored.
  */
 export const STORE_STACK: ViewScript = {
   name: 'store-stack',

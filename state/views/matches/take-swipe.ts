@@ -5,9 +5,10 @@ import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
 
 /**
- * Adds a swipe to the recent events (see recent.ts), unless the request is a repetition. KEYS: 1 the recent events.
- * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 what a rewind
- * took back, or an empty string.
+ * Adds a swipe to the recent events (see recent.ts), unless the request is a repetition.
+ * KEYS: 1 the recent events.
+ * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 the direction of
+ * the swipe that a rewind took back, or an empty string.
  *
  * A rewind that is older than the user's newest swipe is not noted. If it were, a late rewind could show a user whom
  * the viewer has swiped since. A swipe that is noted late only hides its target for longer. Swipes from before the user
@@ -38,12 +39,12 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 /**
  * Stores a note about a swipe, removes its target from the stored candidates, claims a refill if few candidates are
  * left, and checks whether the target likes the user. A match that the view includes needs no note, and nothing would
- * remove one.
+ * remove such a note.
  *
- * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations, 5 the user's likes. ARGV: as
- * in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due,
- * 10 ms until the next refill. Returns two flags: whether the refill is claimed, and whether the target likes the user
- * or has a match with the user.
+ * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations, 5 the user's likes.
+ * ARGV: as in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a
+ * refill is due, 10 ms until the next refill.
+ * Returns two flags: whether the refill is claimed, and whether the target likes the user or has a match with the user.
  */
 export const TAKE_SWIPE: ViewScript = {
   name: 'take-swipe',
@@ -76,7 +77,7 @@ return 1
 }
 
 export interface TakenSwipe {
-  /** The caller must request a refill. */
+  /** True if the caller must request a refill. */
   readonly isRefillClaimed: boolean
   /** Whether the target likes the user or has a match with the user. */
   readonly isLiked: boolean
@@ -87,12 +88,12 @@ export function takeSwipeKeys({ recent, stack, refill, relations, likes }: UserK
 }
 
 /**
- * The result of noting a swipe. `match`: the answer may announce a match. `queued`: the swipe is queued. `none`: the
- * swipe was noted before, so nothing changes. Only an answered swipe can claim a refill.
+ * The result of noting a swipe. `match`: the answer may announce a match. `queued`: the answer only confirms that the
+ * swipe is queued. `none`: the swipe was noted before, so nothing changes. Only an answered swipe can claim a refill.
  */
 export type SwipeAnswer = 'match' | 'queued' | 'none'
 
-/** Arguments of TAKE_SWIPE. */
+/** Returns the arguments of TAKE_SWIPE. */
 export function takeSwipeArguments(swipe: RecentSwipe, answer: SwipeAnswer): (string | number)[] {
   return [...noteSwipeArguments(swipe), answer === 'match' ? '1' : '0', answer === 'none' ? 0 : REFILL_BELOW, REFILL_EVERY_MS]
 }
@@ -106,7 +107,7 @@ export function takeRewindKeys({ recent, stack, building }: UserKeys): string[] 
   return [recent, stack, building]
 }
 
-/** Arguments of TAKE_REWIND. */
+/** Returns the arguments of TAKE_REWIND. */
 export function noteSwipeArguments({ at, swipeId, targetId, direction, undone = '' }: RecentSwipe): (string | number)[] {
   return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, at, swipeId, targetId, direction, undone]
 }

@@ -25,7 +25,7 @@ import { likeScore, MAX_KEPT_LIKES, matchScore, storedRelation } from './relatio
  * |---|---|
  * | `{match-profiles:<p>}:profile:<user>` | JSON of the profile; no key means that there is none |
  * | `{match-profiles:<p>}:self:<user>` | JSON of a MatchSelf: score, place, activity, rewound targets, last swipe |
- * | `{match-profiles:<p>}:seen:<user>` | hash: bytes of a page of the seen-set by its number |
+ * | `{match-profiles:<p>}:seen:<user>` | hash: page number → bytes of that page of the seen-set |
  * | `{match-profiles:<p>}:relations:<user>` | hash: matches and blocks by the other user's id: see relation.ts |
  * | `{match-profiles:<p>}:likes:<user>` | sorted set: users who like the user and have no entry in `relations`, by time: see relation.ts |
  * | `{match-profiles:<p>}:matches:<user>` | sorted set: users with whom the user has a match, by time; the times of ended matches are negative |
@@ -89,8 +89,8 @@ function profileOperations(partition: number, userId: string, profile: MatchProf
 }
 
 /**
- * Keys that the API writes, apart from recent events. The times of jumps are not included, because they expire within
- * an hour. If they were deleted, a user could evade the limit of jumps by leaving and returning.
+ * Keys that the API writes, apart from recent events. The times of jumps are not included. They expire within an hour,
+ * and if they were deleted, a user could evade the limit on jumps by leaving and returning.
  */
 function notedKeys({ stack, building, refill, resume }: UserKeys): string[] {
   return [stack, building, refill, resume]
@@ -147,7 +147,7 @@ function includedCauses({ recent }: UserKeys, otherId: string, relation: MatchRe
   )
 }
 
-/** Lifts a cause in the recent events. */
+/** Returns the operations that lift a cause in the recent events; none if the cause was never lifted. */
 function lifted({ recent }: UserKeys, field: string, until: number | null, now: number): ViewOperation[] {
   return until === null ? [] : liftingOperations(recent, field, until, now)
 }
@@ -170,7 +170,7 @@ export interface UserKeys {
   readonly refill: string
   readonly resume: string
   readonly jumps: string
-  /** The flag of the partition, which all of its users share. */
+  /** The caught-up flag of the partition, which all users in the partition share. */
   readonly caughtUp: string
 }
 

@@ -54,8 +54,8 @@ export async function readUser(
   const [profile, self, recent, seenPages, stack, caughtUp] = await Promise.all([
     reader.get(keys.profile),
     reader.get(keys.self),
-    // A sink adds an event to the other keys in the same step in which it removes the note about it. The notes are
-    // therefore read first, even before the relations, so that no event is missing from both.
+    // In one step, a sink adds an event to the other keys and removes the note about the event. The notes are therefore
+    // read first, even before the relations, so that no event is missing from both.
     reader.hgetall(keys.recent),
     reader.hgetallBuffer(keys.seen),
     reader.hgetall(keys.stack),
@@ -88,7 +88,7 @@ export async function readRelations(
     // relations are therefore read last.
     reader.zmscore(keys.likes, otherIds),
     reader.hmget(keys.relations, otherIds),
-    // If Redis is emptied between the requests, the flag is missing.
+    // If relations are missing because Redis was emptied, the flag is missing too.
     reader.get(keys.caughtUp),
   ])
   if (caughtUp === null) return NOT_CAUGHT_UP
@@ -139,8 +139,8 @@ export interface OwnState {
 }
 
 /**
- * Reads a user without the relations and the seen-set, which may be large. @returns undefined if the user has no
- * profile
+ * Reads a user without the relations and the seen-set, because these may be large. @returns undefined if the user has
+ * no profile
  */
 export async function readOwn(
   reader: ViewReader & ListReader,
@@ -196,8 +196,7 @@ export async function readForSwipe(
     // The notes are read before the relation; see `readUser`.
     reader.hmget(keys.recent, [LAST_SWIPE, ...severedFields(target.id)]),
     reader.hget(keys.relations, target.id),
-    // The caught-up flags are requested last. If Redis is emptied between the requests, the flags are therefore
-    // missing.
+    // The caught-up flags are requested last: if keys are missing because Redis was emptied, the flags are missing too.
     reader.mget([keys.profile, keys.self, caughtUpKey(MATCH_USERS_VIEW, user.partition)]),
     reader.mget([userKeys(target.partition, target.id).profile, caughtUpKey(MATCH_USERS_VIEW, target.partition)]),
   ])
@@ -286,7 +285,7 @@ export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Plac
   }
 }
 
-/** Why a user may not see another user, apart from the filters; undefined if nothing forbids it. */
+/** Why a user may not see another user, apart from the filters. */
 export type Exclusion = 'swiped' | 'matched' | Cause
 
 /**
@@ -301,7 +300,7 @@ export function exclusionsOf({ self, recent, seenPages }: Pick<UserState, 'self'
     const cause = (relation && causeOf(relation)) ?? recent.severed.get(otherId)
     if (cause !== undefined) return cause
     if (relation?.matchedAt !== undefined) return 'matched'
-    // A recent swipe overrules the view.
+    // A recent swipe takes precedence over the view.
     const direction = recent.swipes.get(otherId)?.direction
     if (direction !== undefined) return direction === 'REWIND' ? undefined : 'swiped'
     return !exceptions.has(otherId) && seen.has(otherId) ? 'swiped' : undefined

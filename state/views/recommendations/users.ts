@@ -8,7 +8,7 @@ import { type BinaryReader, type NOT_CAUGHT_UP, type View, type ViewOperation, t
  * | key | value |
  * |---|---|
  * | `{user-features:<p>}:self:<user>` | hash: JSON of small fields at `facts`, bytes at `viewed`, `session`, `history`, `hidden`, `shown` |
- * | `{user-features:<p>}:seen:<user>` | hash: bytes of a page of the watched items by its number |
+ * | `{user-features:<p>}:seen:<user>` | hash: page number → bytes of that page of the watched items |
  */
 const USER_FEATURES_VIEW = 'user-features'
 
@@ -37,19 +37,19 @@ function pageOperations(key: string, page: number, value: UserFeatures | null): 
   return [{ op: 'hset', key, fields: { [page]: Buffer.from(value.page) } }]
 }
 
-/** A user as the view has it. */
+/** A user's data as the view stores it. */
 export interface StoredUser {
   /** Undefined: nothing is known about the user. */
   readonly self: UserSelf | undefined
-  /** Pages of watched items by number. */
+  /** Pages of the set of watched items, by page number. */
   readonly pages: Readonly<Record<string, Buffer>>
 }
 
 type UserReader = Pick<BinaryReader, 'hmgetBuffer' | 'hgetallBuffer'> & ViewReader
 
 /**
- * Reads a user with commands that are sent together. Returns NOT_CAUGHT_UP if the view is incomplete, because after
- * Redis was emptied, every user would look new.
+ * Reads a user with commands that are sent together. Returns NOT_CAUGHT_UP if the view is incomplete. Otherwise, every
+ * user would look new after Redis was emptied.
  */
 export async function readUser(reader: UserReader, partition: number, userId: string): Promise<StoredUser | typeof NOT_CAUGHT_UP> {
   const keys = userFeaturesKeys(partition, userId)

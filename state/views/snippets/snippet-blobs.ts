@@ -26,7 +26,7 @@ function operationsFor(partition: number, hash: string, references: BlobReferenc
 
 /** The Redis commands that sweeps need. */
 interface UnreferencedReader {
-  /** Members and scores, by ascending score. */
+  /** Returns members and scores, alternating, by ascending score. */
   zrange(key: string, start: number, stop: number): Promise<string[]>
   zrem(key: string, member: string): Promise<number>
 }
@@ -60,14 +60,14 @@ interface ExistenceReader {
 }
 
 /**
- * Returns the given hashes to which a snippet of any partition refers.
+ * Returns those of the given hashes that a snippet in any partition references.
  * @throws Error when a partition has not caught up, because it may still lack a reference
  */
 export async function referencedBlobs(reader: ExistenceReader, partitions: number, hashes: readonly string[]): Promise<Set<string>> {
   const referenced = new Set<string>()
   for (let partition = 0; partition < partitions; partition++) {
     const found = await Promise.all(hashes.map((hash) => reader.exists(blobKey(partition, hash))))
-    // The flag is read after the keys: if Redis was emptied in between, the flag is gone as well.
+    // The flag is read after the keys: if keys are missing because Redis was emptied, the flag is missing too.
     if ((await reader.exists(caughtUpKey(SNIPPET_BLOBS_VIEW, partition))) === 0)
       throw new Error(`the references of partition ${partition} have not caught up yet`)
     for (const [index, count] of found.entries()) if (count > 0) referenced.add(hashes[index])

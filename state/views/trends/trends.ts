@@ -40,8 +40,8 @@ export const TRENDS_VIEW = 'trends'
 export const SERVED_ENTRIES = 30
 
 /**
- * The format of whole lists, which changes with the schema. A reader of another version ignores lists in a format that
- * is not its own.
+ * Number of the format of whole lists. It changes with the schema. A reader ignores lists that a different version of
+ * the program has written in a different format.
  */
 const LIST_FORMAT = crc32(JSON.stringify(trendOutput.value.schema)) & 0xffff
 const wholeLists: Codec<TrendOutput> = trendOutput.value.open(LIST_FORMAT, { get: () => undefined })
@@ -131,7 +131,7 @@ export function readServed(
 
 /**
  * Reads candidates, as `readServed` reads served lists.
- * @returns undefined also when the list is in another format
+ * @returns undefined also when the list is in a different format
  */
 export function readCandidates(
   reader: ViewReader & Pick<BinaryReader, 'hmgetBuffer'>,
@@ -180,7 +180,7 @@ function headOf(line: string): Head {
 export function withoutHidden(entry: EntryText, hides: (term: string) => boolean): EntryText | undefined {
   const fields = JSON.parse(`{${entry}`) as RenderedEntry
   if (hides(fields.term)) return undefined
-  // Entries from before these fields lack them.
+  // Entries that were rendered before these fields existed lack them.
   const { variants = [], related = [] } = fields
   const isShown = (name: string) => !hides(foldTerm(name) ?? '')
   if (variants.every(isShown) && related.every(isShown)) return entry

@@ -4,7 +4,7 @@
  * are easy to exclude.
  */
 export interface Cell {
-  /** Characters of its geohash. */
+  /** Number of characters of the cell's geohash. */
   readonly precision: Precision
   readonly column: number
   readonly row: number

@@ -16,7 +16,7 @@ export function distanceKm(a: Place, b: Place): number {
   return 2 * EARTH_RADIUS_KM * Math.asin(Math.min(1, Math.sqrt(h)))
 }
 
-/** The least distance that other users may see. */
+/** The smallest distance, in km, that other users may see. */
 export const LEAST_SHOWN_KM = 1
 
 /**

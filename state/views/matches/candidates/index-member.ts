@@ -76,14 +76,14 @@ function decoded(text: string): string {
 }
 
 /**
- * Rounds a place as the index does. A later check of a candidate uses the rounded place, so that its filters give the
+ * Rounds a place as the index does. A later check of a candidate uses the rounded place, so that the filters give the
  * same results as in the search.
  */
 export function indexedPlace({ lat, lon }: Place): Place {
   return { lat: Math.round(lat * PLACE_SCALE) / PLACE_SCALE, lon: Math.round(lon * PLACE_SCALE) / PLACE_SCALE }
 }
 
-/** Returns the beginning of a member, which is the same in all versions of the member. */
+/** Returns the prefix of a member: its geohash and its user id. */
 export function memberPrefix(member: string): string {
   return member.slice(0, member.indexOf(SEPARATOR, GEOHASH_CHARACTERS + 1))
 }
@@ -94,6 +94,6 @@ export function memberPrefix(member: string): string {
  */
 export function memberRange(cell: Cell, after?: string): { readonly min: string; readonly max: string } {
   const geohash = geohashOf(cell)
-  // The tilde follows all characters of members.
+  // The tilde sorts after all characters of members.
   return { min: after === undefined ? `[${geohash}` : `(${after}~`, max: `(${geohash}~` }
 }

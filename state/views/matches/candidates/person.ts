@@ -8,7 +8,7 @@ export interface Candidate {
   /** ISO date. */
   readonly birthDate: string
   readonly gender: string | undefined
-  /** Empty: everybody. */
+  /** Empty if the user seeks people of every gender. */
   readonly seekingGender: readonly string[]
   readonly minAge: number
   readonly maxAge: number

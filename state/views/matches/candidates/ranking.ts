@@ -18,8 +18,8 @@ export interface Ranked {
 /**
  * Returns how well a candidate suits a viewer, from 0 to 1: the weighted sum of five parts, each from 0 to 1.
  *
- * - distance: 1 at the least shown distance, falling linearly; with exact distances, viewers could compute where a
- *   candidate is
+ * - distance: 1 at the smallest shown distance, falling linearly (exact distances would let viewers compute where a
+ *   candidate is)
  * - desirability: 2^(-|difference| / 400)
  * - recency: 1 now, falling linearly to 0 after seven days
  * - likes me: 1 if the candidate likes the viewer
