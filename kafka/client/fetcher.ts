@@ -26,8 +26,8 @@ const DEFAULTS = {
   maxPartitionBytes: MIB,
   maxBufferedBytes: 64 * MIB,
   /**
-   * Default size of a poll: about 20,000 records of 200 bytes. That many records make multi-gets efficient, and their
-   * processing takes far less than half a heartbeat interval.
+   * Default size of a poll: about 20,000 records of 200 bytes. This number is large enough for efficient multi-gets. It
+   * is small enough to be processed in far less than half a heartbeat interval.
    */
   maxPollBytes: 4 * MIB,
 } as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
@@ -46,8 +46,8 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   const longestWaitMs = Math.min(LONGEST_IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
   const periodMs = Math.min(IDLE_WAIT_MS, longestWaitMs)
   /**
-   * Returns a wait that makes the answers to all fetchers of a process arrive at the same time, so that the process and
-   * the broker wake up once for all of them.
+   * Returns a wait. The waits of all fetchers in a process end at the same time, so that the process and the broker
+   * wake up once for all of them.
    */
   function alignedWaitMs(): number {
     const wantedMs = Math.min(longestWaitMs, idleWaitMs())

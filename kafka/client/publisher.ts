@@ -26,7 +26,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   /** Lanes that have records. The lane whose last request was longest ago comes first. */
   const busy = new Set<PublishLane>()
   const closing = new AbortController()
-  /** How many times in succession brokers have refused to be leaders. */
+  /** How many times in succession brokers have answered that they are not the leader. */
   let refusals = 0
   let isLocating = false
   let isScheduled = false

@@ -20,8 +20,8 @@ interface Assigned extends TopicPartition {
 }
 
 /**
- * Time after which a waiting poll ends without data, as when a broker responds without data. It is short enough for
- * group events to be noticed soon.
+ * A waiting poll ends after this time even if there is no data, as when a broker sends an empty response. The time is
+ * short, so that callers soon notice group events.
  */
 const MAX_WAIT_MS = 100
 /** Maximum number of records of one partition that one poll returns. */

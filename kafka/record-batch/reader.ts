@@ -44,7 +44,7 @@ const MIN_RECORD_BYTES = 7
 
 /**
  * Decodes all complete batches into chunks of visible records.
- * @throws TransportError with code CORRUPT_BATCH, after which none of the bytes may be used
+ * @throws TransportError with code CORRUPT_BATCH. In that case, none of the bytes may be used
  */
 export function readChunks(fetched: FetchedRecords): RecordChunk[] {
   const reader = new ChunkReader(fetched)

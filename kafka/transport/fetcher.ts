@@ -48,8 +48,8 @@ export interface FetcherOptions {
   readonly maxBufferedBytes?: number
   /**
    * How to treat a compressed batch that cannot be unpacked or unpacks to more than 64 MiB. `fail` throws a fatal
-   * TransportError at every attempt. `stand-in` returns a chunk with `unreadable` in its place, so that the reader can
-   * set it aside and continue. Default `fail`.
+   * TransportError at every attempt. `stand-in` returns a chunk with `unreadable` instead of the batch, so that the
+   * caller can report the batch and continue. Default `fail`.
    */
   readonly unreadableBatches?: UnreadableBatches
   /**

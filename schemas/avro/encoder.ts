@@ -256,8 +256,8 @@ function varint(index: number): string {
 }
 
 /**
- * Returns the maximum number of bytes of a type; undefined for a type without a bound. Writers of types with a bound do
- * not reserve room themselves.
+ * Returns the maximum number of bytes of a type; undefined for a type without a bound. The code that writes a bounded
+ * type does not reserve room itself.
  */
 function boundedBytes(type: AvroType): number | undefined {
   switch (type.kind) {

@@ -17,9 +17,9 @@ import {
 } from './cursor.ts'
 
 /**
- * Readers of Avro's primitives, which generated decoders call when their inlined fast path does not apply. Each reader
- * returns the value and stores the position after the value in the cursor. If the value is malformed, the reader stores
- * -1 and the reason.
+ * Functions that read Avro's primitives. Generated decoders call them when their inlined fast path does not apply. Each
+ * function returns the value and stores the position after the value in the cursor. If the value is malformed, the
+ * function stores -1 and the reason.
  */
 
 export const TRUNCATED = 'the bytes end inside the value'

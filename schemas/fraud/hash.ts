@@ -2,7 +2,7 @@ const HIGH_BITS = 0xffff
 const TWO_TO_32 = 2 ** 32
 
 /**
- * Returns a 48-bit hash of a string, which is exact in a double. An entity has at most 768 transactions; the
+ * Returns a 48-bit hash of a string. A double represents it exactly. An entity has at most 768 transactions; the
  * probability that two of them share a hash is 1e-9. The hash is fast but not cryptographic. A caller who chooses ids
  * with equal hashes gains nothing, because the caller could just as well send equal ids.
  */

@@ -13,7 +13,7 @@ export interface Travel {
   readonly isImpossible: boolean
   /**
    * Severity from 0 to 1. It is 0 for places that are near each other. For other places it is the distance as a share
-   * of the distance that a traveller can cover in the time.
+   * of the distance that a traveller can cover in the elapsed time.
    */
   readonly severity: number
 }

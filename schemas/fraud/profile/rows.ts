@@ -23,7 +23,7 @@ const HASH_BYTES = 4
 const FLAGS_AT = 46
 const KINDS_AT = 47
 
-/** Bit `i` of the flags says that the transaction names an entity of kind `i`. */
+/** The flags above bits 0 to 4. Bit `i` of those says that the transaction names an entity of kind `i`. */
 const HAS_PLACE = 1 << 5
 const IS_REPEATED = 1 << 6
 

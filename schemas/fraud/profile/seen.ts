@@ -148,7 +148,7 @@ function secondOldest(rows: Buffer, end: number): number {
   return second
 }
 
-/** Of the rows that were last seen at a time, removes those with the greatest hashes, until the rows fit. */
+/** Several rows may have been last seen at the same time. Removes those with the greatest hashes until the rows fit. */
 function withoutTies(rows: Buffer, end: number, at: number, most: number): number {
   const hashes: number[] = []
   for (let row = 0; row < end; row += SEEN_BYTES) if (lastOf(rows, row) === at) hashes.push(rows.readUInt32BE(row))
