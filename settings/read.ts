@@ -60,7 +60,7 @@ export function readSettings<Config>(env: Environment, compose: (reader: Setting
   return config()
 }
 
-/** Parses each variable by itself. Reports an invalid one in `wrong` and omits its value. */
+/** Parses each variable by itself. If a variable is invalid, adds a message to `wrong` and omits its value. */
 function valuesOf<V extends Variables>(variables: V, given: Environment, wrong: string[]): Values<V> {
   const values: Record<string, unknown> = {}
   for (const [name, schema] of Object.entries(variables)) {

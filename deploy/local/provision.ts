@@ -15,7 +15,7 @@ export type PartitionPlan = 'local' | 'production'
 /** A partition plan, or a function that returns the partition count of each topic. */
 type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 
-/** What the topics are created for. */
+/** The services whose topics are created. */
 export interface ProvisionedServices {
   readonly schemas: readonly ServiceSchemas[]
   readonly pipelines: readonly PipelineService[]
