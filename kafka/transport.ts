@@ -78,10 +78,10 @@ export interface Transport {
     at: 'earliest' | 'end',
   ): Promise<Map<string, number>>
   /**
-   * Returns, keyed by `partitionKey`, the offset at which the batches of a leader epoch and of all earlier epochs end.
-   * State that was copied from records beyond that offset contains records that the log has lost. The offset is -1 when
-   * the log contains only later epochs. Waits for a leader of this epoch or a later one, because a leader from before
-   * the epoch does not know where it ends.
+   * Returns the offset at which the batches of a leader epoch and of all earlier epochs end. The results are keyed by
+   * `partitionKey`. State that was copied from records beyond that offset contains records that the log has lost. The
+   * offset is -1 when the log contains only later epochs. Waits for a leader of this epoch or a later one, because a
+   * leader from before the epoch does not know where it ends.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
   /** Returns the latest leader epoch of the partition that any metadata or offset has named; -1 when it is unknown. */

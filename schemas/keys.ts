@@ -116,8 +116,8 @@ const kept: string[] = new Array(KEPT_TEXTS).fill('')
 
 /**
  * Decodes text like `strictUtf8`. If the same short text was decoded recently, the result is the same string object. In
- * that case nothing is allocated, and maps find the string faster: V8 has already computed its hash and compares it by
- * its address.
+ * that case nothing is allocated. Maps also find the string faster, because V8 has already computed its hash and only
+ * compares addresses.
  */
 function keptText(buffer: Buffer, start: number, end: number): string {
   const length = end - start

@@ -84,5 +84,5 @@ function untilSignal(): Promise<undefined> {
 }
 
 await runMain(main)
-// The signal handlers are removed, because they would keep the process alive after a failed start.
+// After a failed start, the process must exit explicitly, because the signal handlers would keep it alive.
 if (process.exitCode === 1) process.exit()

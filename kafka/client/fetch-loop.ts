@@ -13,7 +13,7 @@ import type { Context } from './options.ts'
  * that is assigned or resumed does not have to wait until the first request returns data.
  */
 const SLOTS_PER_LEADER = 2
-/** Size at which a response shows that there is more to read, so that the next request follows at once. */
+/** A response of at least this size shows that there is more to read, so the next request follows at once. */
 const FULL_RESPONSE_BYTES = 65_536
 /** Two waits that end less than this time apart count as ending at the same time. */
 const TOGETHER_MS = 20

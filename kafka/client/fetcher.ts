@@ -46,8 +46,8 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   const longestWaitMs = Math.min(LONGEST_IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
   const periodMs = Math.min(IDLE_WAIT_MS, longestWaitMs)
   /**
-   * Returns a wait. The waits of all fetchers in a process end at the same time, so that the process and the broker
-   * wake up once for all of them.
+   * Returns how long the broker may delay its next answer. The delays for all fetchers in a process end at the same
+   * time, so that the process and the broker wake up once for all of them.
    */
   function alignedWaitMs(): number {
     const wantedMs = Math.min(longestWaitMs, idleWaitMs())
@@ -137,7 +137,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       budget -= data.bytes
       taken.push(data.entry)
       if (data.bytes > 0) {
-        // The partition goes to the end of the order, so that it comes last in the next call.
+        // Moves the partition to the end of the map, so that it comes last in the next call.
         positions.delete(key)
         positions.set(key, state)
       }

@@ -25,7 +25,7 @@ const FIRST_INTERVAL_MS = 1_000
  */
 const OWNER_OF_ALL_INTERVALS = 2
 /**
- * Number of heartbeat intervals for which a confirmation of the membership is valid. It is longer than the usual time
+ * A confirmation of the membership is valid for this many heartbeat intervals. This is longer than the usual time
  * between two heartbeats, and shorter than the shortest session that Kafka recommends.
  */
 const CONFIRMED_INTERVALS = 2.5
@@ -68,7 +68,7 @@ export function openGroupMember(
   let joins = 0
   let intervalMs = FIRST_INTERVAL_MS
   /**
-   * True after the group has removed the member once. The group's session timeout may then be shorter than two
+   * True after the group has removed the member once. If so, the group's session timeout may be shorter than two
    * heartbeat intervals.
    */
   let wasFenced = false
@@ -264,8 +264,8 @@ export function openGroupMember(
   }
 
   /**
-   * Joins again. A worker whose producer was fenced calls this even while it is still a member of the group. From this
-   * call until it has joined, the member owns no partitions.
+   * Joins again. A worker whose producer was fenced calls this function even while its member is still in the group.
+   * From the call until it has joined, the member owns no partitions.
    */
   async function rejoin(): Promise<void> {
     if (state === 'member') {

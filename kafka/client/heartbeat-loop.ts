@@ -16,7 +16,7 @@ export interface HeartbeatLoopOptions {
   intervalMs(): number
   /** Sends one heartbeat and handles the answer. Rejects with Disconnected when there is no answer. */
   exchange(): Promise<void>
-  /** Called with an error that a retry cannot cure. */
+  /** Called with an error that a retry cannot fix. */
   failed(error: Error): void
   /** Fires when the member leaves. */
   readonly stopping: AbortSignal

@@ -3,7 +3,7 @@ import { classify, Disconnected, type ErrorName, errorName, fatal } from './erro
 import { type Connection, produceV11, ResponseError, Writer } from './protocol.ts'
 
 /**
- * A Produce request with a custom writer, which sends finished batches unchanged. Versions 11 and 12 have the same
+ * A Produce request with a custom writer. The writer sends finished batches unchanged. Versions 11 and 12 have the same
  * format.
  */
 const PRODUCE_KEY = 0
@@ -69,7 +69,7 @@ export interface ProducedPartition {
 
 export interface ProduceTarget {
   readonly transactionalId: string | null
-  /** True if the leaders must add their partitions to the transaction, which requires transactions of version 2. */
+  /** True if the leaders must add their partitions to the transaction. This requires transactions of version 2. */
   readonly addsPartitions: boolean
 }
 

@@ -42,7 +42,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     { spacingMs, requestTimeoutMs },
     {
       onSent(lane) {
-        // The lane goes to the end of the order, so that its partition comes last in the next request.
+        // Moves the lane to the end of the set, so that its partition comes last in the next request.
         busy.delete(lane)
         busy.add(lane)
       },

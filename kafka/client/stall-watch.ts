@@ -3,7 +3,7 @@ import { KeptBeats, type KeptSession } from './kept-session.ts'
 /** How often the thread checks whether the event loop is running. */
 export const CHECK_EVERY_MS = 1_000
 /**
- * The event loop counts as blocked after this time without a sign of life, which it normally gives every second. The
+ * The event loop counts as blocked after this time without a sign of life. Normally it gives one every second. The
  * member may have sent its last heartbeat up to two seconds (two intervals) before the last sign of life, and the
  * thread checks once a second. So at most about 4.5 s pass between this heartbeat and the thread's first one. The
  * shortest session in use is 6 s.

@@ -26,7 +26,7 @@ const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const MAX_UNEXPLAINED = 20
 /**
  * The value that means "unknown producer id" in InitProducerId. With this value, the coordinator assigns a producer id.
- * If the transactional id already has one, it raises the epoch, no matter which process used the id.
+ * If the transactional id already has one, the coordinator raises its epoch, no matter which process used it.
  */
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
@@ -296,7 +296,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       return isVersion2
     },
     renew,
-    /** True once the coordinator may know of the open transaction, which must then be ended explicitly. */
+    /** True once the coordinator may know of the open transaction. It must then be ended explicitly. */
     get isOpen() {
       return opened
     },

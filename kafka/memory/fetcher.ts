@@ -65,7 +65,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
       each.wasReset = false
       if (data.chunks.length === 0) continue
       budget -= data.chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0)
-      // The partition goes to the end of the order, so that it comes last in the next call.
+      // Moves the partition to the end of the map, so that it comes last in the next call.
       assigned.delete(key)
       assigned.set(key, each)
     }

@@ -94,7 +94,7 @@ export class ChunkBuilder {
     this.#count = row
   }
 
-  /** Adds the records of an uncompressed batch, whose bytes are in this chunk's own buffer. */
+  /** Adds the records of an uncompressed batch. Its bytes are in this chunk's own buffer. */
   addPlain(batch: BatchHeader, from: number): void {
     this.add(this.#buffer, batch, batch.start + RECORDS_AT, batch.end, from)
   }

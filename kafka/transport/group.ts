@@ -8,7 +8,7 @@ export type GroupEvent =
   | { readonly type: 'assignment'; readonly partitions: readonly TopicPartition[] }
   /** The membership is lost. Drop uncommitted results, then `rejoin`. */
   | { readonly type: 'fenced'; readonly reason: string }
-  /** The membership failed for a reason that a retry cannot cure (authorization, unsupported broker). */
+  /** The membership failed for a reason that a retry cannot fix (authorization, unsupported broker). */
   | { readonly type: 'failed'; readonly error: Error }
 
 export interface GroupOptions {

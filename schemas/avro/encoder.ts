@@ -53,7 +53,7 @@ function generateEncoder(type: AvroType): RawEncode {
 }
 
 /**
- * Emits statements that write to `b` at `p`. Paths are JavaScript string expressions as source text, which are
+ * Emits statements that write to `b` at `p`. Paths are the source text of JavaScript string expressions. These are
  * evaluated only on failure.
  */
 function encoderGenerator(out: SourceBuilder) {

@@ -97,7 +97,7 @@ function entrySchema(): AvroSchema {
 }
 
 /**
- * Skips an entry, whose fields are in the order of the schema.
+ * Skips an entry. Its fields are in the order of the schema.
  * @returns where the entry ends
  */
 function skipEntry(body: Buffer, start: number): number {

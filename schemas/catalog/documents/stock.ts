@@ -10,8 +10,8 @@ export function stockStatus(available: number): CatalogStockStatus {
 }
 
 /**
- * Returns the stock hint that is shown to buyers. The hint never gives an exact amount above five, which would only
- * help competitors.
+ * Returns the stock hint that is shown to buyers. Above five, the hint never gives an exact amount, because that would
+ * only help competitors.
  */
 export function quantityHint(available: number): string {
   if (available > 10) return '10+'

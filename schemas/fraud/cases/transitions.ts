@@ -17,7 +17,7 @@ export function mayFollow(before: FraudCaseStatus, after: FraudCaseStatus): bool
   return before === after || NEXT[before].includes(after)
 }
 
-/** Returns whether the status is a verdict, which closes the case. */
+/** Returns whether the status is final, that is, a verdict that closes the case. */
 export function isFinal(status: FraudCaseStatus): status is FinalVerdict {
   return status === 'CONFIRMED_FRAUD' || status === 'FALSE_POSITIVE'
 }

@@ -1,6 +1,6 @@
 import shipped from '../models/shipped/default.json' with { type: 'json' }
 
-/** Name of a model, which is also the name of its score. */
+/** Name of a model. Its score has the same name. */
 export type ModelName = 'account_takeover' | 'payment_fraud' | 'money_laundering'
 
 export const MODELS: readonly ModelName[] = ['account_takeover', 'payment_fraud', 'money_laundering']
@@ -25,7 +25,7 @@ export interface Levels {
 export type AloneThresholds = Partial<Levels>
 
 /**
- * The parameters by which rules and model scores become a decision; see docs/services/fraud.md#decision. A policy is
+ * The parameters that turn rules and model scores into a decision; see docs/services/fraud.md#decision. A policy is
  * published together with the models whose scores it was calibrated for.
  */
 export interface Policy {

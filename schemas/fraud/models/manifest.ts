@@ -14,7 +14,7 @@ export interface GoldenVectors {
 export interface ModelManifest {
   readonly name: ModelName
   readonly version: string
-  /** The name of the ONNX file, which is in the folder of the manifest. */
+  /** Name of the ONNX file. It is in the same folder as the manifest. */
   readonly file: string
   /** SHA-256 of the ONNX file, in lower-case hexadecimal. */
   readonly sha256: string

@@ -129,7 +129,7 @@ const parts: ProfileParts = {
 
 /**
  * Finds the fields of a profile, in the order of the schema.
- * @returns an object that the next call changes
+ * @returns an object that the next call reuses
  * @throws CodecError if the bytes are not a profile
  */
 export function parseProfile({ bytes, start, end }: PackedProfile): ProfileParts {

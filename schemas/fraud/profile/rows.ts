@@ -29,7 +29,7 @@ const IS_REPEATED = 1 << 6
 
 /**
  * Writes a row without the kinds of its entities.
- * @param isRepeated the transaction was counted before
+ * @param isRepeated true if the transaction was counted before
  */
 export function writeRow(rows: Buffer, at: number, facts: CountedFacts, isRepeated: boolean): void {
   writeEvent(rows, at, facts)

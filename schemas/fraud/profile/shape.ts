@@ -19,7 +19,7 @@ const SLACK_MS = 10 * MINUTE_MS
 /** Sums of transactions over aligned buckets. */
 export interface SumLevel {
   readonly spanMinutes: number
-  /** Age up to which buckets of this level are used, ms. Older buckets are joined into buckets of the next level. */
+  /** Buckets of this level are used up to this age, ms. Older buckets are joined into buckets of the next level. */
   readonly keptMs: number
 }
 
@@ -32,7 +32,7 @@ export interface SeenLimit {
 
 /** What the profiles of one kind of entity contain. */
 export interface ProfileShape {
-  /** Age up to which transactions are kept individually, ms. */
+  /** Transactions are kept individually up to this age, ms. */
   readonly exactMs: number
   /**
    * Maximum number of transactions that are kept individually. Further ones displace the oldest, which are added to the

@@ -83,8 +83,8 @@ function evaluateRule(
 }
 
 /**
- * Returns whether a rule matches. Returns undefined if a missing value prevents a decision, and false if the evaluation
- * failed.
+ * Returns whether a rule matches. Returns undefined if the result depends on a missing value, and false if the
+ * evaluation failed.
  */
 function resultOf(compiled: CompiledRule, plan: RulePlan, tallies: RuleTallies): Truth {
   try {

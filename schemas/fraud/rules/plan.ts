@@ -82,7 +82,7 @@ export function planOf(conditions: readonly Node[]): RulePlan {
   }
 }
 
-/** The numbers of a transaction for which conditions have bounds. */
+/** The numbers of a transaction that are compared with bounds, one column for each field or closure. */
 interface Columns {
   /** The slot of each column's field; undefined for a column with a closure. */
   readonly slots: (number | undefined)[]

@@ -77,8 +77,8 @@ export interface RankedItem {
 /** What connects the user with the item. */
 export interface RankedMatch {
   /**
-   * Product of the user's and the item's vectors, from -1 to 1, scaled so that the longest item vector has length 1; 0
-   * without a model.
+   * Dot product of the user's and the item's vectors, from -1 to 1, scaled so that the longest item vector has length
+   * 1; 0 without a model.
    */
   readonly vectorSimilarity: number
   /**
