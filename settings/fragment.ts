@@ -39,5 +39,5 @@ export function settingsFragment<Value, const V extends Variables>(fragment: Set
   return fragment
 }
 
-/** For services without settings of their own. */
+/** The fragment of services that have no settings. */
 export const NO_SETTINGS = settingsFragment({ variables: {}, value: () => ({}) })

@@ -94,8 +94,8 @@ export function openConnections({ options, newConnection = systemConnection }: P
   }
 
   /**
-   * Returns whether requests can be sent. When its session ends, a connection authenticates again and soon becomes
-   * usable; a request that is sent during this time would close the connection.
+   * Returns whether requests can be sent. When the SASL session of a connection ends, the connection authenticates
+   * again and soon becomes usable. A request that is sent in the meantime would close the connection.
    */
   async function isUsable(connection: Connection): Promise<boolean> {
     if (connection.isConnected()) return true

@@ -38,7 +38,7 @@ interface UnderWay {
  */
 const RESPONSES_AHEAD = 2
 
-/** Callbacks of the loop to its fetcher. */
+/** Callbacks with which the loop informs its fetcher. */
 export interface FetchLoopHooks {
   /** Called after responses were stored and the next request was sent. */
   arrived(): void

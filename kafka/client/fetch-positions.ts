@@ -5,8 +5,8 @@ import { type ReaderReset, type TopicPartition, UNKNOWN_LEADER_EPOCH } from '../
 import type { EpochEnd, FetchedPartition } from './fetch-request.ts'
 
 /**
- * The part of a response with the data of one partition that `poll` has not returned yet. The data is decoded only when
- * it is polled.
+ * Data of one partition from one response. `poll` has not returned this data yet, or only a part of it. The data is
+ * decoded only when it is polled.
  */
 export interface Segment {
   readonly from: number

@@ -19,7 +19,7 @@ const MIB = 1_048_576
 const DEFAULTS = {
   isolation: 'read_committed',
   unreadableBatches: 'fail',
-  /** Kafka's fetch.max.wait.ms. */
+  /** Kafka's default for fetch.max.wait.ms. */
   maxWaitMs: 500,
   collectMs: 0,
   maxBytes: 16 * MIB,

@@ -13,10 +13,10 @@ export interface FetchedRecords {
   readonly records: Buffer
   /** The requested offset. Earlier records of the first batch are skipped. */
   readonly from: number
-  /** Null for read_uncommitted. */
+  /** The aborted transactions in the response; null for read_uncommitted. */
   readonly aborted: readonly AbortedTransaction[] | null
   readonly verifyChecksums: boolean
-  /** Default `fail`. */
+  /** How to treat a batch that cannot be unpacked. Default `fail`. */
   readonly unreadableBatches?: UnreadableBatches
 }
 

@@ -28,9 +28,9 @@ export interface ProducerOptions {
    * transactions (at least once).
    */
   readonly transactionalId?: string
-  /** Default 10 s. */
+  /** Kafka's transaction.timeout.ms. Default 10 s. */
   readonly transactionTimeoutMs?: number
-  /** Default none. */
+  /** Compression codec of the batches. Default none. */
   readonly compression?: Compression
   /**
    * The largest batch that each topic accepts (`Transport.maxBatchBytes`). If the limit of a topic is missing, only the

@@ -97,7 +97,7 @@ export function writeInt64(buffer: Buffer, at: number, value: bigint): number {
   return writeGroups(buffer, at, zigzagLow & LOW_28_BITS, zigzagHigh * 16 + (zigzagLow >>> LOW_GROUPS_BITS))
 }
 
-/** Writes four bytes, little-endian. */
+/** Writes a 32-bit float in little-endian order. */
 export function writeFloat(buffer: Buffer, at: number, value: number): number {
   float32[0] = value
   const bits = float32Bits[0]
@@ -108,7 +108,7 @@ export function writeFloat(buffer: Buffer, at: number, value: number): number {
   return at + 4
 }
 
-/** Writes eight bytes, little-endian. */
+/** Writes a 64-bit float in little-endian order. */
 export function writeDouble(buffer: Buffer, at: number, value: number): number {
   float64[0] = value
   const low = float64Bits[LOW_HALF]

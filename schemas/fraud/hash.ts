@@ -26,7 +26,7 @@ export function hash32(text: string): number {
   return hash48(text) >>> 0
 }
 
-/** Finalizer of MurmurHash3. */
+/** Mixes the bits of a number with the finalizer of MurmurHash3. */
 function mix(value: number): number {
   let mixed = value ^ (value >>> 16)
   mixed = Math.imul(mixed, 0x85ebca6b)

@@ -17,7 +17,7 @@ export type BrokerSettings = Readonly<Record<string, string | number | boolean>>
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 /**
  * Session timeout of consumer groups. It tolerates five missed heartbeats of an ordinary member, or two of a member
- * that owns all partitions. With Kafka's default, the partitions of a lost worker would wait for 45 s.
+ * that owns all partitions. With Kafka's default, the partitions of a lost worker would have no owner for 45 s.
  */
 const GROUP_SESSION_MS = 6_000
 const GROUP_HEARTBEAT_MS = 1_000

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** The id is a safe JSON number. */
+/** Number of bits of an id. With 53 bits, every id is a safe integer in JSON. */
 const ID_BITS = 53
 
 /** Returns the id of an image. The same content in the same product always has the same id. The id is never 0. */

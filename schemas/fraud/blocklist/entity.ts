@@ -18,7 +18,7 @@ export interface BlockedEntity {
   readonly masked_value: string | null
 }
 
-/** 128 bits in hexadecimal digits. */
+/** Length of an entry's id: 128 bits in hexadecimal digits. */
 const ENTRY_ID_CHARACTERS = 32
 const ENTRY_ID = /^[0-9a-f]{32}$/
 

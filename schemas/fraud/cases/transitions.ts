@@ -23,8 +23,8 @@ export function isFinal(status: FraudCaseStatus): status is FinalVerdict {
 }
 
 /**
- * Returns the status of a case after a verdict. SUSPICIOUS is not a label, so another analyst has to look at the case,
- * even if it was closed.
+ * Returns the status of a case after a verdict. SUSPICIOUS is not final, so another analyst has to look at the case,
+ * even if the case was closed.
  */
 export function statusAfter(verdict: FraudVerdict): FraudCaseStatus {
   return verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict

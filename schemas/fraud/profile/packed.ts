@@ -16,7 +16,7 @@ export interface PackedProfile {
   end: number
 }
 
-/** Magic byte and schema id. */
+/** Size of the header: the magic byte and the schema id. */
 const HEADER_BYTES = 5
 const MAGIC = 0
 const DOUBLE_BYTES = 8

@@ -28,9 +28,9 @@ export interface RuleSet {
   readonly rules: readonly CompiledRule[]
   /** Evaluates `rules` by their indexes. */
   readonly plan: RulePlan
-  /** In order of precedence. */
+  /** The live rules in order of precedence. */
   readonly live: readonly CompiledRule[]
-  /** In order of precedence. */
+  /** The shadow rules in order of precedence. */
   readonly shadow: readonly CompiledRule[]
   readonly broken: readonly BrokenRule[]
 }

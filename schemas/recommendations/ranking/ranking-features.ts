@@ -37,7 +37,7 @@ export const RANKING_FEATURES = [
 
 export type RankingFeature = (typeof RANKING_FEATURES)[number]
 
-/** Doubles per row. */
+/** Number of doubles per row. */
 export const RANKING_WIDTH = RANKING_FEATURES.length
 
 /** The places where lists are shown. Rows contain the indexes of these contexts, so never change the order. */
