@@ -33,7 +33,8 @@ export const erasable: Readonly<Record<string, string>> = {
 }
 
 /**
- * If a key must be erased, the broker must begin to compact it within this time, and keeps the tombstone for this time.
+ * Limit for keys that must be erased. The broker must begin to compact a record within this time, and keeps a tombstone
+ * for the same time.
  */
 const ERASABLE_KEY_MS = 10 * MINUTE_MS
 

@@ -85,7 +85,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
     }
     const current = open.get(key)
     if (current !== undefined) return current
-    // Nobody would close a connection that is opened after `close`.
+    // Nothing would close a connection that is opened after `close`.
     throwIfClosed()
     const { promise, resolve } = Promise.withResolvers<Connection>()
     open.set(key, promise)

@@ -15,7 +15,7 @@ const REPLICATION_TIMEOUT_MS = 10_000
  */
 const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
-/** The reason for a retry when the metadata name no leader. */
+/** The reason for a retry when the metadata names no leader. */
 const NO_LEADER = 'LEADER_NOT_AVAILABLE'
 /** Data and steps that the sender requests from its producer. */
 export interface SenderHooks {

@@ -64,7 +64,7 @@ interface GroupOffsets {
   members(): Promise<GroupPeer[]>
 }
 
-/** A member of a KIP-848 consumer group, which sends heartbeats automatically from `join` to `leave`. */
+/** A member of a KIP-848 consumer group. It sends heartbeats automatically from `join` to `leave`. */
 export interface GroupMember extends GroupOffsets {
   /** The member's id. It changes when the broker refuses the old id at a rejoin (Kafka 4.0 and 4.1). */
   readonly memberId: string
